@@ -5,26 +5,31 @@ use std::io::Cursor;
 use evenkeel::log::{LogEntry, fold, read_checkpoint, read_entries, write_entries};
 use evenkeel::placement::{Placement, parse_key};
 use evenkeel::portion::PortionFooter;
-use evenkeel::source::{Conform, Input, InputFormat, InputOptions, read_ddl, read_scheme};
+use evenkeel::source::{Conform, Input, InputFormat, InputOptions, Section, read_ddl, read_scheme};
 use evenkeel::table::{
     Column, ColumnType, PlacementFunction, TableDefinition, TableSpec, Ttl, parse_create_table,
     write_create_table,
 };
-use evenkeel::text_value::{TextFormat, TimestampFormat};
+use evenkeel::text_value::TimestampFormat;
 use evenkeel::units::{ByteSize, Micros, PartitionCount, Version};
 
 /// A target: its name, which is also the folder of its corpus, and the function.
 pub(crate) type Target = (&'static str, fn(&[u8]));
 
 /// Every target.
-pub(crate) const TARGETS: [Target; 12] = [
+pub(crate) const TARGETS: [Target; 17] = [
     ("commit", commit),
     ("commit_lines", commit_lines),
     ("checkpoint", checkpoint),
     ("ddl", ddl),
     ("csv", csv),
     ("ndjson", ndjson),
+    ("csv_quotes", csv_quotes),
     ("tsv", tsv),
+    ("pg_dump", pg_dump),
+    ("avro", avro),
+    ("avro_rows", avro_rows),
+    ("orc", orc),
     ("ydb_dump", ydb_dump),
     ("scheme", scheme),
     ("statements", statements),
@@ -156,15 +161,23 @@ fn ddl(data: &[u8]) {
 
 /// Bytes as rows of a text file: each row is taken or rejected, and none is lost.
 fn rows(data: &[u8], format: InputFormat) {
+    rows_with(data, InputOptions { format: Some(format), ..InputOptions::default() });
+}
+
+fn rows_with(data: &[u8], options: InputOptions) {
     let spec = spec();
     let columns: Vec<String> = spec.columns().iter().map(|column| column.name.clone()).collect();
-    let (mut declared, mut text) = (None, TextFormat::default());
-    if format == InputFormat::YdbDump {
-        declared = Some(spec.columns().to_vec());
-        text.timestamps = TimestampFormat::YdbDump;
+    let mut options = InputOptions { batch_rows: 7, ..options };
+    match options.format {
+        Some(InputFormat::YdbDump) => {
+            options.declared = Some(spec.columns().to_vec());
+            options.text.timestamps = TimestampFormat::YdbDump;
+        }
+        Some(InputFormat::PgDump) => {
+            options.section = Some(Section { tables: vec!["public.t".to_owned()], columns: columns.clone() });
+        }
+        _ => {}
     }
-    let options =
-        InputOptions { format: Some(format), batch_rows: 7, declared, text, ..InputOptions::default() };
     let reader = Box::new(Cursor::new(data.to_vec()));
     let Ok(mut input) = Input::open_reader("fuzz", reader, &columns, &options) else { return };
     let conform = Conform::new("fuzz", &spec, &options);
@@ -187,6 +200,56 @@ fn rows(data: &[u8], format: InputFormat) {
 /// Bytes as CSV.
 fn csv(data: &[u8]) {
     rows(data, InputFormat::Csv);
+}
+
+/// Bytes as CSV in which quotes tell text from NULL, and are escaped by backslashes.
+fn csv_quotes(data: &[u8]) {
+    let options =
+        InputOptions { format: Some(InputFormat::Csv), quoted_empty: true, ..InputOptions::default() };
+    rows_with(data, options.clone());
+    rows_with(data, InputOptions { escape: Some(b'\\'), ..options });
+}
+
+/// Bytes as a dump of PostgreSQL.
+fn pg_dump(data: &[u8]) {
+    rows(data, InputFormat::PgDump);
+}
+
+/// Bytes as an Avro file.
+fn avro(data: &[u8]) {
+    rows(data, InputFormat::Avro);
+}
+
+/// Bytes as the rows of an Avro file whose framing is right; the first one is their number.
+fn avro_rows(data: &[u8]) {
+    const SCHEMA: &str = r#"{"type":"record","name":"t","fields":[{"name":"at","type":"long"},{"name":"user","type":["null","string"]},{"name":"id","type":"int"},
+        {"name":"c9","type":["double","null"]},{"name":"c11","type":{"type":"enum","name":"e","symbols":["a","b"]}},{"name":"c12","type":{"type":"fixed","name":"f","size":3}},
+        {"name":"c25","type":["null",{"type":"bytes","logicalType":"decimal","precision":22,"scale":9}]},{"name":"l","type":{"type":"array","items":["null","string"]}},
+        {"name":"m","type":{"type":"map","values":"long"}}]}"#;
+    let Some((count, rows_of)) = data.split_first() else { return };
+    let long = |value: usize, file: &mut Vec<u8>| {
+        let mut rest = value << 1;
+        while rest >= 0x80 {
+            file.push(rest as u8 | 0x80);
+            rest >>= 7;
+        }
+        file.push(rest as u8);
+    };
+    let mut file = b"Obj\x01\x02\x16avro.schema".to_vec();
+    long(SCHEMA.len(), &mut file);
+    file.extend_from_slice(SCHEMA.as_bytes());
+    file.push(0);
+    file.extend_from_slice(&[7; 16]);
+    long(usize::from(*count), &mut file);
+    long(rows_of.len(), &mut file);
+    file.extend_from_slice(rows_of);
+    file.extend_from_slice(&[7; 16]);
+    rows(&file, InputFormat::Avro);
+}
+
+/// Bytes as an ORC file.
+fn orc(data: &[u8]) {
+    rows(data, InputFormat::Orc);
 }
 
 /// Bytes as NDJSON.
@@ -219,7 +282,7 @@ fn scheme(data: &[u8]) {
 /// Text as statements of other systems: keys have columns.
 fn statements(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
-    let Ok(table) = read_ddl(text, None) else { return };
+    let Ok(table) = read_ddl(text, "fuzz.sql", None) else { return };
     let has = |name: &String| table.columns.iter().any(|column| column.name == *name);
     assert!(!table.columns.is_empty());
     assert!(table.partition_key.iter().all(has), "{table:?}");

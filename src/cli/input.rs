@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use clap::{Args, ValueEnum};
 use evenkeel::bounded::{SQL, read_text};
-use evenkeel::source::{DeclaredTable, InputFormat, InputOptions, Inputs, find_inputs, read_ddl};
+use evenkeel::source::{
+    DeclaredTable, InputFormat, InputOptions, Inputs, find_inputs, read_ddl, read_describe,
+};
 use evenkeel::text_value::TextFormat;
 
 use crate::cli::local_path::LocalPath;
@@ -133,6 +135,7 @@ impl InputArgs {
             names: self.names.iter().map(|name| name.trim().to_owned()).collect(),
             types: defaults.types,
             header_given: self.header,
+            headerless: false,
             quoted_empty: self.quoted_empty,
             escape: self.escape.as_deref().map(escape).transpose()?,
             format: self.input_format.map(|format| match format {
@@ -170,7 +173,8 @@ pub(crate) struct ReadingArgs {
 
     /// File with the CREATE TABLE statement of the table that was exported, of PostgreSQL, Citus,
     /// Greenplum, MySQL, ClickHouse, Doris, Cassandra, Spanner or YDB: names and types for text files,
-    /// with or without a header, and the keys to judge.
+    /// with or without a header, and the keys to judge. Also the description of a table by YDB, as
+    /// proto-json-base64.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["names", "header"], help_heading = "Reading inputs")]
     ddl: Option<LocalPath>,
 }
@@ -218,6 +222,12 @@ impl ReadingArgs {
     fn statement(&self) -> Result<Option<DeclaredTable>, Failure> {
         let Some(file) = &self.ddl else { return Ok(None) };
         let text = read_text(file, SQL)?;
+        if text.trim_start().starts_with('{') {
+            let table = read_describe(&text, &file.display().to_string());
+            return table
+                .map(Some)
+                .map_err(|error| Failure::wrong_usage(format!("{}: {error}", file.display())));
+        }
         let table = read_ddl(&text, &file.display().to_string(), self.table());
         table.map(Some).map_err(|error| Failure::wrong_usage(format!("{}: {error}", file.display())))
     }

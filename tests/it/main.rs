@@ -40,6 +40,7 @@ mod model;
 mod nodes;
 mod objects;
 mod ordered_reads;
+mod other_systems;
 mod placements;
 mod plans;
 mod processes;

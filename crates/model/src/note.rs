@@ -94,6 +94,11 @@ pub enum Note {
         /// The first value of another type; `None` once masked.
         first: Option<Fault>,
     },
+    /// Numbers have more digits than their type keeps.
+    DigitsLost {
+        /// Name of the column.
+        column: String,
+    },
     /// Strings of JSON are read as whole numbers.
     QuotedNumbers {
         /// Name of the column.
@@ -154,6 +159,7 @@ impl Note {
             Self::ColumnLeftOut { .. } => "column_left_out",
             Self::ReadAsText { .. } => "read_as_text",
             Self::QuotedNumbers { .. } => "quoted_numbers",
+            Self::DigitsLost { .. } => "digits_lost",
             Self::RowsLeftOut { .. } => "rows_left_out",
             Self::NoPrimaryKey => "no_primary_key",
             Self::PlacementsLeftOut { .. } => "placements_left_out",
@@ -174,6 +180,7 @@ impl Note {
             | Self::ColumnLeftOut { column, .. }
             | Self::MoreValuesThanSampled { column }
             | Self::QuotedNumbers { column, .. }
+            | Self::DigitsLost { column }
             | Self::ReadAsText { column, .. } => Some(column),
             Self::RowsLeftOut { .. }
             | Self::NumbersAsNames { .. }
@@ -192,6 +199,7 @@ impl Note {
             Self::NanosecondsRefused { .. }
             | Self::NanosecondsCut { .. }
             | Self::QuotedNumbers { .. }
+            | Self::DigitsLost { .. }
             | Self::ZoneIgnored { .. }
             | Self::NumbersAsNames { .. }
             | Self::ReadWider { .. }
@@ -252,11 +260,17 @@ impl fmt::Display for Note {
                 )?;
                 first.iter().try_for_each(|first| write!(f, ": {first}"))
             }
+            Self::DigitsLost { column } => write!(
+                f,
+                "column '{}' has numbers of more than 17 digits and is read as Double, which keeps no more; declared as \
+                 decimal(35,N), it keeps all",
+                quote(column)
+            ),
             Self::QuotedNumbers { column, column_type } => {
                 let column = quote(column);
                 write!(
                     f,
-                    "column '{column}' has whole numbers in quotes and is read as {column_type}; --type {column}:utf8 keeps it as text"
+                    "column '{column}' has whole numbers in quotes and is read as {column_type}; declared as utf8, it stays text"
                 )
             }
             Self::RowsLeftOut { rows, place, first } => {
@@ -325,7 +339,8 @@ mod tests {
                 Note::ReadAsText { column, column_type: ColumnType::Int64, first: fault() }
             }
             Note::ReadAsText { .. } => Note::QuotedNumbers { column, column_type: ColumnType::Int64 },
-            Note::QuotedNumbers { .. } => {
+            Note::QuotedNumbers { .. } => Note::DigitsLost { column },
+            Note::DigitsLost { .. } => {
                 Note::RowsLeftOut { rows: 2, place: "x.csv, line 7".to_owned(), first: fault() }
             }
             Note::RowsLeftOut { .. } => Note::NoPrimaryKey,

@@ -14,6 +14,7 @@ use clap::{Args as ClapArgs, ValueEnum};
 use evenkeel::bounded::{BASELINE, quote, read_text};
 use evenkeel::evaluate::{
     AdvisorOptions, AdvisorReport, Candidate, Drift, Role, RoleError, Threshold, compare, mask_source,
+    read_partition_stats,
 };
 use evenkeel::query::Params;
 use evenkeel::report::{self, Layout};
@@ -157,6 +158,12 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ROWS", default_value_t = evenkeel::evaluate::DEFAULT_BATCH_ROWS, value_parser = clap::value_parser!(u64).range(1..))]
     batch: u64,
 
+    /// Statistics of the partitions of the table as it is now, to compare with the computed ones: YDB's
+    /// .sys/partition_stats or .sys/primary_index_stats as CSV, NDJSON or Parquet. Needs the current
+    /// partition key, from --current, --ddl or a dump.
+    #[arg(long, value_name = "FILE", conflicts_with = "sample")]
+    partition_stats: Option<LocalPath>,
+
     /// Read only this share of the rows, such as 0.01, chosen at random, and report intervals.
     #[arg(long, value_name = "SHARE")]
     sample: Option<f64>,
@@ -254,6 +261,12 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     if let Some(declared) = &inputs.declared {
         out.note(&described(declared));
         plan::judge_declared(&mut plan_of_args, &args, declared);
+    }
+    if let Some(path) = &args.partition_stats {
+        let table = args.input.table().unwrap_or(&plan_of_args.table).to_owned();
+        let path = path.to_path_buf();
+        let rows = tokio::task::spawn_blocking(move || read_partition_stats(&path, &table)).await?;
+        plan_of_args.partition_rows = rows?;
     }
     let export = tokio::task::spawn_blocking(move || Export::open(&inputs.paths, options, &types)).await?;
     let mask = |error| if args.mask_values { mask_source(error) } else { error };

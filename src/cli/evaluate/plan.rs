@@ -55,6 +55,7 @@ pub(super) fn options(args: &Args) -> Result<AdvisorOptions, Failure> {
         current_primary_key: None,
         ttl: None,
         has_file_per_partition: false,
+        partition_rows: Vec::new(),
         joined: Vec::new(),
         statements: Vec::new(),
         on_unreadable: match args.on_error {

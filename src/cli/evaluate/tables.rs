@@ -173,6 +173,7 @@ fn refuse_options_of_one_table(args: &Args, tables: &[String]) -> Result<(), Fai
         ("--baseline", args.baseline.is_some()),
         ("--name", args.name.is_some()),
         ("--ddl", args.input.has_statement()),
+        ("--partition-stats", args.partition_stats.is_some()),
     ];
     let given = options.iter().find(|(_, given)| *given);
     given.map_or(Ok(()), |(option, _)| {

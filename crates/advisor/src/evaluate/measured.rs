@@ -7,25 +7,37 @@ use serde::Serialize;
 
 use crate::evaluate::EvaluateError;
 use crate::evaluate::options::AdvisorOptions;
-use evenkeel_input::source::{Export, SourceError};
+use evenkeel_input::source::{Export, InputPath, SourceError};
 use evenkeel_model::table::Column;
 use evenkeel_model::units::PartitionCount;
 use evenkeel_placement::placement::Placement;
 
-/// Rows of one partition, as its data file holds them.
+/// Rows of one partition of a database.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct FileRows {
-    /// Name of the file.
-    pub file: String,
+pub struct PartitionRows {
+    /// Name of its data file, or its number in the statistics.
+    pub partition: String,
     /// Number of rows.
     pub rows: u64,
 }
 
-/// Distribution of rows over the partitions of a database, measured from one data file per partition.
+/// Where the rows of each partition of a database are counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MeasuredIn {
+    /// One data file per partition.
+    Files,
+    /// Statistics of the database.
+    Statistics,
+}
+
+/// Distribution of rows over the partitions of a database.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MeasuredDistribution {
-    /// Rows of each file.
-    pub files: Vec<FileRows>,
+    /// Where they are counted.
+    pub measured_in: MeasuredIn,
+    /// Rows of each partition.
+    pub partitions: Vec<PartitionRows>,
     /// Rows of the fullest partition over those of an average one.
     pub max_over_mean: f64,
     /// The same computed by the placement of the current partition key, if it is a hash.
@@ -40,13 +52,16 @@ pub struct ComputedDistribution {
     pub partition_key: Vec<String>,
     /// Rows of the fullest partition over those of an average one.
     pub max_over_mean: f64,
+    /// Rows of each computed partition.
+    pub rows_per_partition: Vec<u64>,
     /// Number of rows that are in the file of their computed partition, if each file is taken for the
-    /// partition that most of its rows belong to.
-    pub rows_in_place: u64,
+    /// partition that most of its rows belong to; `None` for statistics.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rows_in_place: Option<u64>,
 }
 
-/// Counts the rows of each file, and of each partition as the placement of the current key computes it;
-/// `None` if the files do not hold one partition each.
+/// Counts the rows of each partition in data files or statistics, and as the placement of the current key
+/// computes them; `None` if neither shows partitions.
 ///
 /// # Errors
 /// [`EvaluateError`] if the export cannot be read.
@@ -55,8 +70,17 @@ pub(crate) fn measure(
     options: &AdvisorOptions,
     stop: &AtomicBool,
 ) -> Result<Option<MeasuredDistribution>, EvaluateError> {
-    let Ok(partitions) = PartitionCount::new(export.inputs().len() as u64) else { return Ok(None) };
-    if !options.has_file_per_partition || options.evaluate.sample.is_some() || partitions.get() < 2 {
+    let measured_in = match options.partition_rows.is_empty() {
+        false => MeasuredIn::Statistics,
+        true if options.has_file_per_partition => MeasuredIn::Files,
+        true => return Ok(None),
+    };
+    let count = match measured_in {
+        MeasuredIn::Files => export.inputs().len(),
+        MeasuredIn::Statistics => options.partition_rows.len(),
+    };
+    let Ok(partitions) = PartitionCount::new(count as u64) else { return Ok(None) };
+    if options.evaluate.sample.is_some() || partitions.get() < 2 {
         return Ok(None);
     }
     let key = options.current_partition_key.as_ref().map(|key| key.columns()).unwrap_or_default();
@@ -68,31 +92,43 @@ pub(crate) fn measure(
         Placement::new(function, partitions, columns.iter().map(|column| column.column_type).collect())
     });
     let read = columns.unwrap_or_else(|| export.columns().iter().take(1).cloned().collect());
-    let mut counts = Vec::with_capacity(export.inputs().len());
-    for input in export.inputs() {
-        let file = Export::with_columns(vec![input.clone()], export.options().clone(), read.clone());
-        counts.push(count_file(&file, placement.as_ref(), options, stop)?);
-    }
-    let files: Vec<FileRows> = export
-        .inputs()
-        .iter()
-        .zip(&counts)
-        .map(|(input, count)| FileRows { file: input.name(), rows: count.rows })
-        .collect();
-    let rows: u64 = files.iter().map(|file| file.rows).sum();
+    let counts = match (measured_in, &placement) {
+        // The rows of the statistics are not those of the export, which are counted for the placement.
+        (MeasuredIn::Statistics, None) => Vec::new(),
+        _ => export
+            .inputs()
+            .iter()
+            .map(|input| {
+                let file = Export::with_columns(vec![input.clone()], export.options().clone(), read.clone());
+                count_file(&file, placement.as_ref(), options, stop)
+            })
+            .collect::<Result<_, _>>()?,
+    };
+    let of_file = |(input, count): (&InputPath, &FileCount)| PartitionRows {
+        partition: input.name(),
+        rows: count.rows,
+    };
+    let found: Vec<PartitionRows> = match measured_in {
+        MeasuredIn::Files => export.inputs().iter().zip(&counts).map(of_file).collect(),
+        MeasuredIn::Statistics => options.partition_rows.clone(),
+    };
     let computed = placement.map(|_| {
         let mut of_partitions = vec![0u64; partitions.len()];
         for count in &counts {
             of_partitions.iter_mut().zip(&count.of_partitions).for_each(|(sum, rows)| *sum += rows);
         }
+        let rows = counts.iter().map(|count| count.rows).sum();
         ComputedDistribution {
             partition_key: key,
             max_over_mean: max_over_mean(of_partitions.iter().copied(), rows),
-            rows_in_place: in_place(&counts),
+            rows_per_partition: of_partitions,
+            rows_in_place: (measured_in == MeasuredIn::Files).then(|| in_place(&counts)),
         }
     });
-    let max_over_mean = max_over_mean(files.iter().map(|file| file.rows), rows);
-    Ok((rows > 0).then_some(MeasuredDistribution { files, max_over_mean, computed }))
+    let rows: u64 = found.iter().map(|partition| partition.rows).sum();
+    let max_over_mean = max_over_mean(found.iter().map(|partition| partition.rows), rows);
+    let measured = MeasuredDistribution { measured_in, partitions: found, max_over_mean, computed };
+    Ok((rows > 0).then_some(measured))
 }
 
 /// Rows of one file, in total and by computed partition.

@@ -18,6 +18,7 @@ mod look;
 mod mask;
 mod measured;
 mod options;
+mod partition_stats;
 mod pass;
 mod roles;
 mod verdict;
@@ -41,8 +42,9 @@ pub use figures::recommendation::{Alternative, AlternativeKind, RankedKey, Recom
 pub use figures::uniqueness::{UniqueBy, Uniqueness};
 pub use figures::weights::NodeLoads;
 pub use mask::mask_source;
-pub use measured::{ComputedDistribution, FileRows, MeasuredDistribution};
+pub use measured::{ComputedDistribution, MeasuredDistribution, MeasuredIn, PartitionRows};
 pub use options::{AdvisorOptions, DEFAULT_BATCH_ROWS, DEFAULT_MEMORY, EvaluateOptions, JoinedColumn};
+pub use partition_stats::{PartitionStatsError, read_partition_stats};
 pub use pass::evaluator::Evaluator;
 pub use pass::shards::{assemble, count_share, stretches, whole_shares};
 pub use pass::share::Share;

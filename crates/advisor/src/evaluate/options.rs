@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::evaluate::measured::PartitionRows;
 use crate::evaluate::roles::Role;
 use crate::targets::Target;
 use evenkeel_input::source::OnUnreadable;
@@ -140,6 +141,8 @@ pub struct AdvisorOptions {
     pub ttl: Option<Ttl>,
     /// Whether each input holds the rows of one partition of the table as it is now.
     pub has_file_per_partition: bool,
+    /// Rows of each partition of the table as it is now, from the statistics of its database.
+    pub partition_rows: Vec<PartitionRows>,
     /// Columns by which other tables are joined.
     pub joined: Vec<JoinedColumn>,
     /// Statements whose fan-out is computed.
@@ -177,6 +180,7 @@ impl Default for AdvisorOptions {
             current_primary_key: None,
             ttl: None,
             has_file_per_partition: false,
+            partition_rows: Vec::new(),
             joined: Vec::new(),
             statements: Vec::new(),
             on_unreadable: OnUnreadable::Fail,

@@ -41,7 +41,12 @@ impl RowCounter {
     pub(super) fn raw(&mut self, batch: RecordBatch) -> RawBatch {
         let first = self.next;
         self.next += batch.num_rows() as u64;
-        RawBatch { cells: RawCells::Arrow(batch), positions: Positions::RowsFrom(first), broken: Vec::new() }
+        RawBatch {
+            cells: RawCells::Arrow(batch),
+            positions: Positions::RowsFrom(first),
+            broken: Vec::new(),
+            is_json: false,
+        }
     }
 }
 

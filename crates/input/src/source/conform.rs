@@ -19,7 +19,7 @@ use crate::source::raw::{Positions, RawBatch, RawCells};
 use crate::source::reject::{Reject, RowPosition};
 use evenkeel_model::note::Fault;
 use evenkeel_model::table::{Column, ColumnType, MAX_KEY_BYTES, TableSpec, as_view, view_schema};
-use evenkeel_model::text_value::{ParsedColumn, TextFormat, parse_text_column};
+use evenkeel_model::text_value::{CellFault, ParsedColumn, TextFormat, parse_text_column};
 
 /// Converts the rows of one input to the schema of a table.
 ///
@@ -52,6 +52,34 @@ pub struct Conformed {
     pub kept: Option<Vec<usize>>,
     /// Rejected rows, in input order.
     pub rejects: Vec<Reject>,
+}
+
+/// Types of whole numbers.
+const WHOLE_NUMBERS: [ColumnType; 8] = [
+    ColumnType::Int8,
+    ColumnType::Int16,
+    ColumnType::Int32,
+    ColumnType::Int64,
+    ColumnType::Uint8,
+    ColumnType::Uint16,
+    ColumnType::Uint32,
+    ColumnType::Uint64,
+];
+
+/// Adds faults for strings that a whole number does not preserve: `007`, `+7`, ` 7`.
+fn check_digits(cells: &RawCells, column: &str, parsed: &mut ParsedColumn) {
+    let RawCells::Text(columns) = cells else { return };
+    let Some((_, cells)) = columns.iter().find(|(name, _)| name == column) else { return };
+    let changes = |cell: &[u8]| {
+        let digits = cell.strip_prefix(b"-").unwrap_or(cell);
+        matches!(digits, [b'0', b'0'..=b'9', ..] | [b'+', ..]) || cell == b"-0" || cell.trim_ascii() != cell
+    };
+    for (row, cell) in cells.iter().enumerate() {
+        if let Some(cell) = cell.filter(|cell| changes(cell)) {
+            let problem = "is text that a whole number would change; read the column as utf8";
+            parsed.faults.push(CellFault { row, fault: Fault::of_value(cell, problem) });
+        }
+    }
 }
 
 /// The first fault of each row at fault.
@@ -127,7 +155,10 @@ impl Conform {
         let mut faults = Faults::new();
         let mut columns = Vec::with_capacity(self.columns.len());
         for (column, text) in self.columns.iter().zip(&self.text) {
-            let parsed = self.column(column, text, &raw.cells, rows)?;
+            let mut parsed = self.column(column, text, &raw.cells, rows)?;
+            if raw.is_json && WHOLE_NUMBERS.contains(&column.column_type) {
+                check_digits(&raw.cells, &column.name, &mut parsed);
+            }
             for fault in parsed.faults {
                 faults.entry(fault.row).or_insert((Some(column.name.clone()), fault.fault));
             }
@@ -304,7 +335,12 @@ fn record_of(cells: &RawCells, row: usize) -> serde_json::Map<String, serde_json
 /// row.
 impl From<(RecordBatch, u64)> for RawBatch {
     fn from((batch, first_row): (RecordBatch, u64)) -> Self {
-        Self { cells: RawCells::Arrow(batch), positions: Positions::RowsFrom(first_row), broken: Vec::new() }
+        Self {
+            cells: RawCells::Arrow(batch),
+            positions: Positions::RowsFrom(first_row),
+            broken: Vec::new(),
+            is_json: false,
+        }
     }
 }
 

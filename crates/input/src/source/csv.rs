@@ -14,7 +14,7 @@ use crate::source::raw::{Positions, RawBatch, RawCells, RawReader};
 use crate::source::reject::{Reject, RowPosition};
 use crate::source::stream::{TextStream, buffered, drain};
 use crate::source::type_names::{TypedColumns, declared_types};
-use crate::source::unquoted::{NULL, NullsSpelledOut};
+use crate::source::unquoted::{NULL, Requoted};
 use evenkeel_model::bounded::quote;
 use evenkeel_model::note::Fault;
 
@@ -59,14 +59,13 @@ impl CsvReader {
         let since_record = Arc::new(AtomicUsize::new(0));
         let quotes = Arc::new(AtomicUsize::new(0));
         let two_byte_ends = Arc::new(AtomicBool::new(false));
-        let stream: Box<dyn Read + Send> = match options.quoted_empty {
-            true => Box::new(NullsSpelledOut::new(stream, delimiter, unquoted_nulls(options))),
+        let nulls = if options.quoted_empty { unquoted_nulls(options) } else { Vec::new() };
+        let stream: Box<dyn Read + Send> = match options.quoted_empty || options.escape.is_some() {
+            true => Box::new(Requoted::new(stream, delimiter, nulls, options.escape)),
             false => stream,
         };
         let limited = Limited {
             stream: buffered(stream),
-            escape: options.escape,
-            is_escaped: false,
             since_record: Arc::clone(&since_record),
             quotes: Arc::clone(&quotes),
             two_byte_ends: Arc::clone(&two_byte_ends),
@@ -74,8 +73,7 @@ impl CsvReader {
             in_header: true,
         };
         let mut builder = ReaderBuilder::new();
-        let builder = builder.flexible(true).delimiter(delimiter).has_headers(false).escape(options.escape);
-        builder.double_quote(options.escape.is_none());
+        let builder = builder.flexible(true).delimiter(delimiter).has_headers(false);
         let mut reader = builder.from_reader(limited);
         let mut next = || {
             let mut record = ByteRecord::new();
@@ -175,9 +173,6 @@ fn texts(record: &ByteRecord) -> Vec<String> {
 /// Stream that fails on a record without an end.
 struct Limited {
     stream: TextStream,
-    escape: Option<u8>,
-    /// Whether the last byte takes the meaning of the next one away.
-    is_escaped: bool,
     since_record: Arc<AtomicUsize>,
     quotes: Arc<AtomicUsize>,
     two_byte_ends: Arc<AtomicBool>,
@@ -202,17 +197,7 @@ impl Read for Limited {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.stream.read(buffer)?;
         let read = buffer.get(..count).unwrap_or_default();
-        let quotes = match self.escape {
-            None => read.iter().filter(|byte| **byte == b'"').count(),
-            Some(escape) => {
-                let is_quote = |byte: &&u8| {
-                    let was_escaped = self.is_escaped;
-                    self.is_escaped = **byte == escape && !was_escaped;
-                    **byte == b'"' && !was_escaped
-                };
-                read.iter().filter(is_quote).count()
-            }
-        };
+        let quotes = read.iter().filter(|byte| **byte == b'"').count();
         self.quotes.fetch_add(quotes, Ordering::Relaxed);
         if self.in_header {
             self.see_header(read);
@@ -300,7 +285,12 @@ impl RawReader for CsvReader {
         let columns = self.wanted.iter().zip(builders);
         let columns = columns.map(|((name, _), mut builder)| (name.clone(), builder.finish()));
         let cells: Vec<(String, BinaryArray)> = columns.collect();
-        Ok(Some(RawBatch { cells: RawCells::Text(cells), positions: Positions::Lines(lines), broken }))
+        Ok(Some(RawBatch {
+            cells: RawCells::Text(cells),
+            positions: Positions::Lines(lines),
+            broken,
+            is_json: false,
+        }))
     }
 
     fn unknown_columns(&self) -> Vec<String> {

@@ -94,6 +94,8 @@ pub struct DeclaredTable {
     /// Names of the tables whose rows are those of this one, in a file of several tables: itself, and
     /// its partitions.
     pub sections: Vec<String>,
+    /// Whether rows of it stand elsewhere, in a form that is not read.
+    pub has_other_rows: bool,
     /// Statements of Spanner that declare the table, its ancestors and its indexes.
     pub spanner: Option<String>,
 }

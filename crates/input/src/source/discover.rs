@@ -189,6 +189,13 @@ fn of_files(
     beside: impl Fn(&InputPath) -> Result<Listing, SourceError>,
 ) -> Result<Inputs, SourceError> {
     let first = files.first();
+    if let Some(file) = files.iter().find(|file| systems::is_list_of_spanner(&file.name())) {
+        return Err(SourceError::Refused {
+            file: file.name(),
+            problem: "is a list of the files of an export of Spanner".to_owned(),
+            advice: "name its folder, and a table with --table".to_owned(),
+        });
+    }
     if let Some(avro) =
         first.filter(|file| format_of_name(Path::new(&file.name())) == Some(InputFormat::Avro))
     {

@@ -241,6 +241,8 @@ struct Guess {
     seen_value: bool,
     /// Whether the values are strings of JSON, so that a number was in quotes.
     is_quoted: bool,
+    /// Whether some numbers have a fraction, and more digits than a Double keeps.
+    has_long_fractions: bool,
     /// First type that fits all but a few values.
     nearly: Option<Nearly>,
 }
@@ -256,7 +258,13 @@ const NEARLY: usize = 100;
 
 impl Guess {
     fn among(groups: &[&[ColumnType]]) -> Self {
-        Self { candidates: groups.concat(), seen_value: false, is_quoted: false, nearly: None }
+        Self {
+            candidates: groups.concat(),
+            seen_value: false,
+            is_quoted: false,
+            has_long_fractions: false,
+            nearly: None,
+        }
     }
 
     fn any() -> Self {
@@ -291,6 +299,7 @@ impl Guess {
         }
         let loses_characters = cells.iter().flatten().any(loses_characters);
         let many_digits = cells.iter().flatten().any(has_more_digits_than_double);
+        self.has_long_fractions |= cells.iter().flatten().any(is_long_fraction);
         // A point in time at midnight is not a date, even if it parses as one.
         let clock = cells.iter().flatten().any(|cell| cell.contains(&b':'));
         let words = cells.iter().flatten().all(is_true_or_false);
@@ -326,6 +335,9 @@ impl Guess {
             && self.nearly.as_ref().is_some_and(|nearly| WHOLE_NUMBERS.contains(&nearly.column_type))
         {
             return None;
+        }
+        if self.has_long_fractions && column_type == ColumnType::Double {
+            return Some(Note::DigitsLost { column: name.to_owned() });
         }
         let nearly = self.nearly.as_ref().filter(|_| self.column_type() == ColumnType::Utf8)?;
         Some(Note::ReadAsText {
@@ -375,6 +387,16 @@ fn has_more_digits_than_double(cell: &[u8]) -> bool {
     let whole = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
     let number = std::str::from_utf8(digits).ok().and_then(|digits| digits.parse::<u64>().ok());
     whole && number.is_none_or(|number| number > 1 << 53)
+}
+
+/// Whether a number with a fraction has more than the 17 digits that identify a Double.
+fn is_long_fraction(cell: &[u8]) -> bool {
+    if cell.len() <= 18 || !cell.contains(&b'.') {
+        return false;
+    }
+    let is_of_number = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b'.' | b'-');
+    let digits = || cell.iter().filter(|byte| byte.is_ascii_digit()).skip_while(|digit| **digit == b'0');
+    cell.iter().all(is_of_number) && digits().count() > 17
 }
 
 /// Whether a number would lose characters that may matter: leading zeros, or the plus sign of a
@@ -528,6 +550,22 @@ mod tests {
         let found = inferred("a.csv", &format!("k,{long},,b\n1,text,,2026-01-31\n")).unwrap();
         assert_eq!(found[1].0, long);
         assert_eq!(types(&found), ["Int64", "Utf8", "Date"]);
+    }
+
+    #[test]
+    fn numbers_that_lose_digits_are_noted() {
+        let note = |text: &str| {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("a.csv");
+            std::fs::write(&path, format!("n\n1.5\n{text}\n")).unwrap();
+            infer_columns(&path, &InputOptions::default()).unwrap().notes
+        };
+        let lost = [Note::DigitsLost { column: "n".to_owned() }];
+        assert_eq!(note("12345678901234567890.123456789"), lost);
+        assert_eq!(note("-0.1234567890123456789"), lost);
+        for kept in ["0.12345678901234567", "0.000000000000000000001", "1.5e300", "1234567890.1234567"] {
+            assert!(note(kept).is_empty(), "{kept}");
+        }
     }
 
     #[test]

@@ -320,7 +320,7 @@ impl<S: Spelling> LineReader<S> {
         }
         let columns = self.wanted.iter().cloned().zip(builders.iter_mut().map(BinaryBuilder::finish));
         let cells = RawCells::Text(columns.collect());
-        Ok(Some(RawBatch { cells, positions: Positions::Lines(lines), broken }))
+        Ok(Some(RawBatch { cells, positions: Positions::Lines(lines), broken, is_json: false }))
     }
 }
 

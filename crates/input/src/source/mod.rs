@@ -54,4 +54,4 @@ pub use crate::source::raw::{Positions, RawBatch, RawCells};
 pub use crate::source::reject::{Reject, RowPosition};
 pub use crate::source::remote::RemoteFile;
 pub use crate::source::stream::Fingerprint;
-pub use crate::source::systems::ydb::{SchemeError, read_scheme};
+pub use crate::source::systems::ydb::{SchemeError, read_describe, read_scheme};

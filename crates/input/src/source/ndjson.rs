@@ -115,7 +115,12 @@ impl RawReader for NdjsonReader {
         }
         let cells =
             self.columns.iter().cloned().zip(builders.iter_mut().map(BinaryBuilder::finish)).collect();
-        Ok(Some(RawBatch { cells: RawCells::Text(cells), positions: Positions::Lines(lines), broken }))
+        Ok(Some(RawBatch {
+            cells: RawCells::Text(cells),
+            positions: Positions::Lines(lines),
+            broken,
+            is_json: true,
+        }))
     }
 
     fn unknown_columns(&self) -> Vec<String> {

@@ -87,6 +87,8 @@ pub struct InputOptions {
     pub types: BTreeMap<String, ColumnType>,
     /// Whether the user said that the first line has names, whatever it looks like.
     pub header_given: bool,
+    /// Whether text files have no header, whatever their first line looks like.
+    pub headerless: bool,
     /// CSV fields that are read as NULL.
     pub null_values: Vec<String>,
     /// Whether a CSV field in quotes is never NULL: an empty one is empty text.
@@ -125,6 +127,7 @@ impl Default for InputOptions {
             names: Vec::new(),
             types: BTreeMap::new(),
             header_given: false,
+            headerless: false,
             null_values: vec![String::new(), "\\N".to_owned()],
             quoted_empty: false,
             escape: None,
@@ -152,8 +155,12 @@ impl InputOptions {
         let all_names = || table.columns.iter().map(|column| column.name.clone()).collect();
         match table.form {
             DataForm::Ordered => Self { names: all_names(), types, ..self },
-            DataForm::OrderedQuoted => Self { names: all_names(), types, quoted_empty: true, ..self },
-            DataForm::Escaped => Self { names: all_names(), types, format: Some(InputFormat::Tsv), ..self },
+            DataForm::OrderedQuoted => {
+                Self { names: all_names(), types, quoted_empty: true, headerless: true, ..self }
+            }
+            DataForm::Escaped => {
+                Self { names: all_names(), types, format: Some(InputFormat::Tsv), headerless: true, ..self }
+            }
             DataForm::Section => {
                 let section = Section { tables: table.sections.clone(), columns: all_names() };
                 Self { section: Some(section), types, ..self }
@@ -181,6 +188,9 @@ impl InputOptions {
         file: &str,
         fields: Vec<String>,
     ) -> Result<Option<Vec<String>>, SourceError> {
+        if self.headerless {
+            return Ok(None);
+        }
         if self.names.is_empty() {
             return Ok(Some(fields));
         }

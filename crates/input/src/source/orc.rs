@@ -19,6 +19,10 @@ use crate::source::raw::{RawBatch, RawReader};
 use crate::source::selection::split_columns;
 use crate::source::stream::SeekableFile;
 
+/// What a failure within the decoder means.
+const PRE_1970: &str = "it is damaged, or has times before 1970 with fractions of a second, as C++ and Python write them; \
+    write it as Parquet";
+
 /// A file whose parts are checked against its length before memory is taken for them.
 struct Bounded {
     file: File,
@@ -117,7 +121,10 @@ impl RawReader for OrcReader {
     fn next_batch(&mut self) -> Result<Option<RawBatch>, SourceError> {
         if self.pieces.rest.is_none() {
             let batch = self.next_whole_batch();
-            self.pieces.rest = batch.map_err(|error| failed(&self.file, InputFormat::Orc, error))?;
+            self.pieces.rest = batch.map_err(|error| match error {
+                ArrowError::IpcError(_) => failed(&self.file, InputFormat::Orc, PRE_1970),
+                other => failed(&self.file, InputFormat::Orc, other),
+            })?;
         }
         Ok(self.pieces.take().map(|batch| self.counter.raw(batch)))
     }
@@ -128,5 +135,80 @@ impl RawReader for OrcReader {
 
     fn file_schema(&self) -> Option<&SchemaRef> {
         Some(&self.schema)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::sync::Arc;
+
+    use arrow::array::{Array, ArrayRef, AsArray, Int64Array, StringArray};
+    use arrow::datatypes::Int64Type;
+    use orc_rust::arrow_writer::ArrowWriterBuilder;
+
+    use super::*;
+    use crate::source::raw::RawCells;
+
+    fn orc(rows: i64) -> Vec<u8> {
+        let ids: ArrayRef = Arc::new(Int64Array::from_iter_values(0..rows));
+        let texts: ArrayRef =
+            Arc::new((0..rows).map(|id| (id % 3 != 0).then(|| format!("row {id}"))).collect::<StringArray>());
+        let batch = RecordBatch::try_from_iter([("id", ids), ("t", texts)]).unwrap();
+        let mut bytes = Vec::new();
+        let mut writer = ArrowWriterBuilder::new(&mut bytes, batch.schema()).try_build().unwrap();
+        for start in (0..rows as usize).step_by(100) {
+            writer.write(&batch.slice(start, 100.min(rows as usize - start))).unwrap();
+        }
+        writer.close().unwrap();
+        bytes
+    }
+
+    fn read(bytes: &[u8], columns: &[&str]) -> Result<Vec<(i64, Option<String>)>, SourceError> {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(bytes).unwrap();
+        let columns: Vec<String> = columns.iter().map(|name| (*name).to_owned()).collect();
+        let options = InputOptions { batch_rows: 64, ..InputOptions::default() };
+        let mut reader = OrcReader::open("t.orc", SeekableFile::Spooled(file), &columns, &options)?;
+        let mut rows = Vec::new();
+        while let Some(batch) = reader.next_batch()? {
+            let RawCells::Arrow(batch) = batch.cells else { panic!() };
+            for row in 0..batch.num_rows() {
+                let id =
+                    batch.column_by_name("id").map_or(0, |ids| ids.as_primitive::<Int64Type>().value(row));
+                let texts = batch.column_by_name("t").map(|texts| texts.as_string::<i32>());
+                let text = texts.filter(|texts| texts.is_valid(row)).map(|texts| texts.value(row).to_owned());
+                rows.push((id, text));
+            }
+        }
+        Ok(rows)
+    }
+
+    #[test]
+    fn rows_of_any_columns_are_read() {
+        let bytes = orc(1000);
+        let expected: Vec<(i64, Option<String>)> =
+            (0..1000).map(|id| (id, (id % 3 != 0).then(|| format!("row {id}")))).collect();
+        assert_eq!(read(&bytes, &["id", "t"]).unwrap(), expected);
+        assert_eq!(read(&bytes, &["t"]).unwrap()[1], (0, Some("row 1".to_owned())));
+        assert_eq!(read(&bytes, &[]).unwrap().len(), 1000);
+    }
+
+    #[test]
+    fn a_file_that_is_cut_is_an_error() {
+        let bytes = orc(300);
+        for length in (3..bytes.len()).step_by(7) {
+            assert!(read(&bytes[..length], &["id"]).is_err(), "{length} of {} bytes", bytes.len());
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn a_damaged_file_is_an_error_or_rows(at in 0usize..10_000, bit in 0u8..8) {
+            let mut bytes = orc(300);
+            let at = at % bytes.len();
+            bytes[at] ^= 1 << bit;
+            let _ = read(&bytes, &["id", "t"]);
+        }
     }
 }

@@ -1,6 +1,10 @@
-//! CSV in which a field in quotes is never NULL: `""` is empty text, and an empty field without quotes is
-//! NULL, as PostgreSQL and Spanner write them. A reader of CSV does not tell whether a field had quotes, so
-//! NULL is spelled out for it.
+//! CSV with rules of its own for quotes, rewritten for a reader of common CSV.
+//!
+//! - A field in quotes may never be NULL: `""` is empty text, and an empty field without quotes is NULL, as
+//!   PostgreSQL and Spanner write them. A reader does not tell whether a field had quotes, so NULL is
+//!   spelled out for it.
+//! - A backslash may stand before a quote, or before a backslash, in quotes, as Cassandra's tools write
+//!   them. Any other backslash is one.
 
 use std::io::{self, Read};
 
@@ -9,11 +13,13 @@ pub(super) const NULL: &[u8] = b"\0N";
 
 const CHUNK_BYTES: usize = 1 << 16;
 
-/// Replaces fields without quotes that stand for NULL by [`NULL`]. Empty lines stay as they are.
-pub(super) struct NullsSpelledOut<R> {
+/// Rewrites CSV. Empty lines stay as they are.
+pub(super) struct Requoted<R> {
     inner: R,
     delimiter: u8,
-    /// Texts that stand for NULL.
+    /// Byte that takes the meaning of the next one away in quotes.
+    escape: Option<u8>,
+    /// Texts that stand for NULL without quotes.
     nulls: Vec<Vec<u8>>,
     longest: usize,
     place: Place,
@@ -36,13 +42,16 @@ enum Place {
     Quotes,
     /// What follows a quote in quotes: another one, or the end of the field.
     AfterQuote,
+    /// What follows an escape in quotes.
+    Escaped,
 }
 
-impl<R: Read> NullsSpelledOut<R> {
-    pub(super) fn new(inner: R, delimiter: u8, nulls: Vec<Vec<u8>>) -> Self {
+impl<R: Read> Requoted<R> {
+    pub(super) fn new(inner: R, delimiter: u8, nulls: Vec<Vec<u8>>, escape: Option<u8>) -> Self {
         Self {
             inner,
             delimiter,
+            escape,
             longest: nulls.iter().map(Vec::len).max().unwrap_or_default(),
             nulls,
             place: Place::Candidate,
@@ -63,6 +72,9 @@ impl<R: Read> NullsSpelledOut<R> {
                 if self.place == Place::Candidate && !self.is_empty_line() {
                     self.end_field();
                 }
+                if self.place == Place::Escaped {
+                    self.out.extend(self.escape);
+                }
                 self.place = Place::Field;
                 return Ok(());
             }
@@ -77,6 +89,18 @@ impl<R: Read> NullsSpelledOut<R> {
         let ends_line = matches!(byte, b'\n' | b'\r');
         let ends_field = byte == self.delimiter || ends_line;
         match self.place {
+            Place::Quotes if Some(byte) == self.escape => {
+                self.place = Place::Escaped;
+                return;
+            }
+            Place::Escaped => {
+                self.place = Place::Quotes;
+                match self.escape {
+                    _ if byte == b'"' => self.out.push(b'"'),
+                    Some(escape) if byte != escape => self.out.push(escape),
+                    _ => {}
+                }
+            }
             Place::Quotes => {
                 if byte == b'"' {
                     self.place = Place::AfterQuote;
@@ -120,7 +144,7 @@ impl<R: Read> NullsSpelledOut<R> {
     }
 }
 
-impl<R: Read> Read for NullsSpelledOut<R> {
+impl<R: Read> Read for Requoted<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.taken == self.out.len() && !buffer.is_empty() {
             self.fill()?;
@@ -142,7 +166,7 @@ mod tests {
 
     fn spelled(text: &str) -> String {
         let mut out = String::new();
-        NullsSpelledOut::new(text.as_bytes(), b',', vec![Vec::new(), b"NA".to_vec()])
+        Requoted::new(text.as_bytes(), b',', vec![Vec::new(), b"NA".to_vec()], None)
             .read_to_string(&mut out)
             .unwrap();
         out
@@ -161,6 +185,23 @@ mod tests {
             ("a\"b\",,", "a\"b\",\0N,\0N"),
         ] {
             assert_eq!(spelled(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn escapes_in_quotes_become_doubled_quotes() {
+        let rewritten = |text: &str| {
+            let mut out = String::new();
+            Requoted::new(text.as_bytes(), b',', Vec::new(), Some(b'\\')).read_to_string(&mut out).unwrap();
+            out
+        };
+        for (text, expected) in [
+            (r#""say \"hi\"",x"#, r#""say ""hi""",x"#),
+            (r#""C:\temp\\","a""b""#, r#""C:\temp\","a""b""#),
+            (r#"a\b,"c"#, r#"a\b,"c"#),
+            (r#""c\"#, r#""c\"#),
+        ] {
+            assert_eq!(rewritten(text), expected, "{text}");
         }
     }
 

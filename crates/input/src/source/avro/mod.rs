@@ -9,7 +9,7 @@ use std::io::{Cursor, Read};
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringArray};
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use arrow::datatypes::{DataType, Decimal128Type, Decimal256Type, Field, Schema, SchemaRef};
 use arrow::error::ArrowError;
 use arrow_avro::reader::ReaderBuilder;
 
@@ -133,6 +133,7 @@ impl AvroReader {
                 Some(column) => column.values(batch)?,
                 None => {
                     let array = batch.column_by_name(name).ok_or("a column is missing")?;
+                    check_precision(array, name)?;
                     if self.numeric.contains(name) { numeric_texts(array, name)? } else { Arc::clone(array) }
                 }
             };
@@ -155,7 +156,8 @@ fn presented(of_rows: &Schema, numeric: &[String], generated: &[Generated]) -> S
         } else if let Some(column) = generated.iter().find(|column| column.name == *name) {
             Field::new(name, column.data_type(), true)
         } else {
-            field.as_ref().clone()
+            let nullable = field.is_nullable() || field.data_type() == &DataType::Null;
+            field.as_ref().clone().with_nullable(nullable)
         }
     };
     Schema::new(of_rows.fields().iter().map(field).collect::<Vec<_>>())
@@ -178,6 +180,20 @@ fn decode(header: &[u8], columns: &[usize], rows: usize, data: &[u8]) -> Result<
         None => Err(damaged("it has fewer rows")),
         Some(_) => Err(damaged("it has more rows")),
     }
+}
+
+/// Checks that decimals have no more digits than their type declares.
+fn check_precision(array: &ArrayRef, name: &str) -> Result<(), String> {
+    let checked = match array.data_type() {
+        DataType::Decimal128(precision, _) => {
+            array.as_primitive::<Decimal128Type>().validate_decimal_precision(*precision)
+        }
+        DataType::Decimal256(precision, _) => {
+            array.as_primitive::<Decimal256Type>().validate_decimal_precision(*precision)
+        }
+        _ => Ok(()),
+    };
+    checked.map_err(|error| format!("column '{name}': {error}"))
 }
 
 fn numeric_texts(array: &ArrayRef, name: &str) -> Result<ArrayRef, String> {

@@ -96,6 +96,15 @@ pub(super) fn read_copy(line: &str) -> Option<CopyStatement> {
     Some(CopyStatement { table, columns: columns.collect::<Option<_>>()? })
 }
 
+/// Reads the name of a table with which a text begins.
+pub(super) fn read_name(text: &str) -> Option<String> {
+    // The rest of the text may be rows of any length.
+    let short = text.get(..512).unwrap_or(text);
+    let end = short.find(" (").or_else(|| short.find(" VALUES")).unwrap_or(short.len());
+    let statements = statements(short.get(..end)?).ok()?;
+    Tokens::new(statements.first()?).qualified_name()
+}
+
 /// A partition of a table of PostgreSQL.
 pub(super) struct AttachedPartition {
     pub(super) parent: String,

@@ -86,8 +86,14 @@ fn column_type(name: &str, numbers: &[u64], is_unsigned: bool, tokens: &Tokens<'
         | "enum8" | "enum16" | "enum" | "inet" | "cidr" | "macaddr" | "ipv4" | "ipv6" | "ascii"
         | "tinytext" | "mediumtext" | "longtext" | "largeint" | "array" | "list" | "map" | "tuple"
         | "bpchar" => Some(ColumnType::Utf8),
-        // Dates and times may lie outside the years of a type; other names are unknown.
-        _ => None,
+        // Dates and times may lie outside the years of a type.
+        "date" | "date32" | "datev2" | "datetime" | "datetime32" | "datetime64" | "datetimev2" | "time"
+        | "timetz" | "timestamp" | "timestamptz" | "timestamp64" | "timestamp_ntz" | "interval"
+        | "interval64" | "year" | "money" | "bytes" | "bytea" | "blob" | "binary" | "varbinary"
+        | "varint" | "int128" | "int256" | "uint128" | "uint256" | "decimal32" | "decimal64"
+        | "decimal128" | "decimal256" | "number" | "bignumeric" | "largenumeric" => None,
+        // Those that users define, and bits: their values may look like numbers and are not.
+        _ => Some(ColumnType::Utf8),
     }
     // int[] of PostgreSQL is a list.
     .filter(|_| tokens.peek() != Some(&Token::LBracket))

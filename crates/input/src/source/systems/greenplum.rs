@@ -7,7 +7,7 @@
 //! gpbackup_0_20260131100000_16385.gz      rows of segment 0 of the table with oid 16385
 //! ```
 
-use crate::source::ddl::read_tables;
+use crate::source::ddl::{read_copy, read_tables};
 use crate::source::declared::{DataForm, DeclaredColumn, DeclaredTable, TableLayout};
 use crate::source::error::SourceError;
 use crate::source::systems::{ForeignTable, Listed, Listing};
@@ -34,11 +34,20 @@ pub(in crate::source) fn tables(listing: &Listing) -> Result<Vec<ForeignTable>, 
         })
     };
     let (list, statements) = (named("_toc.yaml"), named("_metadata.sql"));
+    let lists = listing.files.iter().filter(|file| {
+        let (_, name) = file.parts();
+        name.starts_with("gpbackup_") && name.ends_with("_toc.yaml")
+    });
+    let lists: Vec<&str> = lists.map(|file| file.path.as_str()).collect();
     let refused = |problem: &str, advice: &str| SourceError::Refused {
         file: listing.name.clone(),
         problem: problem.to_owned(),
         advice: advice.to_owned(),
     };
+    if let [first, second, ..] = lists.as_slice() {
+        let problem = format!("holds several backups by gpbackup: {first} and {second}");
+        return Err(refused(&problem, "put the files of one into a folder of their own"));
+    }
     let (list, statements) = match (list, statements) {
         (None, None) => return Ok(Vec::new()),
         (Some(list), Some(statements)) => (list, statements),
@@ -81,14 +90,15 @@ pub(in crate::source) fn tables(listing: &Listing) -> Result<Vec<ForeignTable>, 
         let name = format!("{}.{}", entry.schema, entry.name);
         let found = declared.iter().find(|table| table.name == name);
         let mut table = found.cloned().unwrap_or_default();
-        let attributes: Vec<&str> = entry.attributes.trim_matches(['(', ')']).split(',').collect();
-        let column =
-            |attribute: &&str| {
-                let attribute = attribute.trim().trim_matches('"');
-                table.columns.iter().find(|column| column.name == attribute).cloned().unwrap_or(
-                    DeclaredColumn { name: attribute.to_owned(), column_type: None, nullable: true },
-                )
-            };
+        // The list of columns is that of a COPY statement.
+        let copy = read_copy(&format!("COPY t {} FROM stdin;", entry.attributes));
+        let attributes = copy.map(|copy| copy.columns).unwrap_or_default();
+        let untyped =
+            |name: &String| DeclaredColumn { name: name.clone(), column_type: None, nullable: true };
+        let column = |attribute: &String| {
+            let declared = table.columns.iter().find(|column| column.name == *attribute);
+            declared.cloned().unwrap_or_else(|| untyped(attribute))
+        };
         let columns = attributes.iter().map(column).collect();
         table = DeclaredTable {
             file: statements.input.name(),

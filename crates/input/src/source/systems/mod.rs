@@ -4,6 +4,7 @@
 mod greenplum;
 mod listing;
 mod mysql;
+mod pg_lines;
 pub(super) mod postgres;
 mod refused;
 mod shards;
@@ -81,6 +82,12 @@ pub(super) fn pg_dump_table(
     });
     let found = choose(&input.name(), tables.collect(), table)?;
     match found {
+        Some(table) if table.declared.has_other_rows => Err(SourceError::Foreign {
+            file: input.name(),
+            what: format!("a pg_dump with INSERT statements for {}", table.declared.name),
+            advice: "dump without --inserts, --column-inserts and --rows-per-insert; rows are then in COPY sections"
+                .to_owned(),
+        }),
         Some(table) => Ok(Some(table.declared)),
         None => Err(SourceError::Refused {
             file: input.name(),
@@ -116,14 +123,20 @@ fn choose(
         };
     };
     let found: Vec<String> = tables.iter().map(described).collect();
-    let name = wanted.trim_matches('/');
+    let name = wanted.trim_matches('/').replace('"', "");
+    let name = name.as_str();
     let exact = tables.iter().position(|table| table.declared.name == name);
-    let position = exact.or_else(|| {
-        let mut named = tables.iter().enumerate().filter(|(_, table)| table.declared.is_named(name));
-        // A short name must mean one table.
-        named.next().filter(|_| named.next().is_none()).map(|(position, _)| position)
-    });
-    match position {
+    let named: Vec<usize> = tables
+        .iter()
+        .enumerate()
+        .filter(|(_, table)| table.declared.is_named(name))
+        .map(|(position, _)| position)
+        .collect();
+    if exact.is_none() && named.len() > 1 {
+        let tables = named.iter().filter_map(|position| tables.get(*position)).map(described).collect();
+        return Err(SourceError::SeveralTables { path: path.to_owned(), tables });
+    }
+    match exact.or(named.first().copied()) {
         Some(position) => Ok(Some(tables.swap_remove(position))),
         None => Err(SourceError::NoSuchTable { path: path.to_owned(), table: wanted.to_owned(), found }),
     }
@@ -137,6 +150,11 @@ fn described(table: &ForeignTable) -> String {
         true => name.clone(),
         false => format!("{name} ({layout}, {})", ByteSize(bytes)),
     }
+}
+
+/// Whether a file of this name lists the files of an export of Spanner.
+pub(super) fn is_list_of_spanner(name: &str) -> bool {
+    name.ends_with("spanner-export.json") || name.ends_with("-manifest.json")
 }
 
 /// Whether a file of this name describes other files, and holds no rows itself.

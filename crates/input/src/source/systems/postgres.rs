@@ -9,10 +9,10 @@
 //! ALTER TABLE ONLY public.events ADD CONSTRAINT events_pkey PRIMARY KEY (id);
 //! ```
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, Read};
 
-use crate::source::ddl::{AttachedPartition, CopyStatement, read_attach, read_copy, read_tables};
+use crate::source::ddl::{AttachedPartition, CopyStatement, read_attach, read_copy, read_name, read_tables};
 use crate::source::declared::{DataForm, DeclaredColumn, DeclaredTable, TableLayout};
 use crate::source::discover::InputPath;
 use crate::source::error::SourceError;
@@ -22,6 +22,8 @@ use crate::source::open::open_decompressed;
 use crate::source::options::{InputOptions, MAX_RECORD_BYTES, Section};
 use crate::source::raw::{RawBatch, RawReader};
 use crate::source::stream::buffered;
+use crate::source::systems::pg_lines::{Line, Statements};
+use evenkeel_model::bounded::quote;
 
 /// Maximum size of the statements that declare tables.
 const MAX_STATEMENT_BYTES: usize = 16 << 20;
@@ -77,11 +79,16 @@ pub(in crate::source) fn tables(input: &InputPath) -> Result<Vec<DeclaredTable>,
 struct Outline {
     /// Statements that declare tables and their keys.
     statements: String,
-    is_in_statement: bool,
+    place: Statements,
+    is_declaration: bool,
     is_in_rows: bool,
     /// Statements of the sections with rows.
     copies: Vec<CopyStatement>,
-    has_inserts: bool,
+    /// Tables with rows as INSERT statements.
+    inserted: BTreeSet<String>,
+    /// The first section with rows in a form that pg_dump does not write.
+    other_copy: Option<String>,
+    is_complete: bool,
 }
 
 impl Outline {
@@ -91,31 +98,50 @@ impl Outline {
             return;
         }
         let text = String::from_utf8_lossy(line);
-        if !self.is_in_statement {
-            if let Some(copy) = read_copy(&text) {
-                self.is_in_rows = true;
-                self.copies.push(copy);
+        match self.place.take(line) {
+            Line::Other => {
+                self.is_complete |= text.starts_with("-- ") && text.ends_with(" database dump complete");
                 return;
             }
-            let starts = |words: &str| text.starts_with(words);
-            self.has_inserts |= starts("INSERT INTO ");
-            self.is_in_statement = starts("ALTER TABLE ") || starts("CREATE ") && text.contains(" TABLE ");
+            Line::Begins => {
+                let starts = |words: &str| text.starts_with(words);
+                if let Some(copy) = read_copy(&text) {
+                    self.is_in_rows = true;
+                    self.copies.push(copy);
+                    return;
+                }
+                if starts("COPY ") && text.to_ascii_lowercase().contains(" from stdin") {
+                    self.other_copy.get_or_insert_with(|| text.clone().into_owned());
+                }
+                if let Some(rest) = text.strip_prefix("INSERT INTO ") {
+                    self.inserted.extend(read_name(rest));
+                }
+                self.is_declaration = starts("ALTER TABLE ") || starts("CREATE ") && text.contains(" TABLE ");
+            }
+            Line::Continues => {}
         }
-        if self.is_in_statement {
+        if self.is_declaration {
             self.statements.push_str(&text);
             self.statements.push('\n');
-            self.is_in_statement = !text.ends_with(';');
         }
     }
 
     fn tables(self, file: &str) -> Result<Vec<DeclaredTable>, SourceError> {
-        if self.copies.is_empty() && self.has_inserts {
-            return Err(SourceError::Foreign {
-                file: file.to_owned(),
-                what: "a pg_dump with INSERT statements".to_owned(),
-                advice: "dump without --inserts, --column-inserts and --rows-per-insert; rows are then in COPY sections"
-                    .to_owned(),
-            });
+        let refused = |problem: &str, advice: &str| SourceError::Refused {
+            file: file.to_owned(),
+            problem: problem.to_owned(),
+            advice: advice.to_owned(),
+        };
+        if let Some(copy) = &self.other_copy {
+            let problem =
+                format!("the pg_dump has rows in a form that pg_dump does not write: {}", quote(copy));
+            return Err(refused(&problem, "dump the table with pg_dump, without changing the result"));
+        }
+        if !self.is_complete || self.is_in_rows || !self.place.is_between() {
+            return Err(refused(
+                "the pg_dump is cut off: 'database dump complete' is missing at its end",
+                "dump it again; the rows that are there may not be all of them",
+            ));
         }
         let declared = read_tables(&self.statements).map_err(|reason| SourceError::Refused {
             file: file.to_owned(),
@@ -153,11 +179,22 @@ impl Outline {
             table.form = DataForm::Section;
             table.layout = TableLayout::Unknown;
             let own = self.copies.iter().filter(|copy| root(&copy.table) == table.name);
+            // A table that inherits from another declares only columns of its own.
+            for name in own.clone().flat_map(|copy| &copy.columns) {
+                if !table.columns.iter().any(|column| column.name == *name) {
+                    table.columns.push(untyped(name));
+                }
+            }
             table.sections = own.map(|copy| copy.table.clone()).collect();
             table.sections.dedup();
+            table.has_other_rows = self.inserted.iter().any(|name| root(name) == table.name);
         }
         Ok(tables)
     }
+}
+
+fn untyped(name: &String) -> DeclaredColumn {
+    DeclaredColumn { name: name.clone(), column_type: None, nullable: true }
 }
 
 /// Reads the rows of one table of a dump.
@@ -165,6 +202,7 @@ pub(in crate::source) struct DumpSectionReader {
     file: String,
     lines: LineReader<EscapedFields>,
     section: Section,
+    place: Statements,
     is_in_section: bool,
 }
 
@@ -184,7 +222,7 @@ impl DumpSectionReader {
             });
         };
         let lines = LineReader::open(file, stream, section.columns.clone(), requested, options.batch_rows);
-        Ok(Self { file: file.to_owned(), lines, section, is_in_section: false })
+        Ok(Self { file: file.to_owned(), lines, section, place: Statements::default(), is_in_section: false })
     }
 
     /// Moves to the next section with rows of the table; returns whether there is one.
@@ -193,7 +231,8 @@ impl DumpSectionReader {
         while let Some(line) = self.lines.next_line()? {
             if is_in_others {
                 is_in_others = line != END;
-            } else if line.starts_with(b"COPY ")
+            } else if self.place.take(line) == Line::Begins
+                && line.starts_with(b"COPY ")
                 && let Some(copy) = read_copy(&String::from_utf8_lossy(line))
             {
                 if self.section.tables.contains(&copy.table) {

@@ -68,7 +68,15 @@ struct Found<'a> {
 /// # Errors
 /// [`SourceError`] if files are missing or cannot be read.
 pub(in crate::source) fn tables(listing: &Listing) -> Result<Vec<ForeignTable>, SourceError> {
-    let Some(export) = listing.first_named(|name| name == EXPORT) else { return Ok(Vec::new()) };
+    let mut exports = listing.named(EXPORT);
+    let Some(export) = exports.next() else { return Ok(Vec::new()) };
+    if let Some(other) = exports.next() {
+        return Err(SourceError::Refused {
+            file: listing.name.clone(),
+            problem: format!("holds several exports of Spanner: {} and {}", export.path, other.path),
+            advice: "name the folder of one".to_owned(),
+        });
+    }
     let (folder, _) = export.parts();
     let described: ExportFile = parse(export)?;
     let is_postgres = described.dialect == "POSTGRESQL";
@@ -81,6 +89,13 @@ pub(in crate::source) fn tables(listing: &Listing) -> Result<Vec<ForeignTable>, 
         if is_table(&schema) {
             found.push(Found { name: table.name, schema, files, first });
         }
+    }
+    if found.is_empty() {
+        return Err(SourceError::Refused {
+            file: export.input.name(),
+            problem: "the export of Spanner names no table with files".to_owned(),
+            advice: "export the database again, or name the .avro files of one table".to_owned(),
+        });
     }
     let of_table = |table: &Found<'_>| {
         let statements = statements_with_ancestors(table, &found, is_postgres);
@@ -186,6 +201,12 @@ fn declare(table: &Found<'_>, statements: String, is_postgres: bool) -> Declared
         spanner: Some(statements),
         ..of_statement
     };
+    let is_list = |name: &str| {
+        let field = schema.fields.iter().find(|field| field.name == name);
+        let sql_type = field.and_then(|field| field.property("sqlType")).unwrap_or_default();
+        sql_type.starts_with("ARRAY") || sql_type.contains('[')
+    };
+    declared.columns.retain(|column| !is_list(&column.name));
     for field in &schema.fields {
         let Some(expression) = field.property("generationExpression") else { continue };
         if can_generate(schema, &field.name) {

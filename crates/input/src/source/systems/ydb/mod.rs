@@ -6,11 +6,13 @@
 //!                 metadata.json  only in exports to S3 and NFS: one data file per partition
 //! ```
 
+mod describe;
 mod folder;
 mod rows;
 mod scheme;
 mod text_proto;
 
+pub use crate::source::systems::ydb::describe::read_describe;
 pub(in crate::source) use crate::source::systems::ydb::folder::{is_data_file, table_of_file, tables};
 pub(in crate::source) use crate::source::systems::ydb::rows::DumpReader;
 pub use crate::source::systems::ydb::scheme::{SchemeError, read_scheme};

@@ -38,7 +38,11 @@ fn wrong(problem: impl Into<String>) -> SchemeError {
 /// # Errors
 /// [`SchemeError`] if the text does not declare a table.
 pub fn read_scheme(text: &str, file: &str, name: &str) -> Result<DeclaredTable, SchemeError> {
-    let message = Message::parse(text)?;
+    read_message(&Message::parse(text)?, file, name)
+}
+
+/// Reads the table that a message declares.
+pub(super) fn read_message(message: &Message, file: &str, name: &str) -> Result<DeclaredTable, SchemeError> {
     let mut notes = Vec::new();
     let columns = message.messages("columns").map(|column| read_column(column, &mut notes));
     let columns: Vec<Column> = columns.collect::<Result<_, _>>()?;
@@ -70,7 +74,7 @@ pub fn read_scheme(text: &str, file: &str, name: &str) -> Result<DeclaredTable, 
         file: file.to_owned(),
         name: name.to_owned(),
         layout,
-        partitions: read_partitions(&message, settings, layout),
+        partitions: read_partitions(message, settings, layout),
         columns: columns.into_iter().map(Into::into).collect(),
         primary_key,
         partition_key,

@@ -38,6 +38,11 @@ impl Message {
         Ok(message)
     }
 
+    /// Adds a field.
+    pub(super) fn push(&mut self, name: &str, value: Value) {
+        self.fields.push((name.to_owned(), value));
+    }
+
     /// Returns the values of a field.
     pub(super) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Value> {
         self.fields.iter().filter(move |(field, _)| field == name).map(|(_, value)| value)
@@ -99,7 +104,9 @@ impl Value {
     fn word(&self) -> Option<&str> {
         match self {
             Self::Word(word) => Some(word),
-            Self::Message(_) | Self::Text(_) => None,
+            // In JSON, words and long numbers are texts.
+            Self::Text(text) => std::str::from_utf8(text).ok(),
+            Self::Message(_) => None,
         }
     }
 }
