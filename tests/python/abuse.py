@@ -327,6 +327,28 @@ def exports(bench):
     yield Case("dump with a line of 70 MB", ["evaluate", "d"], (FAILED, USAGE), setup=dump(**{"data_00.csv": b"1" * 70_000_000}), memory=1500, says=["data_00.csv"])
     yield Case("dump with a gap", ["ingest", "t", "d"], (FAILED, USAGE), setup=dump(**{"data_02.csv": data}), table=True, rows=ROWS, says=["data file 01"])
     yield Case("dump unfinished", ["ingest", "t", "d"], (FAILED, USAGE), setup=dump(incomplete=b""), table=True, rows=ROWS, says=["not finished"])
+    corpus = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "fuzz", "corpus")
+    for folder, seed, name in [("avro", "snappy", "x.avro"), ("avro", "null", "x.avro"), ("orc", "zlib", "x.orc"), ("orc", "uncompressed", "x.orc"),
+                               ("pg_dump", "table", "x.sql")]:
+        with open(os.path.join(corpus, folder, seed), "rb") as file:
+            content = file.read()
+        for what, changed in damaged(content):
+            yield Case(f"{folder} {seed} {what}", ["evaluate", name], (DONE, FAILED, USAGE), setup=written(name, changed), says=[name])
+    head, tail = b"--\n-- PostgreSQL database dump\n--\n", b"--\n-- PostgreSQL database dump complete\n--\n"
+    for what, body in {"a statement of 20 MB": b"CREATE TABLE t (a int DEFAULT '" + b"x" * 20_000_000 + b"');\n", "a row of 70 MB": b"CREATE TABLE t (a text);\n"
+                       b"COPY t (a) FROM stdin;\n" + b"x" * 70_000_000 + b"\n\\.\n", "an open body": b"CREATE FUNCTION f() AS $$\n", "an open text": b"SELECT 'x\n",
+                       "3,000 tables": b"".join(b"CREATE TABLE t%d (a int);\n" % i for i in range(3000)), "binary": bytes(range(256)) * 1000}.items():
+        yield Case(f"pg_dump with {what}", ["evaluate", "x.sql"], (FAILED, USAGE), setup=written("x.sql", head + body + tail), memory=1500, says=["x.sql"])
+    avro = b"Obj\x01\x02\x16avro.schema"
+    for what, content in {"a schema of 2^60 bytes": avro + b"\xfe\xff\xff\xff\xff\xff\xff\xff\x1f{}", "an endless header": avro + b"\x04{}" + b"\x02" * 20_000_000,
+                          "a schema of 100,000 levels": avro + b"\x80\x9a\x0c" + b'{"a":' * 20_000}.items():
+        yield Case(f"avro with {what}", ["evaluate", "x.avro"], (FAILED, USAGE), setup=written("x.avro", content), memory=700, says=["x.avro"])
+    nested = b'{"a":' * 100 + b'{"$oid":"x"}' + b"}" * 100
+    for what, text in {"unknown kinds": b'{"a":{"$what":1}}\n', "wrong values": b'{"a":{"$date":{"$numberLong":"x"}}}\n{"a":{"$oid":7}}\n', "nested": nested + b"\n",
+                       "a key of 10 MB": b'{"' + b"k" * 10_000_000 + b'":{"$oid":"x"}}\n'}.items():
+        yield Case(f"extended json, {what}", ["evaluate", "x.ndjson"], (DONE, FAILED, USAGE), setup=written("x.ndjson", text), memory=700, says=["x.ndjson"])
+    for what, text in {"quotes": b'a,b\n1,"\\\n', "escapes": b"a,b\n" + b'1,"' + b"\\" * 1_000_001 + b'"\n'}.items():
+        yield Case(f"csv with {what}", ["evaluate", "x.csv", "--escape", "\\", "--quoted-empty"], (DONE, FAILED, USAGE), setup=written("x.csv", text), says=["x.csv"])
     for what, text in {"nested": "CREATE TABLE t (a " + "Nullable(" * 100_000, "an open quote": "CREATE TABLE t (a int, b 'x", "nothing": "",
                        "10,000 tables": "CREATE TABLE t (a int);\n" * 10_000, "binary": "\x00\x01" * 1000}.items():
         yield Case(f"ddl of another system, {what}: evaluate", ["evaluate", "{in}/a.csv", "--ddl", "x.sql"], (FAILED, USAGE), setup=written("x.sql", text), says=["x.sql"])

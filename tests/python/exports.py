@@ -117,7 +117,7 @@ def postgres(db, folder):
     assert "is cut off" in run("evaluate", cut, "--table", "t", ok=False).stderr
     inserts = folder / "inserts.sql"
     inserts.write_bytes(subprocess.run([binary, "--inserts", server.get_uri()], capture_output=True, check=True).stdout)
-    assert "--inserts" in run("evaluate", inserts, ok=False).stderr
+    assert "--inserts" in run("evaluate", inserts, "--table", "t", ok=False).stderr
     for form, sign in [("c", "custom format"), ("d", "directory format")]:
         subprocess.run([binary, "-F", form, "-f", folder / f"dump_{form}", server.get_uri()], check=True)
         assert sign in run("evaluate", folder / f"dump_{form}", ok=False).stderr, form

@@ -175,8 +175,9 @@ mod tests {
             let RawCells::Arrow(batch) = batch.cells else { panic!() };
             for row in 0..batch.num_rows() {
                 let id =
-                    batch.column_by_name("id").map_or(0, |ids| ids.as_primitive::<Int64Type>().value(row));
-                let texts = batch.column_by_name("t").map(|texts| texts.as_string::<i32>());
+                    batch.column_by_name("id").and_then(|ids| ids.as_primitive_opt::<Int64Type>());
+                let id = id.map_or(0, |ids| ids.value(row));
+                let texts = batch.column_by_name("t").and_then(|texts| texts.as_string_opt::<i32>());
                 let text = texts.filter(|texts| texts.is_valid(row)).map(|texts| texts.value(row).to_owned());
                 rows.push((id, text));
             }
