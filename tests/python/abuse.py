@@ -346,7 +346,7 @@ def exports(bench):
     nested = b'{"a":' * 100 + b'{"$oid":"x"}' + b"}" * 100
     for what, text in {"unknown kinds": b'{"a":{"$what":1}}\n', "wrong values": b'{"a":{"$date":{"$numberLong":"x"}}}\n{"a":{"$oid":7}}\n', "nested": nested + b"\n",
                        "a key of 10 MB": b'{"' + b"k" * 10_000_000 + b'":{"$oid":"x"}}\n'}.items():
-        yield Case(f"extended json, {what}", ["evaluate", "x.ndjson"], (DONE, FAILED, USAGE), setup=written("x.ndjson", text), memory=700, says=["x.ndjson"])
+        yield Case(f"extended json, {what}", ["evaluate", "x.ndjson"], (DONE, FAILED, USAGE), setup=written("x.ndjson", text), memory=1500, says=["x.ndjson"])
     for what, text in {"quotes": b'a,b\n1,"\\\n', "escapes": b"a,b\n" + b'1,"' + b"\\" * 1_000_001 + b'"\n'}.items():
         yield Case(f"csv with {what}", ["evaluate", "x.csv", "--escape", "\\", "--quoted-empty"], (DONE, FAILED, USAGE), setup=written("x.csv", text), says=["x.csv"])
     for what, text in {"nested": "CREATE TABLE t (a " + "Nullable(" * 100_000, "an open quote": "CREATE TABLE t (a int, b 'x", "nothing": "",
