@@ -26,31 +26,50 @@ pub(super) enum Kind {
 
 /// Reads a value of Extended JSON; `None` for any other object. The text of a value without a form of its
 /// own in a table, such as a regular expression, is its JSON.
-pub(super) fn read(object: &str) -> Option<(Kind, Option<Cow<'static, str>>)> {
+pub(super) fn read(object: &str) -> Option<(Kind, Option<Cow<'_, str>>)> {
     let first = object.strip_prefix('{')?.trim_ascii_start();
     if !first.starts_with("\"$") {
         return None;
     }
+    if let Some((name, text)) = only_text(first)
+        && let Some(kind) = kind_of_text(name)
+    {
+        return Some((kind, Some(Cow::Borrowed(text))));
+    }
     let members: Map<String, Value> = serde_json::from_str(object).ok()?;
     let text = |name: &str| members.get(name).and_then(Value::as_str).map(str::to_owned);
-    let of = |kind: Kind, text: String| Some((kind, Some(Cow::Owned(text))));
     let names: Vec<&str> = members.keys().map(String::as_str).collect();
     match names.as_slice() {
-        ["$oid"] => of(Kind::Id, text("$oid")?),
-        ["$uuid"] => of(Kind::Id, text("$uuid")?),
-        ["$symbol"] => of(Kind::Text, text("$symbol")?),
-        ["$numberInt"] => of(Kind::Number, text("$numberInt")?),
-        ["$numberLong"] => of(Kind::Number, text("$numberLong")?),
-        ["$numberDouble"] => of(Kind::Number, text("$numberDouble")?),
-        ["$numberDecimal"] => of(Kind::Number, text("$numberDecimal")?),
         ["$undefined"] => Some((Kind::Null, None)),
-        ["$date"] => of(Kind::Time, date(members.get("$date")?)?),
+        ["$date"] => Some((Kind::Time, Some(Cow::Owned(date(members.get("$date")?)?)))),
         ["$binary"] => match members.get("$binary")? {
             Value::Object(inner) => binary(inner.get("base64")?.as_str()?, inner.get("subType")?.as_str()?),
             Value::String(base64) => binary(base64, "00"),
             _ => None,
         },
         ["$binary", "$type"] => binary(&text("$binary")?, &text("$type")?),
+        [name] => Some((kind_of_text(name)?, Some(Cow::Owned(text(name)?)))),
+        _ => None,
+    }
+}
+
+/// Returns the name and the text of an object behind its brace, if it has one member, which is a string
+/// without escapes.
+fn only_text(members: &str) -> Option<(&str, &str)> {
+    let (name, rest) = members.strip_prefix('"')?.split_once('"')?;
+    let value = rest.trim_ascii_start().strip_prefix(':')?.trim_ascii_start().strip_prefix('"')?;
+    let (text, rest) = value.split_once('"')?;
+    let is_plain = !name.contains('\\') && !text.contains('\\');
+    (is_plain && rest.trim_ascii() == "}").then_some((name, text))
+}
+
+/// Returns the kind of a value whose only member is a string.
+fn kind_of_text(name: &str) -> Option<Kind> {
+    match name {
+        "$oid" | "$uuid" => Some(Kind::Id),
+        "$symbol" => Some(Kind::Text),
+        "$numberInt" | "$numberLong" | "$numberDouble" | "$numberDecimal" => Some(Kind::Number),
+        "$date" => Some(Kind::Time),
         _ => None,
     }
 }
@@ -102,6 +121,7 @@ mod tests {
                 Some("61f0c404-5cb3-11e7-907b-a6006ad3dba0"),
             ),
             (r#"{"$binary":{"base64":"YQ==","subType":"00"}}"#, Kind::Text, Some("YQ==")),
+            (r#"{"$symbol":"a\"b"}"#, Kind::Text, Some("a\"b")),
             (r#"{"$undefined":true}"#, Kind::Null, None),
         ] {
             assert_eq!(read(object), Some((kind, text.map(Cow::Borrowed))), "{object}");

@@ -174,8 +174,7 @@ mod tests {
         while let Some(batch) = reader.next_batch()? {
             let RawCells::Arrow(batch) = batch.cells else { panic!() };
             for row in 0..batch.num_rows() {
-                let id =
-                    batch.column_by_name("id").and_then(|ids| ids.as_primitive_opt::<Int64Type>());
+                let id = batch.column_by_name("id").and_then(|ids| ids.as_primitive_opt::<Int64Type>());
                 let id = id.map_or(0, |ids| ids.value(row));
                 let texts = batch.column_by_name("t").and_then(|texts| texts.as_string_opt::<i32>());
                 let text = texts.filter(|texts| texts.is_valid(row)).map(|texts| texts.value(row).to_owned());
