@@ -457,7 +457,7 @@ fn extended_json_of_mongodb_is_the_same_in_every_spelling() {
         let rows = through_a_table(dir.path(), "{}/m.json", "_id", "_id", "").unwrap();
         let first = rows.lines().next().unwrap();
         let (first, expected): (serde_json::Value, serde_json::Value) =
-            (serde_json::from_str(&first).unwrap(), serde_json::from_str(expected).unwrap());
+            (serde_json::from_str(first).unwrap(), serde_json::from_str(expected).unwrap());
         let nested =
             |value: &serde_json::Value| value["sub"].as_str().map_or(value["sub"].to_string(), str::to_owned);
         assert_eq!(nested(&first), nested(&expected), "{spelling}");

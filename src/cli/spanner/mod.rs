@@ -20,7 +20,7 @@ pub(crate) struct Args {
 #[derive(Debug, Subcommand)]
 enum Command {
     Simulate(Box<simulate::Args>),
-    Migrate(migrate::Args),
+    Migrate(Box<migrate::Args>),
     Ddl(ddl::Args),
     AccessLog(access_log::Args),
 }
@@ -28,7 +28,7 @@ enum Command {
 pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     match args.command {
         Command::Simulate(args) => simulate::run(*args, out).await,
-        Command::Migrate(args) => migrate::run(args, out).await,
+        Command::Migrate(args) => migrate::run(*args, out).await,
         Command::Ddl(args) => ddl::run(args, out).await,
         Command::AccessLog(args) => access_log::run(args, out).await,
     }

@@ -188,15 +188,15 @@ impl<'de> Visitor<'de> for Object<'_, 'de> {
     }
 }
 
+/// The members of objects, each with the kinds of its values.
+pub(super) type Members = Vec<(String, BTreeSet<Kind>)>;
+
 /// Kinds of the values of each member of the first objects of a stream, in the order in which the
 /// members are first seen.
 ///
 /// # Errors
 /// The problem of a line that is no object, with its number.
-pub(super) fn kinds(
-    stream: impl BufRead,
-    most: usize,
-) -> Result<Vec<(String, BTreeSet<Kind>)>, (u64, String)> {
+pub(super) fn kinds(stream: impl BufRead, most: usize) -> Result<Members, (u64, String)> {
     let mut found = Kinds { members: Vec::new(), index: HashMap::new() };
     let (mut stream, mut text, mut line, mut count) = (stream, Vec::new(), 0, 0);
     while count < most {
@@ -219,7 +219,7 @@ pub(super) fn kinds(
 }
 
 struct Kinds {
-    members: Vec<(String, BTreeSet<Kind>)>,
+    members: Members,
     index: HashMap<String, usize>,
 }
 

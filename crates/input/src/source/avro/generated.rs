@@ -173,15 +173,10 @@ fn compile(expression: &Expr, schema: &AvroSchema) -> Option<(Node, Kind)> {
                 ("FARM_FINGERPRINT", [of]) => Some((Node::Fingerprint(Box::new(text(of)?)), Kind::Number)),
                 ("MOD", [left, right]) => Some((Node::Mod(number(left)?, number(right)?), Kind::Number)),
                 ("ABS", [of]) => Some((Node::Abs(number(of)?), Kind::Number)),
-                ("BIT_REVERSE", [of, keeps_sign]) => match keeps_sign {
-                    Expr::Value(value) => match value.value {
-                        SqlValue::Boolean(keeps) => {
-                            Some((Node::BitReverse(number(of)?, keeps), Kind::Number))
-                        }
-                        _ => None,
-                    },
-                    _ => None,
-                },
+                ("BIT_REVERSE", [of, Expr::Value(keeps_sign)]) => {
+                    let SqlValue::Boolean(keeps) = keeps_sign.value else { return None };
+                    Some((Node::BitReverse(number(of)?, keeps), Kind::Number))
+                }
                 ("CONCAT", parts) => {
                     Some((Node::Concat(parts.iter().map(text).collect::<Option<_>>()?), Kind::Text))
                 }

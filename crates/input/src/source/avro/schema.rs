@@ -84,7 +84,8 @@ fn is_nullable(of_type: &Value) -> bool {
 fn take_numeric(of_type: &mut Value) -> bool {
     match of_type {
         Value::Array(options) => {
-            options.iter_mut().fold(false, |found, option| take_numeric(option) || found)
+            // Every option, also behind the first such decimal.
+            options.iter_mut().filter_map(|option| take_numeric(option).then_some(())).count() > 0
         }
         Value::Object(properties) => {
             let precision = properties.get("precision").and_then(Value::as_u64).unwrap_or_default();

@@ -193,8 +193,8 @@ impl Outline {
     }
 }
 
-fn untyped(name: &String) -> DeclaredColumn {
-    DeclaredColumn { name: name.clone(), column_type: None, nullable: true }
+fn untyped(name: &str) -> DeclaredColumn {
+    DeclaredColumn { name: name.to_owned(), column_type: None, nullable: true }
 }
 
 /// Reads the rows of one table of a dump.
