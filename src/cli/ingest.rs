@@ -72,8 +72,8 @@ pub(crate) struct Args {
     /// Directory of the table.
     dir: PathBuf,
 
-    /// Files, folders, glob patterns, or - for standard input: Parquet, CSV, NDJSON or Arrow IPC,
-    /// plain, gzip or zstd.
+    /// Files, folders, glob patterns, or - for standard input: Parquet, CSV, NDJSON, Arrow IPC, Avro, ORC
+    /// or a dump of a database, plain, gzip or zstd.
     #[arg(required = true)]
     inputs: Vec<String>,
 

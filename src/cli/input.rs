@@ -68,8 +68,8 @@ pub(crate) struct InputArgs {
     #[arg(long)]
     quoted_empty: bool,
 
-    /// Character that stands before a quote within a quoted CSV field, instead of a second quote: '\\' for
-    /// cqlsh and dsbulk.
+    /// Character that escapes a quote within a quoted CSV field: '\' for files written by cqlsh and
+    /// dsbulk.
     #[arg(long, value_name = "CHARACTER")]
     escape: Option<String>,
 }
@@ -171,7 +171,7 @@ pub(crate) struct ReadingArgs {
     #[command(flatten)]
     input: InputArgs,
 
-    /// File with the CREATE TABLE statement of the table that was exported, of PostgreSQL, Citus,
+    /// File with the CREATE TABLE statement of the exported table, in the syntax of PostgreSQL, Citus,
     /// Greenplum, MySQL, ClickHouse, Doris, Cassandra, Spanner or YDB: names and types for text files,
     /// with or without a header, and the keys to judge. Also the description of a table by YDB, as
     /// proto-json-base64.
@@ -247,6 +247,7 @@ impl ReadingArgs {
 fn escape(text: &str) -> Result<u8, Failure> {
     match text.as_bytes() {
         [byte] if byte.is_ascii() && *byte != b'"' => Ok(*byte),
+        br"\\" => Ok(b'\\'),
         _ => Err(Failure::wrong_usage(format!(
             "--escape '{text}' is not one ASCII character other than a quote"
         ))),

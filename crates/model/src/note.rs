@@ -262,15 +262,15 @@ impl fmt::Display for Note {
             }
             Self::DigitsLost { column } => write!(
                 f,
-                "column '{}' has numbers of more than 17 digits and is read as Double, which keeps no more; declared as \
-                 decimal(35,N), it keeps all",
+                "column '{}' has numbers with more than 17 significant digits and is read as Double, which cannot hold them \
+                 all; declare it as decimal(35,N) to keep every digit",
                 quote(column)
             ),
             Self::QuotedNumbers { column, column_type } => {
                 let column = quote(column);
                 write!(
                     f,
-                    "column '{column}' has whole numbers in quotes and is read as {column_type}; declared as utf8, it stays text"
+                    "column '{column}' has whole numbers in quotes and is read as {column_type}; declare it as utf8 to keep it as text"
                 )
             }
             Self::RowsLeftOut { rows, place, first } => {

@@ -263,9 +263,10 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
         plan::judge_declared(&mut plan_of_args, &args, declared);
     }
     if let Some(path) = &args.partition_stats {
+        let is_named = args.input.table().is_some();
         let table = args.input.table().unwrap_or(&plan_of_args.table).to_owned();
         let path = path.to_path_buf();
-        let rows = tokio::task::spawn_blocking(move || read_partition_stats(&path, &table)).await?;
+        let rows = tokio::task::spawn_blocking(move || read_partition_stats(&path, &table, is_named)).await?;
         plan_of_args.partition_rows = rows?;
     }
     let export = tokio::task::spawn_blocking(move || Export::open(&inputs.paths, options, &types)).await?;

@@ -10,20 +10,28 @@ use evenkeel::joins::{
     JoinError, TableExport, TablesReport, advise_tables, are_different_tables, find_joins,
 };
 use evenkeel::report::{self, Layout};
-use evenkeel::source::{Export, InputOptions, find_inputs};
+use evenkeel::source::{DeclaredTable, Export, InputOptions, SourceError, find_inputs};
 use evenkeel::table::ColumnType;
 use indicatif::ProgressBar;
 
 use crate::cli::evaluate::assessing::{Assessing, is_usage};
-use crate::cli::evaluate::{Args, named_column, plan, table_name, thresholds, write_report};
+use crate::cli::evaluate::{Args, described, named_column, plan, table_name, thresholds, write_report};
 use crate::cli::{Failure, Output};
 
 /// Maximum number of inputs whose columns are all compared; of more, as a shell makes of a pattern,
 /// the first and the last are.
 const MOST_COMPARED: usize = 64;
 
+/// One of several tables.
+pub(super) struct OpenTable {
+    export: Export,
+    /// Notes on its files, one sentence each.
+    notes: Vec<String>,
+    declared: Option<DeclaredTable>,
+}
+
 /// Opens each input as a table of its own; `None` if they are parts of one table.
-pub(super) async fn open(args: &Args, options: &InputOptions) -> Result<Option<Vec<Export>>, Failure> {
+pub(super) async fn open(args: &Args, options: &InputOptions) -> Result<Option<Vec<OpenTable>>, Failure> {
     let named = !args.joins.is_empty();
     let possible = args.inputs.len() > 1 && !args.inputs.iter().any(|input| input == "-");
     if !named && (!possible || args.input.table().is_some() || args.input.has_statement()) {
@@ -36,23 +44,25 @@ pub(super) async fn open(args: &Args, options: &InputOptions) -> Result<Option<V
     let open = move || {
         let one = |input: &String| {
             let found = find_inputs(std::slice::from_ref(input), None)?;
-            Export::open(&found.paths, found.options(options.clone()), &BTreeMap::new())
+            let export = Export::open(&found.paths, found.options(options.clone()), &BTreeMap::new())?;
+            Ok::<_, SourceError>(OpenTable { export, notes: found.notes, declared: found.declared })
         };
         if named {
             return inputs.iter().map(one).collect::<Result<Vec<_>, _>>().map(Some);
         }
         // An input that cannot be opened is reported when all are opened as one.
-        let different =
-            |exports: &[Option<Export>]| are_different_tables(&exports.iter().flatten().collect::<Vec<_>>());
+        let different = |tables: &[Option<OpenTable>]| {
+            are_different_tables(&tables.iter().flatten().map(|table| &table.export).collect::<Vec<_>>())
+        };
         if inputs.len() > MOST_COMPARED {
-            let ends: Vec<Option<Export>> =
+            let ends: Vec<Option<OpenTable>> =
                 [inputs.first(), inputs.last()].into_iter().flatten().map(|input| one(input).ok()).collect();
             if !different(&ends) {
                 return Ok(None);
             }
         }
-        let exports: Vec<Option<Export>> = inputs.iter().map(|input| one(input).ok()).collect();
-        let all = different(&exports).then(|| exports.into_iter().collect::<Option<Vec<_>>>());
+        let tables: Vec<Option<OpenTable>> = inputs.iter().map(|input| one(input).ok()).collect();
+        let all = different(&tables).then(|| tables.into_iter().collect::<Option<Vec<_>>>());
         Ok(all.flatten())
     };
     tokio::task::spawn_blocking(open).await?.map_err(named_column)
@@ -61,7 +71,7 @@ pub(super) async fn open(args: &Args, options: &InputOptions) -> Result<Option<V
 /// Judges the keys of all tables, and the joins between them.
 pub(super) async fn run(
     args: &Args,
-    exports: Vec<Export>,
+    tables: Vec<OpenTable>,
     types: &BTreeMap<String, ColumnType>,
     assessing: Assessing,
     out: &mut Output,
@@ -69,16 +79,20 @@ pub(super) async fn run(
     let names: Vec<String> =
         args.inputs.iter().map(|input| table_name(std::slice::from_ref(input))).collect();
     refuse_options_of_one_table(args, &names)?;
-    check_names(args, &exports, types)?;
+    check_names(args, &tables, types)?;
+    for table in &tables {
+        table.notes.iter().for_each(|note| out.note(note));
+        table.declared.iter().for_each(|declared| out.note(&described(declared)));
+    }
     let options = plan::options(args)?;
-    let options: Vec<AdvisorOptions> = exports
+    let options: Vec<AdvisorOptions> = tables
         .iter()
         .zip(names.iter().zip(&args.inputs))
-        .map(|(export, (name, input))| of_table(&options, export, name, input))
+        .map(|(table, (name, input))| of_table(args, &options, table, name, input))
         .collect();
-    let exports: Vec<Export> = exports
+    let exports: Vec<Export> = tables
         .into_iter()
-        .map(|export| {
+        .map(|OpenTable { export, .. }| {
             let has = |name: &String| export.columns().iter().any(|column| column.name == *name);
             let own: BTreeMap<String, ColumnType> =
                 types.iter().filter(|(name, _)| has(name)).map(|(name, of)| (name.clone(), *of)).collect();
@@ -140,9 +154,18 @@ fn text(found: &TablesReport, layout: Layout, verbose: bool) -> String {
 }
 
 /// The options of one table: those that name columns, of its own alone.
-fn of_table(options: &AdvisorOptions, export: &Export, name: &str, input: &str) -> AdvisorOptions {
-    let has = |column: &String| export.columns().iter().any(|other| other.name == *column);
+fn of_table(
+    args: &Args,
+    options: &AdvisorOptions,
+    table: &OpenTable,
+    name: &str,
+    input: &str,
+) -> AdvisorOptions {
+    let has = |column: &String| table.export.columns().iter().any(|other| other.name == *column);
     let mut options = options.clone();
+    if let Some(declared) = &table.declared {
+        plan::judge_declared(&mut options, args, declared);
+    }
     options.roles.retain(|(column, _)| has(column));
     options.evaluate.time = options.evaluate.time.filter(has);
     options.table = name.to_owned();
@@ -151,12 +174,17 @@ fn of_table(options: &AdvisorOptions, export: &Export, name: &str, input: &str) 
 }
 
 /// Checks that each column that an option names is in one of the tables.
-fn check_names(args: &Args, exports: &[Export], types: &BTreeMap<String, ColumnType>) -> Result<(), Failure> {
+fn check_names(
+    args: &Args,
+    tables: &[OpenTable],
+    types: &BTreeMap<String, ColumnType>,
+) -> Result<(), Failure> {
     let roles = args.roles.iter().map(|(column, _)| ("--role", column));
     let named = types.keys().map(|column| ("--type", column)).chain(roles);
     let named = named.chain(args.not_key.iter().map(|column| ("--not-key", column)));
     for (option, column) in named.chain(args.time.iter().map(|column| ("--time", column))) {
-        if !exports.iter().any(|export| export.columns().iter().any(|other| other.name == *column)) {
+        let has = |table: &OpenTable| table.export.columns().iter().any(|other| other.name == *column);
+        if !tables.iter().any(has) {
             return Err(Failure::wrong_usage(format!("{option}: no table has a column '{column}'")));
         }
     }

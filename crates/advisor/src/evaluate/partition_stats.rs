@@ -36,11 +36,16 @@ pub enum PartitionStatsError {
 }
 
 /// Reads the rows of each partition of a table from a file of statistics, as CSV, NDJSON or Parquet.
-/// Statistics of several tables need the name of one, with or without its folder.
+/// Statistics of several tables need the name of one, with or without its folder; those of one table
+/// are taken whatever its name, unless `is_strict`.
 ///
 /// # Errors
 /// [`PartitionStatsError`] if the file cannot be read, or has no such statistics.
-pub fn read_partition_stats(path: &Path, table: &str) -> Result<Vec<PartitionRows>, PartitionStatsError> {
+pub fn read_partition_stats(
+    path: &Path,
+    table: &str,
+    is_strict: bool,
+) -> Result<Vec<PartitionRows>, PartitionStatsError> {
     let file = path.display().to_string();
     let inputs = find_inputs(std::slice::from_ref(&file), None)?;
     let options = InputOptions { header_given: true, ..InputOptions::default() };
@@ -52,15 +57,23 @@ pub fn read_partition_stats(path: &Path, table: &str) -> Result<Vec<PartitionRow
         return Err(PartitionStatsError::Columns { file, found });
     };
     let (path, follower, activity) = (position("Path"), position("FollowerId"), position("Activity"));
+    // Newer statistics have a line per portion and column; each counts the rows of the portion.
+    let entity = position("EntityName");
+    let mut first_entity = None;
+    let mut is_readable = true;
     let mut tables: BTreeMap<String, BTreeMap<u64, u64>> = BTreeMap::new();
     export.read::<SourceError>(OnUnreadable::Fail, |_, batch| {
         let numbers = |at: usize| cast(batch.column(at), &DataType::UInt64).ok();
-        let (Some(partitions), Some(counts)) = (numbers(partition), numbers(rows)) else { return Ok(true) };
+        let (Some(partitions), Some(counts)) = (numbers(partition), numbers(rows)) else {
+            is_readable = false;
+            return Ok(false);
+        };
         let (partitions, counts) =
             (partitions.as_primitive::<UInt64Type>(), counts.as_primitive::<UInt64Type>());
         let followers = follower.and_then(numbers);
         // A portion that was replaced still has its line.
         let active = activity.and_then(|at| cast(batch.column(at), &DataType::Utf8).ok());
+        let entities = entity.and_then(|at| cast(batch.column(at), &DataType::Utf8).ok());
         let paths = path.and_then(|at| cast(batch.column(at), &DataType::Utf8).ok());
         for row in 0..batch.num_rows() {
             let is_follower = followers.as_ref().is_some_and(|numbers| {
@@ -69,7 +82,12 @@ pub fn read_partition_stats(path: &Path, table: &str) -> Result<Vec<PartitionRow
             let is_inactive = active.as_ref().is_some_and(|texts| {
                 matches!(texts.as_string::<i32>().value(row).to_ascii_lowercase().as_str(), "0" | "false")
             });
-            if is_follower || is_inactive || partitions.is_null(row) || counts.is_null(row) {
+            let is_other_entity = entities.as_ref().is_some_and(|texts| {
+                let name = texts.as_string::<i32>().value(row);
+                first_entity.get_or_insert_with(|| name.to_owned()) != name
+            });
+            if is_follower || is_inactive || is_other_entity || partitions.is_null(row) || counts.is_null(row)
+            {
                 continue;
             }
             let path = paths.as_ref().map_or("", |paths| paths.as_string::<i32>().value(row));
@@ -78,12 +96,15 @@ pub fn read_partition_stats(path: &Path, table: &str) -> Result<Vec<PartitionRow
         }
         Ok(true)
     })?;
+    if !is_readable {
+        return Err(PartitionStatsError::Columns { file, found });
+    }
     let is_table = |path: &str| path == table || path.rsplit('/').next() == Some(table);
     let named: Vec<&String> = tables.keys().filter(|path| is_table(path)).collect();
     let chosen = match (named.as_slice(), tables.len()) {
         ([only], _) => (*only).clone(),
-        (_, 1) => tables.keys().next().cloned().unwrap_or_default(),
-        (_, 0) => return Err(PartitionStatsError::NoRows { file, table: table.to_owned() }),
+        (_, 1) if !is_strict => tables.keys().next().cloned().unwrap_or_default(),
+        (_, 0 | 1) => return Err(PartitionStatsError::NoRows { file, table: table.to_owned() }),
         _ => return Err(PartitionStatsError::SeveralTables { file, found: tables.into_keys().collect() }),
     };
     let of_table = tables.remove(&chosen).unwrap_or_default();
@@ -101,7 +122,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("stats.csv");
         std::fs::write(&path, text).unwrap();
-        let found = read_partition_stats(&path, table).map_err(|error| error.to_string())?;
+        let found = read_partition_stats(&path, table, false).map_err(|error| error.to_string())?;
         Ok(found.into_iter().map(|of| (of.partition, of.rows)).collect())
     }
 
@@ -114,6 +135,9 @@ mod tests {
         assert_eq!(read(one, "anything").unwrap().len(), 2);
         let portions = "TabletId,Rows,Activity\n72,5,1\n72,6,1\n73,9,1\n73,100,0\n";
         assert_eq!(read(portions, "t").unwrap(), [("72".to_owned(), 11), ("73".to_owned(), 9)]);
+        let columns = "TabletId,Rows,Activity,EntityName\n72,5,1,id\n72,5,1,user\n73,9,1,user\n73,9,1,id\n";
+        assert_eq!(read(columns, "t").unwrap(), [("72".to_owned(), 5), ("73".to_owned(), 9)]);
+        assert!(read("PartIdx,RowCount\nx,5\n", "t").is_err());
         assert!(read("a,b\n1,2\n", "t").unwrap_err().contains("it has: a, b"));
     }
 }

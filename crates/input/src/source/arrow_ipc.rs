@@ -36,7 +36,7 @@ pub fn panics_are_caught() -> bool {
     GUARDED.get()
 }
 
-/// Runs an Arrow IPC decoder, which panics on some damaged files.
+/// Runs a decoder that panics on some damaged files.
 pub(super) fn guarded<T>(read: impl FnOnce() -> Result<T, ArrowError>) -> Result<T, ArrowError> {
     GUARDED.set(true);
     // The decoder is not used again after an error.

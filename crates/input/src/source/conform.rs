@@ -72,7 +72,7 @@ fn check_digits(cells: &RawCells, column: &str, parsed: &mut ParsedColumn) {
     let Some((_, cells)) = columns.iter().find(|(name, _)| name == column) else { return };
     let changes = |cell: &[u8]| {
         let digits = cell.strip_prefix(b"-").unwrap_or(cell);
-        matches!(digits, [b'0', b'0'..=b'9', ..] | [b'+', ..]) || cell == b"-0" || cell.trim_ascii() != cell
+        matches!(digits, [b'0', b'0'..=b'9', ..] | [b'+', ..]) || cell.trim_ascii() != cell
     };
     for (row, cell) in cells.iter().enumerate() {
         if let Some(cell) = cell.filter(|cell| changes(cell)) {

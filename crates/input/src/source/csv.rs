@@ -18,7 +18,8 @@ use crate::source::unquoted::{NULL, Requoted};
 use evenkeel_model::bounded::quote;
 use evenkeel_model::note::Fault;
 
-/// Reads CSV with a header line. A field that equals one of the null values is NULL, quoted or not.
+/// Reads CSV with a header line. A field that equals one of the null values is NULL, quoted or
+/// not, unless `quoted_empty` is set.
 pub(super) struct CsvReader {
     file: String,
     reader: Reader<Limited>,

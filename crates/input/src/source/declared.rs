@@ -41,6 +41,13 @@ pub struct DeclaredColumn {
     pub nullable: bool,
 }
 
+impl DeclaredColumn {
+    /// Creates a column whose values must tell its type.
+    pub(super) fn untyped(name: &str) -> Self {
+        Self { name: name.to_owned(), column_type: None, nullable: true }
+    }
+}
+
 impl From<Column> for DeclaredColumn {
     fn from(column: Column) -> Self {
         Self { name: column.name, column_type: Some(column.column_type), nullable: column.nullable }
@@ -94,6 +101,8 @@ pub struct DeclaredTable {
     /// Names of the tables whose rows are those of this one, in a file of several tables: itself, and
     /// its partitions.
     pub sections: Vec<String>,
+    /// Whether each segment or node has all rows.
+    pub is_replicated: bool,
     /// Whether rows of it stand elsewhere, in a form that is not read.
     pub has_other_rows: bool,
     /// Statements of Spanner that declare the table, its ancestors and its indexes.

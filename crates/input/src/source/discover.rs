@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::source::declared::DeclaredTable;
 use crate::source::error::SourceError;
 use crate::source::file_name::format_of_name;
-use crate::source::options::{InputFormat, InputOptions};
+use crate::source::options::InputOptions;
 use crate::source::remote::{self, Found, RemoteFile};
 use crate::source::systems::{self, Listed, Listing, ydb};
 use evenkeel_storage::Place;
@@ -72,10 +72,14 @@ impl Inputs {
     fn declare(&mut self, declared: DeclaredTable) -> Result<(), SourceError> {
         match &self.declared {
             None => self.declared = Some(declared),
-            Some(first) if first.columns != declared.columns => {
+            Some(first) if first.columns != declared.columns || first.form != declared.form => {
                 return Err(SourceError::OtherTable { first: first.file.clone(), other: declared.file });
             }
-            Some(_) => {}
+            Some(_) => {
+                // Each dump names the partitions that it has.
+                let sections = self.declared.iter_mut().map(|first| &mut first.sections);
+                sections.for_each(|sections| sections.extend(declared.sections.iter().cloned()));
+            }
         }
         Ok(())
     }
@@ -188,7 +192,6 @@ fn of_files(
     table: Option<&str>,
     beside: impl Fn(&InputPath) -> Result<Listing, SourceError>,
 ) -> Result<Inputs, SourceError> {
-    let first = files.first();
     if let Some(file) = files.iter().find(|file| systems::is_list_of_spanner(&file.name())) {
         return Err(SourceError::Refused {
             file: file.name(),
@@ -196,12 +199,8 @@ fn of_files(
             advice: "name its folder, and a table with --table".to_owned(),
         });
     }
-    if let Some(avro) =
-        first.filter(|file| format_of_name(Path::new(&file.name())) == Some(InputFormat::Avro))
-    {
-        let declared = systems::spanner_table(avro)?;
-        let notes = declared.as_ref().map(|table| table.notes.clone()).unwrap_or_default();
-        return Ok(Inputs { paths: files, declared, notes });
+    if let Some(declared) = systems::spanner_table(&files, table)? {
+        return Ok(Inputs { paths: files, notes: declared.notes.clone(), declared: Some(declared) });
     }
     if let [only] = files.as_slice()
         && let Some(declared) = systems::pg_dump_table(only, table)?
@@ -235,6 +234,8 @@ fn of_folder(listing: &Listing, table: Option<&str>) -> Result<Inputs, SourceErr
     }
     let is_input = |file: &&Listed| inputs.paths.contains(&file.input);
     systems::check_shards(listing.files.iter().filter(is_input))?;
+    inputs.declared = systems::spanner_table(&inputs.paths, table)?;
+    inputs.notes.extend(inputs.declared.iter().flat_map(|table| table.notes.clone()));
     inputs.notes.extend(left_out("with unknown extensions", &unknown));
     inputs.notes.extend(left_out("of metadata", &metadata));
     match (inputs.paths.is_empty(), listing.files.is_empty()) {
@@ -335,6 +336,7 @@ impl Walk {
 mod tests {
     use super::*;
     use crate::source::file_name::is_tab_separated;
+    use crate::source::options::InputFormat;
 
     fn folder() -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();

@@ -38,8 +38,8 @@ pub enum SourceError {
     #[error("{file}: cannot read: {source}")]
     Read { file: String, source: std::io::Error },
     #[error(
-        "{file}: is one of {count} parts, of which {missing} {} missing, such as part {first:05}; all of them must be there, or name \
-        the files to read without the others", if *missing == 1 { "is" } else { "are" }
+        "{file}: is one of {count} parts, of which {missing} {} missing, such as part {first:05}; add them, or \
+        name the individual files to read", if *missing == 1 { "is" } else { "are" }
     )]
     MissingParts { file: String, count: u64, missing: u64, first: u64 },
     #[error("{file}: {problem}; {advice}")]

@@ -81,7 +81,7 @@ pub(super) fn infer_input(input_path: &InputPath, options: &InputOptions) -> Res
         widen_times(&mut sample.columns, schema, &input);
         if input.format() == InputFormat::Avro {
             let schema = Arc::clone(schema);
-            read_texts(&mut sample.columns, &schema, input_path, options)?;
+            read_texts(&mut sample, &schema, input_path, options)?;
         }
         return Ok(sample);
     }
@@ -142,7 +142,7 @@ fn columns_of_schema(schema: &Schema) -> Sample {
 /// Gives columns of text the types that are known, or those that their first values have: writers of
 /// Avro spell dates and times as text.
 fn read_texts(
-    columns: &mut [Column],
+    sample: &mut Sample,
     schema: &Schema,
     input: &InputPath,
     options: &InputOptions,
@@ -176,8 +176,12 @@ fn read_texts(
         records += batch.num_rows();
     }
     for (name, guess) in guesses {
-        if let Some(column) = columns.iter_mut().find(|column| column.name == name) {
+        if let Some(column) = sample.columns.iter_mut().find(|column| column.name == name) {
             column.column_type = guess.column_type();
+        }
+        sample.notes.extend(guess.note(&name));
+        if !guess.seen_value && guess.candidates.len() > 1 {
+            sample.without_values.push(name);
         }
     }
     Ok(())
@@ -297,7 +301,8 @@ impl Guess {
         if self.candidates.len() == 1 {
             return;
         }
-        let loses_characters = cells.iter().flatten().any(loses_characters);
+        let loses_characters = cells.iter().flatten().any(loses_characters)
+            || self.is_quoted && cells.iter().flatten().any(has_blanks);
         let many_digits = cells.iter().flatten().any(has_more_digits_than_double);
         self.has_long_fractions |= cells.iter().flatten().any(is_long_fraction);
         // A point in time at midnight is not a date, even if it parses as one.
@@ -387,6 +392,11 @@ fn has_more_digits_than_double(cell: &[u8]) -> bool {
     let whole = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
     let number = std::str::from_utf8(digits).ok().and_then(|digits| digits.parse::<u64>().ok());
     whole && number.is_none_or(|number| number > 1 << 53)
+}
+
+/// Whether a string has blanks around a number.
+fn has_blanks(cell: &[u8]) -> bool {
+    cell.trim_ascii() != cell
 }
 
 /// Whether a number with a fraction has more than the 17 digits that identify a Double.
@@ -492,7 +502,7 @@ fn check_names(
 }
 
 /// Returns the most specific type that fits all these values of a text column; `None` if there are
-/// no values. In NDJSON, a string of digits is not a number.
+/// no values. In NDJSON, strings may hold whole numbers, dates and times.
 pub(super) fn type_of_values<'a>(
     cells: impl Iterator<Item = &'a BinaryArray>,
     format: &TextFormat,

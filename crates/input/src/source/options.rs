@@ -155,9 +155,15 @@ impl InputOptions {
         let all_names = || table.columns.iter().map(|column| column.name.clone()).collect();
         match table.form {
             DataForm::Ordered => Self { names: all_names(), types, ..self },
-            DataForm::OrderedQuoted => {
-                Self { names: all_names(), types, quoted_empty: true, headerless: true, ..self }
-            }
+            DataForm::OrderedQuoted => Self {
+                names: all_names(),
+                types,
+                quoted_empty: true,
+                headerless: true,
+                format: Some(InputFormat::Csv),
+                delimiter: self.delimiter.or(Some(b',')),
+                ..self
+            },
             DataForm::Escaped => {
                 Self { names: all_names(), types, format: Some(InputFormat::Tsv), headerless: true, ..self }
             }

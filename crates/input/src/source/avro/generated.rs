@@ -188,6 +188,10 @@ fn compile(expression: &Expr, schema: &AvroSchema) -> Option<(Node, Kind)> {
 }
 
 fn column(name: &Ident, schema: &AvroSchema) -> Option<(Node, Kind)> {
+    if name.quote_style == Some('"') && !schema.is_of_postgres() {
+        // In GoogleSQL, these quotes are those of text.
+        return Some((Node::Literal(name.value.clone().into_bytes()), Kind::Text));
+    }
     // Names of columns are matched without case in GoogleSQL.
     let field = schema.fields.iter().find(|field| field.name.eq_ignore_ascii_case(&name.value))?;
     if field.property("generationExpression").is_some() {
@@ -210,8 +214,8 @@ fn column(name: &Ident, schema: &AvroSchema) -> Option<(Node, Kind)> {
 
 fn cast_kind(data_type: &SqlType) -> Option<Kind> {
     let name = data_type.to_string().to_ascii_uppercase();
-    let base = name.split('(').next().unwrap_or_default().trim();
-    match base {
+    // A length would cut the text.
+    match name.as_str() {
         "STRING" | "VARCHAR" | "CHARACTER VARYING" | "TEXT" | "BYTES" | "BYTEA" => Some(Kind::Text),
         "INT64" | "BIGINT" => Some(Kind::Number),
         _ => None,
@@ -328,7 +332,11 @@ mod tests {
                 "FARM_FINGERPRINT(CONCAT(name, '/', CAST(Id AS STRING)))",
                 [some(farm_fingerprint(b"seven/7")), None],
             ),
-            ("mod(spanner.farm_fingerprint(\"Name\"), 4)", [some(named % 4), some(x % 4)]),
+            (
+                "FARM_FINGERPRINT(CONCAT(Name, \"Id\"))",
+                [some(farm_fingerprint(b"sevenId")), some(farm_fingerprint(b"xId"))],
+            ),
+            ("mod(spanner.farm_fingerprint(Name::varchar), 4)", [some(named % 4), some(x % 4)]),
             ("BIT_REVERSE(Id, TRUE)", [some(bit_reverse(7, true)), None]),
             ("-Id % 4", [some(-3), None]),
         ] {
@@ -344,6 +352,7 @@ mod tests {
             "LOWER(Name)",
             "FARM_FINGERPRINT(CAST(At AS STRING))",
             "FARM_FINGERPRINT(Id)",
+            "FARM_FINGERPRINT(CAST(Name AS STRING(3)))",
             "MOD(Name, 4)",
             "G + 1",
             "Nope",

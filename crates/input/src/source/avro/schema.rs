@@ -45,6 +45,7 @@ impl AvroSchema {
         if record.get("type").and_then(Value::as_str) != Some("record") {
             return Err("its rows are not records".to_owned());
         }
+        let is_of_spanner = record.get("googleStorage").and_then(Value::as_str) == Some("CloudSpanner");
         let mut fields = Vec::new();
         for field in record.get_mut("fields").and_then(Value::as_array_mut).into_iter().flatten() {
             let Value::Object(properties) = field else { continue };
@@ -52,12 +53,24 @@ impl AvroSchema {
                 return Err("a field of its schema has no name".to_owned());
             };
             let of_type = properties.entry("type").or_insert(Value::Null);
-            let is_numeric = take_numeric(of_type);
+            // Elsewhere, such decimals stay bytes.
+            let is_numeric = take_numeric(of_type) && is_of_spanner;
             let nullable = is_nullable(of_type);
             fields.push(AvroField { name, is_numeric, nullable, properties: properties.clone() });
         }
         let text = Value::Object(record.clone()).to_string();
         Ok(Self { text, fields, properties: record })
+    }
+
+    /// Whether Spanner exported the file.
+    pub(in crate::source) fn is_of_spanner(&self) -> bool {
+        self.property("googleStorage") == Some("CloudSpanner")
+    }
+
+    /// Whether Spanner exported the file from a database in its PostgreSQL dialect, which alone quotes the
+    /// columns of keys like this.
+    pub(in crate::source) fn is_of_postgres(&self) -> bool {
+        self.property("spannerPrimaryKey_0").is_some_and(|key| key.starts_with('"'))
     }
 
     /// Returns a text that is noted beside the record.
@@ -194,7 +207,7 @@ mod tests {
     #[test]
     fn decimals_that_the_decoder_refuses_become_bytes() {
         let schema = AvroSchema::parse(
-            r#"{"type":"record","name":"T","a":"b","k_0":"x","k_1":"y","fields":[
+            r#"{"type":"record","name":"T","googleStorage":"CloudSpanner","a":"b","k_0":"x","k_1":"y","fields":[
             {"name":"n","type":["null",{"type":"bytes","logicalType":"decimal","precision":147455,"scale":16383}],"sqlType":"numeric"},
             {"name":"d","type":{"type":"bytes","logicalType":"decimal","precision":38,"scale":9}}]}"#,
         )

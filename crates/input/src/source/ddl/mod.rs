@@ -49,7 +49,15 @@ pub fn read_ddl(text: &str, file: &str, table: Option<&str>) -> Result<DeclaredT
         (_, []) => return Err(DdlFileError::NoTable),
         (None, [only]) => Some(only),
         (None, _) => return Err(DdlFileError::SeveralTables { found: found() }),
-        (Some(name), _) => tables.iter().find(|table| table.is_named(name)),
+        (Some(name), _) => {
+            let exact = tables.iter().find(|table| table.name == name);
+            let mut named = tables.iter().filter(|table| table.is_named(name));
+            let first = named.next();
+            if exact.is_none() && named.next().is_some() {
+                return Err(DdlFileError::SeveralTables { found: found() });
+            }
+            exact.or(first)
+        }
     };
     let chosen = chosen.cloned().ok_or_else(|| DdlFileError::NoSuchTable {
         table: table.unwrap_or_default().to_owned(),
@@ -223,6 +231,7 @@ fn clauses(tokens: &mut Tokens<'_>, table: &mut DeclaredTable) {
             let _ = tokens.skips("BY") || tokens.skips("KEY");
             sorting_key = sorting_key.or(tokens.key());
         } else if tokens.skips("DISTRIBUTED") {
+            table.is_replicated |= tokens.skips("REPLICATED");
             let _ = tokens.skips("BY") && tokens.skips("HASH");
             if let Some(key) = tokens.key() {
                 table.partition_key = key.columns;

@@ -20,6 +20,8 @@ struct Entry {
     oid: String,
     /// Columns in the order of the files: `(id,user_id)`.
     attributes: String,
+    /// Whether each segment has all rows.
+    is_replicated: bool,
 }
 
 /// Returns the tables of a backup, sorted by name; none if the folder is not one.
@@ -63,6 +65,9 @@ pub(in crate::source) fn tables(listing: &Listing) -> Result<Vec<ForeignTable>, 
         problem: format!("its statements cannot be read: {reason}"),
         advice: "write the table as CSV: COPY table TO 'table.csv' CSV HEADER".to_owned(),
     })?;
+    // Without the file of the configuration, the last segments could be missing unnoticed only together.
+    let segment_count = named("_config.yaml").map(|file| file.text()).transpose()?;
+    let segment_count = segment_count.as_deref().and_then(segment_count_of);
     let mut tables = Vec::new();
     for entry in entries(&list.text()?) {
         let mut files: Vec<(u64, &Listed)> = listing
@@ -77,8 +82,16 @@ pub(in crate::source) fn tables(listing: &Listing) -> Result<Vec<ForeignTable>, 
                 "copy the files of all segments here; a backup with --single-data-file is not read: make it without",
             ));
         }
-        let segments = files.last().map_or(0, |(last, _)| last + 1);
-        if let Some((missing, _)) = (0..).zip(&files).find(|(expected, (segment, _))| expected != segment) {
+        let segments = segment_count.unwrap_or(0).max(files.last().map_or(0, |(last, _)| last + 1));
+        let is_replicated = entry.is_replicated
+            || declared
+                .iter()
+                .any(|table| table.is_replicated && table.name == format!("{}.{}", entry.schema, entry.name));
+        if is_replicated {
+            files.truncate(1);
+        }
+        let has = |segment: &u64| files.iter().any(|(found, _)| found == segment);
+        if let Some(missing) = (0..segments).find(|segment| !is_replicated && !has(segment)) {
             return Err(refused(
                 &format!(
                     "the backup by gpbackup has no file of segment {missing} of {}.{}",
@@ -93,11 +106,9 @@ pub(in crate::source) fn tables(listing: &Listing) -> Result<Vec<ForeignTable>, 
         // The list of columns is that of a COPY statement.
         let copy = read_copy(&format!("COPY t {} FROM stdin;", entry.attributes));
         let attributes = copy.map(|copy| copy.columns).unwrap_or_default();
-        let untyped =
-            |name: &String| DeclaredColumn { name: name.clone(), column_type: None, nullable: true };
         let column = |attribute: &String| {
             let declared = table.columns.iter().find(|column| column.name == *attribute);
-            declared.cloned().unwrap_or_else(|| untyped(attribute))
+            declared.cloned().unwrap_or_else(|| DeclaredColumn::untyped(attribute))
         };
         let columns = attributes.iter().map(column).collect();
         table = DeclaredTable {
@@ -105,8 +116,8 @@ pub(in crate::source) fn tables(listing: &Listing) -> Result<Vec<ForeignTable>, 
             name,
             layout: TableLayout::Unknown,
             columns,
-            partitions: Some(segments),
-            has_file_per_partition: segments > 1,
+            partitions: Some(segments).filter(|_| !is_replicated),
+            has_file_per_partition: segments > 1 && !is_replicated,
             form: DataForm::OrderedQuoted,
             ..table
         };
@@ -118,6 +129,11 @@ pub(in crate::source) fn tables(listing: &Listing) -> Result<Vec<ForeignTable>, 
     }
     tables.sort_by(|a, b| a.declared.name.cmp(&b.declared.name));
     Ok(tables)
+}
+
+/// Returns the number of segments in the configuration of a backup.
+fn segment_count_of(text: &str) -> Option<u64> {
+    text.lines().find_map(|line| line.trim().strip_prefix("segmentcount:")?.trim().parse().ok())
 }
 
 /// Returns the segment of a file of rows of a table: 3 of `gpbackup_3_20260131100000_16385.gz`.
@@ -157,6 +173,7 @@ fn entries(text: &str) -> Vec<Entry> {
             "name" => entry.name = value,
             "oid" => entry.oid = value,
             "attributestring" => entry.attributes = value,
+            "isreplicated" => entry.is_replicated = value == "true",
             _ => {}
         }
     }

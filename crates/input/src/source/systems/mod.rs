@@ -13,7 +13,7 @@ mod spanner_text;
 pub(super) mod ydb;
 
 pub(super) use crate::source::systems::shards::check as check_shards;
-pub(super) use crate::source::systems::spanner::table_of_file as spanner_table;
+pub(super) use crate::source::systems::spanner::table_of_files as spanner_table;
 
 pub(super) use crate::source::systems::listing::{Listed, Listing};
 pub(super) use crate::source::systems::refused::{refused_content, refused_table};
@@ -98,7 +98,7 @@ pub(super) fn pg_dump_table(
 }
 
 /// Whether an input can be read again.
-fn is_regular(input: &InputPath) -> bool {
+pub(super) fn is_regular(input: &InputPath) -> bool {
     match input {
         InputPath::File(path) => path.is_file(),
         InputPath::Remote(_) | InputPath::Copy { .. } => true,

@@ -1,9 +1,12 @@
 //! Folders of `mysqldump --tab`: a statement in `table.sql`, and its rows in `table.txt`, as
 //! tab-separated text with backslash escapes.
 
+use std::path::Path;
+
 use crate::source::ddl::read_ddl;
 use crate::source::declared::{DataForm, DeclaredTable};
 use crate::source::error::SourceError;
+use crate::source::file_name::format_of_name;
 use crate::source::systems::{ForeignTable, Listed, Listing};
 
 /// Returns the tables of a folder; none if it is no such dump.
@@ -11,6 +14,10 @@ use crate::source::systems::{ForeignTable, Listed, Listing};
 /// # Errors
 /// [`SourceError`] if a statement cannot be read.
 pub(in crate::source) fn tables(listing: &Listing) -> Result<Vec<ForeignTable>, SourceError> {
+    let is_other = |file: &Listed| format_of_name(Path::new(&file.path)).is_some();
+    if listing.files.iter().any(is_other) {
+        return Ok(Vec::new());
+    }
     let pair = |statement: &'_ Listed| {
         let rows = format!("{}.txt", statement.path.strip_suffix(".sql")?);
         listing.files.iter().find(|file| file.path == rows)

@@ -179,22 +179,31 @@ impl Outline {
             table.form = DataForm::Section;
             table.layout = TableLayout::Unknown;
             let own = self.copies.iter().filter(|copy| root(&copy.table) == table.name);
+            let copied: Vec<&String> = own.clone().flat_map(|copy| &copy.columns).collect();
             // A table that inherits from another declares only columns of its own.
-            for name in own.clone().flat_map(|copy| &copy.columns) {
-                if !table.columns.iter().any(|column| column.name == *name) {
-                    table.columns.push(untyped(name));
+            for name in &copied {
+                if !table.columns.iter().any(|column| column.name == **name) {
+                    table.columns.push(DeclaredColumn::untyped(name));
                 }
             }
+            // The values of generated columns are not dumped.
+            let is_left_out = |name: &String| !copied.is_empty() && !copied.contains(&name);
+            for column in table.columns.iter().filter(|column| is_left_out(&column.name)) {
+                let name = &column.name;
+                table
+                    .notes
+                    .push(format!("column '{name}' is generated and not dumped; it has no values here"));
+            }
+            if table.primary_key.iter().any(is_left_out) {
+                table.primary_key.clear();
+            }
+            table.columns.retain(|column| !is_left_out(&column.name));
             table.sections = own.map(|copy| copy.table.clone()).collect();
             table.sections.dedup();
             table.has_other_rows = self.inserted.iter().any(|name| root(name) == table.name);
         }
         Ok(tables)
     }
-}
-
-fn untyped(name: &str) -> DeclaredColumn {
-    DeclaredColumn { name: name.to_owned(), column_type: None, nullable: true }
 }
 
 /// Reads the rows of one table of a dump.

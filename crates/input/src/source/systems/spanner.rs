@@ -2,6 +2,7 @@
 //! per table its files, and the header of each file has the declarations of Spanner beside the schema.
 
 use std::io::Read;
+use std::path::Path;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -14,8 +15,10 @@ use crate::source::ddl::read_ddl;
 use crate::source::declared::{DataForm, DeclaredTable, TableLayout};
 use crate::source::discover::InputPath;
 use crate::source::error::SourceError;
+use crate::source::file_name::format_of_name;
 use crate::source::open::{open_decompressed, open_stored};
-use crate::source::systems::{ForeignTable, Listed, Listing};
+use crate::source::options::InputFormat;
+use crate::source::systems::{ForeignTable, Listed, Listing, is_regular};
 
 const EXPORT: &str = "spanner-export.json";
 
@@ -99,15 +102,14 @@ pub(in crate::source) fn tables(listing: &Listing) -> Result<Vec<ForeignTable>, 
     }
     let of_table = |table: &Found<'_>| {
         let statements = statements_with_ancestors(table, &found, is_postgres);
-        let declared = declare(table, statements, is_postgres);
         let checksum = |(file, md5): &(&Listed, String)| (file.input.clone(), md5.clone());
-        ForeignTable {
-            declared,
+        Ok(ForeignTable {
+            declared: declare(table, statements, is_postgres)?,
             files: table.files.iter().map(|(file, _)| file.input.clone()).collect(),
             checksums: table.files.iter().map(checksum).filter(|(_, md5)| !md5.is_empty()).collect(),
-        }
+        })
     };
-    let mut tables: Vec<ForeignTable> = found.iter().map(of_table).collect();
+    let mut tables: Vec<ForeignTable> = found.iter().map(of_table).collect::<Result<_, SourceError>>()?;
     tables.sort_by(|a, b| a.declared.name.cmp(&b.declared.name));
     Ok(tables)
 }
@@ -161,21 +163,51 @@ fn files_of<'a>(
     Ok(files)
 }
 
-/// Returns the table that a file belongs to, if Spanner exported it.
+/// Returns the table that Avro files belong to, if Spanner exported them; `table` is its name, if it is
+/// given.
 ///
 /// # Errors
-/// [`SourceError`] if the file cannot be read.
-pub(in crate::source) fn table_of_file(input: &InputPath) -> Result<Option<DeclaredTable>, SourceError> {
+/// [`SourceError`] if a file cannot be read, or if they are of several tables.
+pub(in crate::source) fn table_of_files(
+    files: &[InputPath],
+    table: Option<&str>,
+) -> Result<Option<DeclaredTable>, SourceError> {
+    let mut found: Option<DeclaredTable> = None;
+    let is_avro = |file: &&InputPath| format_of_name(Path::new(&file.name())) == Some(InputFormat::Avro);
+    for file in files.iter().filter(is_avro).filter(|file| is_regular(file)) {
+        let declared = table_of_file(file)?;
+        match (&found, declared) {
+            (None, None) => return Ok(None),
+            (None, declared) => found = declared,
+            (Some(first), Some(next)) if first.name == next.name && first.columns == next.columns => {}
+            (Some(first), _) => {
+                return Err(SourceError::OtherTable { first: first.file.clone(), other: file.name() });
+            }
+        }
+    }
+    if let (Some(found), Some(table)) = (&found, table)
+        && !found.is_named(table)
+    {
+        return Err(SourceError::NoSuchTable {
+            path: found.file.clone(),
+            table: table.to_owned(),
+            found: vec![found.name.clone()],
+        });
+    }
+    Ok(found)
+}
+
+/// Returns the table that a file belongs to, if Spanner exported it.
+fn table_of_file(input: &InputPath) -> Result<Option<DeclaredTable>, SourceError> {
     let schema = read_schema(&input.name(), open_decompressed(input)?)?;
-    if schema.property("googleStorage") != Some("CloudSpanner") || !is_table(&schema) {
+    if !schema.is_of_spanner() || !is_table(&schema) {
         return Ok(None);
     }
     let name = schema.property("spannerName").or(schema.property("name")).unwrap_or_default().to_owned();
-    // Only PostgreSQL's dialect quotes names of keys like this.
-    let is_postgres = schema.property("spannerPrimaryKey_0").is_some_and(|key| key.starts_with('"'));
+    let is_postgres = schema.is_of_postgres();
     let found = Found { name, schema, files: Vec::new(), first: input.name() };
     let statements = statements_with_ancestors(&found, std::slice::from_ref(&found), is_postgres);
-    Ok(Some(declare(&found, statements, is_postgres)))
+    declare(&found, statements, is_postgres).map(Some)
 }
 
 /// Whether a schema is that of a table, and not of a view, a sequence, a model or a change stream.
@@ -190,9 +222,14 @@ fn is_table(schema: &AvroSchema) -> bool {
     !schema.fields.is_empty() && others.iter().all(|name| schema.property(name).is_none())
 }
 
-fn declare(table: &Found<'_>, statements: String, is_postgres: bool) -> DeclaredTable {
+fn declare(table: &Found<'_>, statements: String, is_postgres: bool) -> Result<DeclaredTable, SourceError> {
     let Found { name, schema, first, .. } = table;
-    let of_statement = read_ddl(&statement(table, is_postgres), first, None).unwrap_or_default();
+    let of_statement =
+        read_ddl(&statement(table, is_postgres), first, None).map_err(|error| SourceError::Refused {
+            file: first.clone(),
+            problem: format!("its declarations of Spanner cannot be read: {error}"),
+            advice: "export the table as text".to_owned(),
+        })?;
     let mut declared = DeclaredTable {
         file: first.clone(),
         name: name.clone(),
@@ -230,7 +267,7 @@ fn declare(table: &Found<'_>, statements: String, is_postgres: bool) -> Declared
             declared.primary_key.clear();
         }
     }
-    declared
+    Ok(declared)
 }
 
 /// Returns the statements of a table, of its ancestors and of the tables within it, parents first.

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use crate::source::ddl::read_ddl;
 use crate::source::declared::{DataForm, DeclaredTable, TableLayout};
 use crate::source::error::SourceError;
+use crate::source::systems::shards::part_of;
 use crate::source::systems::{ForeignTable, Listed, Listing, check_shards};
 
 /// Returns the tables of a folder; none if it has no such export.
@@ -16,10 +17,9 @@ pub(in crate::source) fn tables(listing: &Listing) -> Result<Vec<ForeignTable>, 
     let mut tables = Vec::new();
     for schema in &listing.files {
         let Some(prefix) = schema.path.strip_suffix("schema") else { continue };
+        // `T-schema` and `Tschema` are both beside `T-00000-of-00002.csv`.
         let is_part = |file: &&Listed| {
-            let number = file.path.strip_prefix(prefix).map(|rest| rest.trim_start_matches('-'));
-            file.path.contains("-of-")
-                && number.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+            part_of(&file.path).is_some_and(|(before, ..)| before == prefix.trim_end_matches('-'))
         };
         let parts: Vec<&Listed> = listing.files.iter().filter(is_part).collect();
         if parts.is_empty() {
