@@ -2,6 +2,7 @@
 
 use std::io::Cursor;
 
+use evenkeel::evaluate::Profile;
 use evenkeel::log::{LogEntry, fold, read_checkpoint, read_entries, write_entries};
 use evenkeel::placement::{Placement, parse_key};
 use evenkeel::portion::PortionFooter;
@@ -12,12 +13,13 @@ use evenkeel::table::{
 };
 use evenkeel::text_value::TimestampFormat;
 use evenkeel::units::{ByteSize, Micros, PartitionCount, Version};
+use evenkeel_model::wire::seal;
 
 /// A target: its name, which is also the folder of its corpus, and the function.
 pub(crate) type Target = (&'static str, fn(&[u8]));
 
 /// Every target.
-pub(crate) const TARGETS: [Target; 17] = [
+pub(crate) const TARGETS: [Target; 18] = [
     ("commit", commit),
     ("commit_lines", commit_lines),
     ("checkpoint", checkpoint),
@@ -35,6 +37,7 @@ pub(crate) const TARGETS: [Target; 17] = [
     ("statements", statements),
     ("literals", literals),
     ("footer", footer),
+    ("profile", profile),
 ];
 
 fn types() -> Vec<ColumnType> {
@@ -321,4 +324,17 @@ fn literals(data: &[u8]) {
 /// Bytes as the end of a portion's file.
 fn footer(data: &[u8]) {
     let _ = PortionFooter::read(&data.to_vec().into(), data.len() as u64);
+}
+
+/// A profile of an evaluation: the bytes as they are, and as its content with a right checksum.
+fn profile(data: &[u8]) {
+    let _ = Profile::from_bytes("x.ek", data);
+    let content = seal(|bytes| bytes.extend_from_slice(data));
+    let Ok(compressed) = zstd::encode_all(content.as_slice(), 1) else { return };
+    let length = (content.len() as u64).to_le_bytes();
+    let file = [b"evenkeel profile \x01\0\0\0".as_slice(), &length, &compressed].concat();
+    if let Ok(profile) = Profile::from_bytes("x.ek", &file) {
+        let again = profile.to_bytes().map(|bytes| Profile::from_bytes("x.ek", &bytes).is_ok());
+        assert!(matches!(again, Ok(true)), "what is read must be written and read again");
+    }
 }

@@ -334,7 +334,7 @@ async fn measure(
         },
         memory: load.memory,
     };
-    let bar = out.progress(None, "rows ingested");
+    let bar = out.progress_of(export.reading());
     let bench = bench_ingest(export, &options, folder, &|rows| bar.set_position(rows)).await;
     bar.finish_and_clear();
     Ok(bench?)

@@ -10,7 +10,7 @@ use evenkeel::capacity::{
 };
 use evenkeel::placement::{Function, PlacementError};
 use evenkeel::report;
-use evenkeel::source::{Export, OnUnreadable, SourceError};
+use evenkeel::source::{Export, OnUnreadable, Reading, SourceError};
 use evenkeel::table::Candidate;
 use evenkeel::units::{ByteSize, Micros, PartitionCount};
 use indicatif::ProgressBar;
@@ -249,11 +249,12 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
         on_unreadable: if args.skip_unreadable { OnUnreadable::Skip } else { OnUnreadable::Fail },
     };
     let (inputs, reading) = args.input.find(&args.inputs, out)?;
+    let part = Reading::of(&inputs.paths, &reading.meter);
     let work = move |bar: &ProgressBar, stop: &AtomicBool| -> Result<NodeSimulation, CapacityError> {
         let export = Export::open(&inputs.paths, reading, &types)?;
         simulate_nodes(&export, &options, &|rows| bar.set_position(rows), stop)
     };
-    let simulation = out.in_background(work).await?.map_err(failure)?;
+    let simulation = out.in_background(part, work).await?.map_err(failure)?;
     out.result(args.format, &simulation, report::nodes)
 }
 

@@ -195,6 +195,11 @@ impl TlsClientArgs {
 }
 
 impl ClusterArgs {
+    /// Whether a cluster is named.
+    pub(crate) fn is_given(&self) -> bool {
+        self.cluster.is_some()
+    }
+
     /// Connects to the requested cluster; returns `None` if the work is done on this machine.
     pub(crate) async fn connect(&self, out: &Output) -> Result<Option<Cluster>, Failure> {
         let Some(url) = &self.cluster else { return Ok(None) };

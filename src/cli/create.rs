@@ -330,6 +330,9 @@ fn like(file: &Path, args: &Args, notes: &mut Vec<String>) -> Result<Vec<Column>
 
 /// Returns the columns of a file with the changes that --column names.
 fn change(mut columns: Vec<Column>, args: &Args, file: &Path) -> Result<Vec<Column>, Failure> {
+    for column in &mut columns {
+        column.column_type = column.column_type.in_table();
+    }
     for change in declared(args)? {
         let Some(column) = columns.iter_mut().find(|column| column.name == change.name) else {
             let known: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();

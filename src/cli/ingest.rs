@@ -11,6 +11,7 @@ use evenkeel::compact::{CompactionOptions, CompactionReport};
 #[cfg(feature = "cluster")]
 use evenkeel::ingest::IngestError;
 use evenkeel::ingest::{IngestFiles, IngestMode, IngestOptions, IngestReport, LEAST_MEMORY};
+use evenkeel::source::Reading;
 use evenkeel::storage::Place;
 use evenkeel::units::ByteSize;
 use evenkeel::{Table, report};
@@ -138,7 +139,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
         let report = report.map_err(|error| of_cluster(error, &args.dir))?;
         return finish(&args, table, report, notes, out).await;
     }
-    let bar = out.progress(None, "rows");
+    let bar = out.progress_of(Reading::of(&plan.inputs, &plan.input.meter));
     let report = table
         .ingest_files(plan, &|progress| {
             bar.set_position(progress.rows);

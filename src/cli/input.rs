@@ -149,6 +149,7 @@ impl InputArgs {
             }),
             column_timestamps,
             unprojected: defaults.unprojected,
+            meter: defaults.meter,
             views: defaults.views,
             text: TextFormat {
                 timestamps: timestamps.unwrap_or_default(),

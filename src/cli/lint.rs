@@ -9,7 +9,7 @@ use evenkeel::finding::Severity;
 use evenkeel::lint::{Domain, Lint, LintError, LintOptions, lint};
 use evenkeel::placement::Function;
 use evenkeel::report;
-use evenkeel::source::Export;
+use evenkeel::source::{Export, Reading};
 use evenkeel::table::ColumnType;
 use evenkeel::units::PartitionCount;
 use indicatif::ProgressBar;
@@ -107,7 +107,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
             let work = move |_: &ProgressBar, stop: &AtomicBool| {
                 lint(&Domain::range(range.0, column_type)?, &options, stop)
             };
-            out.in_background(work).await?
+            out.in_background(None, work).await?
         }
         _ => {
             if args.types.is_some() {
@@ -125,11 +125,12 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
                 .iter()
                 .map(|text| column_type(text))
                 .collect::<Result<BTreeMap<_, _>, _>>()?;
+            let part = Reading::of(&inputs.paths, &reading.meter);
             let work = move |_: &ProgressBar, stop: &AtomicBool| -> Result<Lint, LintError> {
                 let export = Export::open(&inputs.paths, reading, &types)?;
                 lint(&Domain::of_export(&export, &key, stop)?, &options, stop)
             };
-            out.in_background(work).await?
+            out.in_background(part, work).await?
         }
     };
     let found = found.map_err(|error| match error {

@@ -19,7 +19,9 @@ use evenkeel::query::QueryError;
 use evenkeel::repartition::RepartitionError;
 use evenkeel::report::Layout;
 use evenkeel::sink::SinkError;
+use evenkeel::source::Reading;
 use evenkeel::spanner::simulate::SimulateError;
+use evenkeel::units::ByteSize;
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use serde::Serialize;
 use tokio::sync::Notify;
@@ -30,6 +32,8 @@ pub(crate) const INTERRUPTED: u8 = 130;
 const THRESHOLD: u8 = 3;
 /// Interval at which a spinner turns if nothing else moves it.
 const TICK: Duration = Duration::from_millis(200);
+/// Characters of a progress bar.
+const BAR_WIDTH: usize = 30;
 
 /// Output format.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -246,10 +250,11 @@ impl Output {
     /// is pressed.
     pub(crate) async fn in_background<T: Send + 'static>(
         &self,
+        reading: Option<Reading>,
         work: impl FnOnce(&ProgressBar, &AtomicBool) -> T + Send + 'static,
     ) -> Result<T, Failure> {
         let stop = Arc::new(AtomicBool::new(false));
-        let bar = self.progress(None, "rows");
+        let bar = self.progress_of(reading);
         let pressed = self.interrupt();
         let (stopped, counter) = (Arc::clone(&stop), bar.clone());
         let mut work = tokio::task::spawn_blocking(move || work(&counter, &stopped));
@@ -262,6 +267,25 @@ impl Output {
         };
         bar.finish_and_clear();
         Ok(done?)
+    }
+
+    /// Creates a progress bar for rows that are read, which shows how much of the inputs that is, if their
+    /// size is known.
+    pub(crate) fn progress_of(&self, reading: Option<Reading>) -> ProgressBar {
+        let bar = self.progress(None, "rows");
+        let Some(reading) = reading else { return bar };
+        let template = "{part} {human_pos} rows, {rate}/s {msg}";
+        let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+        let style = style.with_key("rate", rate);
+        let part = move |_: &ProgressState, text: &mut dyn std::fmt::Write| {
+            let share = reading.share();
+            let full = "█".repeat((share * BAR_WIDTH as f64) as usize);
+            // A bar cannot report errors of its own.
+            let _ =
+                write!(text, "{full:░<BAR_WIDTH$} {:3.0} % of {}", 100.0 * share, ByteSize(reading.bytes));
+        };
+        bar.set_style(style.with_key("part", part));
+        bar
     }
 
     /// Creates a progress bar on standard error, if that is a terminal. Without a length it shows a
@@ -279,13 +303,16 @@ impl Output {
         };
         // The template is constant; if it were wrong, the plain bar would do.
         let style = ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_bar());
-        bar.set_style(style.with_key("rate", |state: &ProgressState, text: &mut dyn std::fmt::Write| {
-            // A bar cannot report errors of its own.
-            let _ = write!(text, "{}", HumanCount(state.per_sec() as u64));
-        }));
+        bar.set_style(style.with_key("rate", rate));
         bar.enable_steady_tick(TICK);
         bar
     }
+}
+
+/// Writes the steps of a bar per second.
+fn rate(state: &ProgressState, text: &mut dyn std::fmt::Write) {
+    // A bar cannot report errors of its own.
+    let _ = write!(text, "{}", HumanCount(state.per_sec() as u64));
 }
 
 #[cfg(test)]

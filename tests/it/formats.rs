@@ -9,6 +9,7 @@ use arrow::array::RecordBatch;
 use arrow::ipc::writer::{FileWriter, StreamWriter};
 use evenkeel::generate::AdEvents;
 use evenkeel::sink::{OutputFormat, Sink};
+use evenkeel::source::{Export, InputOptions, InputPath, OnUnreadable, SourceError};
 
 use crate::common::{Run, done, evenkeel, run};
 
@@ -93,6 +94,33 @@ fn every_format_gives_the_same_table() {
         let found = content(dir.path());
         assert_eq!(found.lines().count(), 501, "{name}");
         assert_eq!(*expected.get_or_insert_with(|| found.clone()), found, "{name}");
+    }
+}
+
+#[test]
+fn what_has_been_read_is_known_in_every_format() {
+    let dir = tempfile::tempdir().unwrap();
+    for (name, bytes) in inputs() {
+        let path = write(&dir.path().join(name), &bytes);
+        let inputs = [InputPath::File(path.clone()), InputPath::File(path)];
+        let options = InputOptions { batch_rows: 500, ..InputOptions::default() };
+        let export = Export::open(&inputs, options, &Default::default()).unwrap();
+        let reading = export.reading().unwrap();
+        assert_eq!(reading.bytes, 2 * bytes.len() as u64);
+        for _ in 0..2 {
+            let (mut shares, mut rows) = (Vec::new(), 0);
+            let read = export.read::<SourceError>(OnUnreadable::Fail, |_, batch| {
+                rows += batch.num_rows();
+                shares.push((rows, reading.share()));
+                Ok(true)
+            });
+            read.unwrap();
+            assert!(shares.is_sorted_by_key(|(_, share)| *share), "{name}: {shares:?}");
+            assert!(reading.share() > 0.99, "{name}: {}", reading.share());
+            // When the second file begins, the first one counts as a whole.
+            let (_, half) = shares.iter().find(|(read, _)| *read > rows / 2).unwrap();
+            assert!(*half >= 0.49, "{name}: {half}");
+        }
     }
 }
 

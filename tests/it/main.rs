@@ -44,6 +44,7 @@ mod other_systems;
 mod placements;
 mod plans;
 mod processes;
+mod profiles;
 mod refusals;
 mod scenarios;
 mod scripted_store;

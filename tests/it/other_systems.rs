@@ -3,6 +3,8 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use md5::{Digest, Md5};
+
 use crate::common::{done, json, run};
 
 fn write(folder: &Path, name: &str, bytes: impl AsRef<[u8]>) {
@@ -495,6 +497,62 @@ fn extended_json_of_mongodb_is_the_same_in_every_spelling() {
             assert_eq!(first[name], expected[name], "{name} of {spelling}");
         }
     }
+}
+
+#[test]
+fn object_ids_are_a_type_of_their_own_which_mongodb_hashes() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let (mut json_text, mut csv, mut plain) = (String::new(), "_id,n\n".to_owned(), String::new());
+    for number in 0..400u64 {
+        let id = format!("{:08x}{:016x}", 0x6543_2100 + number, number.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        writeln!(json_text, "{{\"_id\":{{\"$oid\":\"{id}\"}},\"n\":{number}}}").unwrap();
+        writeln!(csv, "ObjectId({id}),{number}").unwrap();
+        writeln!(plain, "{{\"_id\":\"{id}\",\"n\":{number}}}").unwrap();
+    }
+    write(dir, "m.json", &json_text);
+    write(dir, "m.csv", csv);
+    write(dir, "text.json", plain);
+    let evaluated = |file: &str, placement: &str| {
+        let arguments = format!(
+            "evaluate {{}}/{file} --partition-key _id --no-primary-keys --partitions 8 --placement {placement} --format json"
+        );
+        json(dir, &arguments)
+    };
+    let rows =
+        |report: &serde_json::Value| report["candidates"][0]["placements"][0]["rows_per_partition"].clone();
+    let of_json = evaluated("m.json", "mongodb");
+    assert_eq!(of_json["columns"][0]["type"], "ObjectId");
+    assert_eq!(rows(&of_json), rows(&evaluated("m.csv", "mongodb --type _id:objectid")));
+    assert_ne!(rows(&of_json), rows(&evaluated("text.json", "mongodb")), "text hashes otherwise");
+    // The same 12 bytes by hand: seed 0, canonical type 35, MD5, 8 chunks around 0.
+    let mut expected = [0u64; 8];
+    for line in json_text.lines() {
+        let id: serde_json::Value = serde_json::from_str(line).unwrap();
+        let id = id["_id"]["$oid"].as_str().unwrap();
+        let bytes = (0..12).map(|at| u8::from_str_radix(&id[2 * at..2 * at + 2], 16).unwrap());
+        let input: Vec<u8> = [0, 0, 0, 0, 35, 0, 0, 0].into_iter().chain(bytes).collect();
+        let digest: [u8; 16] = Md5::digest(&input).into();
+        let hash = i64::from_le_bytes(digest[..8].try_into().unwrap());
+        let step = i64::MAX / 8 * 2;
+        expected[(-3..=3).filter(|boundary| hash >= boundary * step).count()] += 1;
+    }
+    assert_eq!(rows(&of_json), serde_json::json!(expected));
+    // Other systems, and tables, have the text.
+    assert_eq!(rows(&evaluated("m.json", "ydb")), rows(&evaluated("text.json", "ydb")));
+    let proposed = evaluated("m.json", "ydb");
+    assert_eq!(proposed["candidates"][0]["type_obstacle"], serde_json::Value::Null);
+    for file in ["m.json", "m.csv"] {
+        let table = format!("{{}}/t{}", usize::from(file == "m.csv"));
+        let created =
+            done(dir, &format!("create {table} --like {{}}/{file} --primary-key _id --partitions 2"));
+        assert!(created.contains("_id Utf8 NOT NULL"), "{created}");
+        done(dir, &format!("ingest {table} {{}}/{file}"));
+    }
+    let refused = run(dir, "create {}/t7 --column _id:objectid:not-null --primary-key _id");
+    assert!(refused.code == 2 && refused.stderr.contains("declare it as _id:Utf8"), "{}", refused.stderr);
+    let typed = run(dir, "evaluate {}/m.csv --type n:objectid --partition-key n");
+    assert!(typed.stderr.contains("is not an ObjectId of 24 hexadecimal digits"), "{}", typed.stderr);
 }
 
 #[test]

@@ -143,6 +143,43 @@ pub enum Note {
     },
     /// Times are shown relative to the first one.
     TimesMasked,
+    /// A profile that was merged has a note on its rows.
+    OfProfile {
+        /// File of the profile.
+        file: String,
+        /// Number of other profiles with the same note.
+        more: u64,
+        /// The note.
+        note: String,
+    },
+    /// Two profiles that were merged overlap in time.
+    ProfilesOverlap {
+        /// File of the profile that begins first.
+        one: String,
+        /// File of the other profile.
+        other: String,
+    },
+    /// Roles and candidates are those of one of several profiles.
+    InferredFromProfile {
+        /// File of the profile.
+        file: String,
+        /// Its number of rows.
+        rows: u64,
+    },
+    /// A primary key is left out because its repeats across profiles are not known.
+    RepeatsUnknown {
+        /// The key.
+        key: String,
+    },
+    /// Keys are left out because some profiles do not count them.
+    KeysNotInAllProfiles {
+        /// The keys.
+        keys: Vec<String>,
+        /// Number of all profiles.
+        of: u64,
+        /// File of one of the profiles.
+        file: String,
+    },
 }
 
 impl Note {
@@ -166,6 +203,21 @@ impl Note {
             Self::CandidatesFromSample { .. } => "candidates_from_sample",
             Self::MoreValuesThanSampled { .. } => "more_values_than_sampled",
             Self::TimesMasked => "times_masked",
+            Self::OfProfile { .. } => "of_profile",
+            Self::ProfilesOverlap { .. } => "profiles_overlap",
+            Self::InferredFromProfile { .. } => "inferred_from_profile",
+            Self::RepeatsUnknown { .. } => "repeats_unknown",
+            Self::KeysNotInAllProfiles { .. } => "keys_not_in_all_profiles",
+        }
+    }
+
+    /// Whether the note is about the rows of an export, not about the evaluation.
+    #[must_use]
+    pub fn is_of_rows(&self) -> bool {
+        match self {
+            Self::RowsLeftOut { .. } | Self::NumbersAsNames { .. } | Self::OfProfile { .. } => true,
+            Self::MoreValuesThanSampled { .. } => false,
+            other => other.column().is_some(),
         }
     }
 
@@ -188,6 +240,11 @@ impl Note {
             | Self::PlacementsLeftOut { .. }
             | Self::CandidatesFromSample { .. }
             | Self::KeySearchCutShort
+            | Self::OfProfile { .. }
+            | Self::ProfilesOverlap { .. }
+            | Self::InferredFromProfile { .. }
+            | Self::RepeatsUnknown { .. }
+            | Self::KeysNotInAllProfiles { .. }
             | Self::TimesMasked => None,
         }
     }
@@ -209,6 +266,11 @@ impl Note {
             | Self::PlacementsLeftOut { .. }
             | Self::CandidatesFromSample { .. }
             | Self::MoreValuesThanSampled { .. }
+            | Self::OfProfile { .. }
+            | Self::ProfilesOverlap { .. }
+            | Self::InferredFromProfile { .. }
+            | Self::RepeatsUnknown { .. }
+            | Self::KeysNotInAllProfiles { .. }
             | Self::TimesMasked => {}
         }
     }
@@ -303,6 +365,37 @@ impl fmt::Display for Note {
             Self::TimesMasked => f.write_str(
                 "times are masked: the first is shown as 1970-01-01, the others by their distance from it",
             ),
+            Self::OfProfile { file, more: 0, note } => write!(f, "{}: {note}", quote(file)),
+            Self::OfProfile { file, more, note } => {
+                write!(f, "{} and {} more: {note}", quote(file), counted(*more, "profile"))
+            }
+            Self::ProfilesOverlap { one, other } => write!(
+                f,
+                "{} and {} overlap in time: rows that are late because of the other profile may be more than shown",
+                quote(one),
+                quote(other)
+            ),
+            Self::InferredFromProfile { file, rows } => write!(
+                f,
+                "roles and candidates are those that were found in {}, of {} rows",
+                quote(file),
+                count(*rows)
+            ),
+            Self::RepeatsUnknown { key } => write!(
+                f,
+                "PRIMARY KEY ({}) is left out, because some profiles were too small for the keys of all rows, which may \
+                 repeat in others; save them with a larger --profile-size",
+                quote(key)
+            ),
+            Self::KeysNotInAllProfiles { keys, of, file } => {
+                const SHOWN: usize = 3;
+                let shown: Vec<String> = keys.iter().take(SHOWN).map(|key| quote(key).to_string()).collect();
+                write!(f, "left out, because not all {of} profiles count them: {}", shown.join(", "))?;
+                if keys.len() > SHOWN {
+                    write!(f, " and {}", counted((keys.len() - SHOWN) as u64, "more key"))?;
+                }
+                write!(f, "; to compare them, save the profiles with --like {}, or name the keys", quote(file))
+            }
         }
     }
 }
@@ -351,7 +444,17 @@ mod tests {
             Note::CandidatesFromSample { .. } => Note::MoreValuesThanSampled { column },
             Note::MoreValuesThanSampled { .. } => Note::KeySearchCutShort,
             Note::KeySearchCutShort => Note::TimesMasked,
-            Note::TimesMasked => return None,
+            Note::TimesMasked => Note::OfProfile { file: "mon.ek".to_owned(), more: 1, note: "a".to_owned() },
+            Note::OfProfile { .. } => {
+                Note::ProfilesOverlap { one: "mon.ek".to_owned(), other: "tue.ek".to_owned() }
+            }
+            Note::ProfilesOverlap { .. } => Note::InferredFromProfile { file: "mon.ek".to_owned(), rows: 7 },
+            Note::InferredFromProfile { .. } => Note::RepeatsUnknown { key: "a, b".to_owned() },
+            Note::RepeatsUnknown { .. } => {
+                let keys = vec!["HASH(a)".to_owned(); 5];
+                Note::KeysNotInAllProfiles { keys, of: 2, file: "mon.ek".to_owned() }
+            }
+            Note::KeysNotInAllProfiles { .. } => return None,
         })
     }
 

@@ -89,7 +89,8 @@ pub fn width(column_type: ColumnType) -> Option<u32> {
         | ColumnType::String
         | ColumnType::Json
         | ColumnType::JsonDocument
-        | ColumnType::Yson => return None,
+        | ColumnType::Yson
+        | ColumnType::ObjectId => return None,
     })
 }
 

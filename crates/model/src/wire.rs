@@ -1,4 +1,5 @@
-//! Exact binary encoding of values sent between machines that run the same version of the program.
+//! Exact binary encoding of values: sent between machines that run the same version of the program, and
+//! stored in profiles of evaluations, whose version a change of the encoding has to raise.
 //!
 //! ```text
 //! sealed    the encoded values, then their XXH3-64 checksum
@@ -201,6 +202,16 @@ impl Wire for String {
     fn take(left: &mut Left<'_>) -> Result<Self, WireError> {
         let text = std::str::from_utf8(take_bytes(left)?);
         text.map(str::to_owned).map_err(|_| WireError("a text is none"))
+    }
+}
+
+impl Wire for Box<[u8]> {
+    fn put(&self, bytes: &mut Vec<u8>) {
+        put_bytes(self, bytes);
+    }
+
+    fn take(left: &mut Left<'_>) -> Result<Self, WireError> {
+        take_bytes(left).map(Self::from)
     }
 }
 

@@ -187,6 +187,9 @@ impl Lane {
 /// transform.
 fn columns(export: &Export, primary_key: &Candidate) -> (Vec<Column>, Vec<(usize, Transform)>) {
     let mut columns = export.columns().to_vec();
+    for column in &mut columns {
+        column.column_type = column.column_type.in_table();
+    }
     let mut derived = Vec::new();
     for part in primary_key.parts() {
         // The evaluator reports an unknown column, and lists the known ones.

@@ -3,11 +3,15 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use evenkeel::evaluate::{AdvisorOptions, AdvisorReport, EvaluateError, advise};
+use evenkeel::evaluate::{
+    AdvisorOptions, AdvisorReport, EvaluateError, Profile, ProfileError, advise, advise_and_save,
+    advise_merged,
+};
 use evenkeel::placement::{Function, PlacementError};
 use evenkeel::source::Export;
 use indicatif::ProgressBar;
 
+use crate::cli::evaluate::profiles;
 use crate::cli::{Failure, Output};
 
 /// Machine or cluster that counts the rows.
@@ -17,21 +21,38 @@ pub(super) enum Assessing {
     OnCluster(Box<evenkeel::cluster::Cluster>, tokio::runtime::Handle),
 }
 
+/// Rows and profiles to evaluate.
+pub(super) struct Work {
+    /// Export with new rows, if there are any.
+    pub(super) export: Option<Arc<Export>>,
+    pub(super) plan: AdvisorOptions,
+    /// Profiles to merge with these rows, or with each other.
+    pub(super) profiles: Vec<Profile>,
+    /// Size of the profile to save, if one is wanted.
+    pub(super) save: Option<u64>,
+}
+
 impl Assessing {
     fn advise_once(
         &self,
         export: &Export,
         plan: AdvisorOptions,
+        save: Option<u64>,
         progress: &(dyn Fn(u64) + Sync),
         stop: &AtomicBool,
-    ) -> Result<AdvisorReport, EvaluateError> {
-        match self {
-            Self::Here => advise(export, plan, progress, stop),
+    ) -> Result<(AdvisorReport, Option<Profile>), EvaluateError> {
+        let report = match (self, save) {
+            (Self::Here, Some(bytes)) => {
+                let (report, profile) = advise_and_save(export, plan, bytes, progress, stop)?;
+                return Ok((report, Some(profile)));
+            }
+            (Self::Here, None) => advise(export, plan, progress, stop),
             #[cfg(feature = "cluster")]
-            Self::OnCluster(cluster, runtime) => {
+            (Self::OnCluster(cluster, runtime), _) => {
                 evenkeel::cluster::advise(cluster, runtime, export, plan, stop)
             }
-        }
+        };
+        report.map(|report| (report, None))
     }
 
     /// Evaluates; if a number is too large for some systems, with the others.
@@ -39,11 +60,12 @@ impl Assessing {
         &self,
         export: &Export,
         mut plan: AdvisorOptions,
+        save: Option<u64>,
         progress: &(dyn Fn(u64) + Sync),
         stop: &AtomicBool,
-    ) -> Result<AdvisorReport, EvaluateError> {
+    ) -> Result<(AdvisorReport, Option<Profile>), EvaluateError> {
         loop {
-            let error = match self.advise_once(export, plan.clone(), progress, stop) {
+            let error = match self.advise_once(export, plan.clone(), save, progress, stop) {
                 Err(error) => error,
                 assessment => return assessment,
             };
@@ -61,25 +83,51 @@ impl Assessing {
             plan.left_out.push(format!("{error}; likewise all systems without unsigned integers"));
         }
     }
+
+    /// Evaluates new rows, and merges profiles with them.
+    fn work(
+        &self,
+        work: Work,
+        progress: &(dyn Fn(u64) + Sync),
+        stop: &AtomicBool,
+    ) -> Result<(AdvisorReport, Option<Profile>), ProfileError> {
+        let Work { export, plan, mut profiles, save } = work;
+        if let Some(export) = export {
+            let is_merged = !profiles.is_empty();
+            // What is merged is made smaller only once, if memory allows.
+            let memory = plan.evaluate.memory.0 / 4;
+            let size = if is_merged { Some(save.unwrap_or(0).max(memory)) } else { save };
+            match self.advise(&export, plan.clone(), size, progress, stop) {
+                // A day may have no rows.
+                Err(EvaluateError::NoRows) if is_merged => {}
+                advised if is_merged => profiles.extend(advised?.1),
+                advised => return Ok(advised?),
+            }
+        }
+        advise_merged(profiles, plan, save, stop)
+    }
 }
 
-/// Evaluates in a thread that Ctrl-C stops.
+/// Works in a thread that Ctrl-C stops.
 pub(super) async fn assess_in_background(
-    export: Arc<Export>,
-    plan: AdvisorOptions,
+    work: Work,
     assessing: Assessing,
     masked: bool,
     out: &Output,
-) -> Result<AdvisorReport, Failure> {
+) -> Result<(AdvisorReport, Option<Profile>), Failure> {
+    let reading = work.export.as_ref().and_then(|export| export.reading());
     let work = move |bar: &ProgressBar, stop: &AtomicBool| {
-        assessing.advise(&export, plan, &|rows| bar.set_position(rows), stop)
+        assessing.work(work, &|rows| bar.set_position(rows), stop)
     };
-    let assessed = out.in_background(work).await?;
-    assessed.map_err(|error| failure(if masked { error.masked() } else { error }))
+    let assessed = out.in_background(reading, work).await?;
+    assessed.map_err(|error| match error {
+        ProfileError::Evaluate(error) => failure(if masked { error.masked() } else { error }),
+        other => profiles::failure(other),
+    })
 }
 
 /// Tells wrong usage from other errors.
-fn failure(error: EvaluateError) -> Failure {
+pub(super) fn failure(error: EvaluateError) -> Failure {
     if is_usage(&error) { Failure::usage(error) } else { Failure::from(error) }
 }
 

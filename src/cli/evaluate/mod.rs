@@ -2,6 +2,7 @@
 
 mod assessing;
 mod plan;
+mod profiles;
 mod tables;
 mod thresholds;
 
@@ -13,12 +14,12 @@ use std::time::Instant;
 use clap::{Args as ClapArgs, ValueEnum};
 use evenkeel::bounded::{BASELINE, quote, read_text};
 use evenkeel::evaluate::{
-    AdvisorOptions, AdvisorReport, Candidate, Drift, Role, RoleError, Threshold, compare, mask_source,
-    read_partition_stats,
+    AdvisorOptions, AdvisorReport, Candidate, DEFAULT_PROFILE_BYTES, Drift, Profile, Role, RoleError,
+    Threshold, compare, mask_source, read_partition_stats,
 };
 use evenkeel::query::Params;
 use evenkeel::report::{self, Layout};
-use evenkeel::source::{DeclaredTable, Export, TableLayout};
+use evenkeel::source::{DeclaredTable, Export, InputOptions, TableLayout};
 use evenkeel::sql::{QueryLog, is_query_log, plan_statements, read_query_log, read_statements};
 use evenkeel::table::{ColumnType, YdbVersion};
 use evenkeel::targets::Target;
@@ -27,7 +28,7 @@ use evenkeel::workload::PlannedStatement;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::cli::evaluate::assessing::{Assessing, assess_in_background};
+use crate::cli::evaluate::assessing::{Assessing, Work, assess_in_background};
 use crate::cli::evaluate::plan::Placements;
 use crate::cli::input::ReadingArgs;
 use crate::cli::local_path::LocalPath;
@@ -58,11 +59,13 @@ Examples:
       --fail-on 'max_over_mean>1.2'
   evenkeel evaluate orders.csv --target clickhouse
   evenkeel evaluate orders.parquet lines.parquet --join orders.id=lines.order_id
+  evenkeel evaluate exports/monday --save monday.ek
+  evenkeel evaluate --merge monday.ek tuesday.ek
 
 A column whose name has brackets or commas stands in quotes: '\"price (EUR)\",day'.")]
 pub(crate) struct Args {
     /// Files, folders, glob patterns, or - for standard input.
-    #[arg(required = true, value_name = "FILE")]
+    #[arg(required_unless_present = "merge", value_name = "FILE")]
     inputs: Vec<String>,
 
     /// Candidate for the partition key: columns, date(column), hour(column) or trunc(column, 5m),
@@ -164,6 +167,31 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE", conflicts_with = "sample")]
     partition_stats: Option<LocalPath>,
 
+    /// Save the counts of all keys to this file, a profile, to merge with others later. It contains key
+    /// values.
+    #[arg(long, value_name = "FILE", conflicts_with = "sample")]
+    save: Option<LocalPath>,
+
+    /// Size of the distinct values in a profile. If those of all keys take more, those of the largest keys
+    /// are kept as estimates.
+    #[arg(long, value_name = "BYTES", default_value_t = ByteSize(DEFAULT_PROFILE_BYTES), requires = "save")]
+    profile_size: ByteSize,
+
+    /// Count the keys of this profile in the same way, so that what is saved can be merged with it.
+    #[arg(long, value_name = "PROFILE", requires = "inputs", conflicts_with_all = [
+        "partition_keys", "primary_keys", "no_primary_keys", "joins", "partitions", "nodes", "placements", "weights",
+        "time", "window", "types", "batch", "partition_rate", "sample", "merge",
+    ])]
+    like: Option<LocalPath>,
+
+    /// Profiles to answer for as a whole, without their rows; together with those of the inputs, if any,
+    /// which are counted in the same way.
+    #[arg(long, value_name = "PROFILES", num_args = 1.., conflicts_with_all = [
+        "partition_keys", "primary_keys", "no_primary_keys", "joins", "partitions", "nodes", "placements", "weights",
+        "time", "window", "roles", "not_key", "types", "current", "batch", "partition_rate", "partition_stats", "sample",
+    ])]
+    merge: Vec<LocalPath>,
+
     /// Read only this share of the rows, such as 0.01, chosen at random, and report intervals.
     #[arg(long, value_name = "SHARE")]
     sample: Option<f64>,
@@ -244,6 +272,9 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     {
         return Err(Failure::wrong_usage(format!("--html: there is no folder {}", folder.display())));
     }
+    profiles::check(&args)?;
+    let merged = profiles::read(&args.merge)?;
+    let like = profiles::read(args.like.as_slice())?.pop();
     let types = args.types.iter().map(|text| column_type(text)).collect::<Result<BTreeMap<_, _>, _>>()?;
     let mut plan_of_args = plan::options(&args)?;
     let started = Instant::now();
@@ -254,14 +285,16 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     };
     #[cfg(not(feature = "cluster"))]
     let assessing = Assessing::Here;
-    if let Some(exports) = tables::open(&args, &args.input.options()?).await? {
+    let base = like.as_ref().or(merged.first()).cloned();
+    if let Some(base) = &base {
+        plan_of_args = profiles::count_as(plan_of_args, &args, base)?;
+    } else if let Some(exports) = tables::open(&args, &args.input.options()?).await? {
         return tables::run(&args, exports, &types, assessing, out).await;
     }
-    let (inputs, options) = args.input.find(&args.inputs, out)?;
-    if let Some(declared) = &inputs.declared {
-        out.note(&described(declared));
-        plan::judge_declared(&mut plan_of_args, &args, declared);
-    }
+    let export = match args.inputs.is_empty() {
+        true => None,
+        false => Some(open_inputs(&args, types, &mut plan_of_args, base.clone(), out).await?),
+    };
     if let Some(path) = &args.partition_stats {
         let is_named = args.input.table().is_some();
         let table = args.input.table().unwrap_or(&plan_of_args.table).to_owned();
@@ -269,25 +302,31 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
         let rows = tokio::task::spawn_blocking(move || read_partition_stats(&path, &table, is_named)).await?;
         plan_of_args.partition_rows = rows?;
     }
-    let export = tokio::task::spawn_blocking(move || Export::open(&inputs.paths, options, &types)).await?;
-    let mask = |error| if args.mask_values { mask_source(error) } else { error };
-    let export = Arc::new(export.map_err(|error| named_column(mask(error)))?);
+    let columns = || base.as_ref().map(Profile::columns).unwrap_or_default().to_vec();
+    let of_profiles = || Export::with_columns(Vec::new(), InputOptions::default(), columns());
+    let schema =
+        export.as_ref().map_or_else(|| of_profiles().schema().clone(), |export| export.schema().clone());
     let statements = match &args.queries {
         Some(path) => {
             let params = Params::parse(&args.params).map_err(Failure::usage)?;
             if is_query_log(path) {
                 let log = read_query_log(path, &plan_of_args.table)?;
-                let planned = plan_statements(&log.statements, export.schema(), &params).await;
+                let planned = plan_statements(&log.statements, &schema, &params).await;
                 out.note(&described_log(path, &log, &planned, args.mask_values));
                 planned
             } else {
-                plan_statements(&read_statements(path)?, export.schema(), &params).await
+                plan_statements(&read_statements(path)?, &schema, &params).await
             }
         }
         None => Vec::new(),
     };
     let plan = AdvisorOptions { statements, ..plan_of_args };
-    let mut assessment = assess_in_background(export, plan, assessing, args.mask_values, out).await?;
+    let save = args.save.as_ref().map(|_| args.profile_size.0);
+    let work = Work { export, plan, profiles: merged, save };
+    let (mut assessment, profile) = assess_in_background(work, assessing, args.mask_values, out).await?;
+    if let (Some(profile), Some(path)) = (profile, &args.save) {
+        profiles::write(&profile, path, out)?;
+    }
     assessment.seconds = started.elapsed().as_secs_f64();
     if args.mask_values {
         assessment.mask_values();
@@ -311,6 +350,32 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
         text
     })?;
     thresholds::check(&thresholds::crossed(&args, &assessment, drift.as_deref().unwrap_or_default(), None)?)
+}
+
+/// Opens the inputs as one table, and adds what they declare to the options.
+async fn open_inputs(
+    args: &Args,
+    types: BTreeMap<String, ColumnType>,
+    plan_of_args: &mut AdvisorOptions,
+    base: Option<Profile>,
+    out: &Output,
+) -> Result<Arc<Export>, Failure> {
+    let (inputs, options) = args.input.find(&args.inputs, out)?;
+    if let Some(declared) = &inputs.declared {
+        out.note(&described(declared));
+        if base.is_none() {
+            plan::judge_declared(plan_of_args, args, declared);
+        }
+    }
+    let of_base = base.clone();
+    let open = move || profiles::open(&inputs.paths, options, &types, base.as_ref());
+    let export = tokio::task::spawn_blocking(open).await?;
+    let mask = |error| if args.mask_values { mask_source(error) } else { error };
+    let export = export.map_err(|error| named_column(mask(error)))?;
+    if let Some(base) = of_base {
+        base.check_columns(&args.inputs.join(", "), export.columns()).map_err(profiles::failure)?;
+    }
+    Ok(Arc::new(export))
 }
 
 /// Says how much of a query log is understood, and why the rest is not; reasons may quote literals.

@@ -1,6 +1,6 @@
 //! Options of an evaluation from those of the command line.
 
-use evenkeel::evaluate::{AdvisorOptions, EvaluateOptions, Role};
+use evenkeel::evaluate::{AdvisorOptions, AlsoCounted, EvaluateOptions, Role};
 use evenkeel::placement::{Function, FunctionError};
 use evenkeel::source::{DeclaredTable, OnUnreadable};
 use evenkeel::table::Candidate;
@@ -30,8 +30,10 @@ pub(super) fn options(args: &Args) -> Result<AdvisorOptions, Failure> {
     }
     Ok(AdvisorOptions {
         evaluate: EvaluateOptions {
-            partition_keys: args.partition_keys.clone(),
-            primary_keys: args.primary_keys.clone(),
+            partition_keys: each_once(&args.partition_keys),
+            primary_keys: each_once(&args.primary_keys),
+            also_counted: Vec::new(),
+            partitioned_by: Vec::new(),
             placements: functions(&args.placements, args.target),
             weights: args.weights.clone(),
             partitions: partitions(args)?,
@@ -45,6 +47,7 @@ pub(super) fn options(args: &Args) -> Result<AdvisorOptions, Failure> {
             sample: args.sample,
         },
         find_primary_keys: !args.no_primary_keys,
+        also_counted: AlsoCounted::default(),
         roles: args
             .roles
             .iter()
@@ -76,6 +79,17 @@ pub(super) fn options(args: &Args) -> Result<AdvisorOptions, Failure> {
         target: args.target.unwrap_or_default(),
         ydb_version: args.ydb_version,
     })
+}
+
+/// Returns the keys without repeats.
+fn each_once(keys: &[Candidate]) -> Vec<Candidate> {
+    let mut kept: Vec<Candidate> = Vec::new();
+    keys.iter().for_each(|key| {
+        if !kept.contains(key) {
+            kept.push(key.clone());
+        }
+    });
+    kept
 }
 
 /// Adds the keys and the number of partitions of a declared table, as far as the arguments do not name

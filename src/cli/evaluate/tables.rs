@@ -108,11 +108,13 @@ pub(super) async fn run(
             .collect();
         let joins = find_joins(&tables, &joins)?;
         let advise = |export: &Export, options| {
-            assessing.advise(export, options, &|rows| bar.set_position(rows), stop)
+            let advised = assessing.advise(export, options, None, &|rows| bar.set_position(rows), stop);
+            advised.map(|(report, _)| report)
         };
         advise_tables(&tables, &joins, &advise)
     };
-    let mut found = out.in_background(work).await?.map_err(|error| join_failure(error, args.mask_values))?;
+    let mut found =
+        out.in_background(None, work).await?.map_err(|error| join_failure(error, args.mask_values))?;
     if args.mask_values {
         found.tables.iter_mut().for_each(|table| table.report.mask_values());
     }
@@ -202,6 +204,7 @@ fn refuse_options_of_one_table(args: &Args, tables: &[String]) -> Result<(), Fai
         ("--name", args.name.is_some()),
         ("--ddl", args.input.has_statement()),
         ("--partition-stats", args.partition_stats.is_some()),
+        ("--save", args.save.is_some()),
     ];
     let given = options.iter().find(|(_, given)| *given);
     given.map_or(Ok(()), |(option, _)| {

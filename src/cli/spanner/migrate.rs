@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 use clap::{Args as ClapArgs, ValueEnum};
 use evenkeel::report;
 use evenkeel::sink::{OutputFormat, PartFile, Sink};
-use evenkeel::source::{Export, InputPath};
+use evenkeel::source::{Export, InputPath, Reading};
 use evenkeel::spanner::schema::{Dialect, MadeKey, write_migrated_table};
 use evenkeel::spanner::simulate::{KeyKind, Migration, SimulateError, migrate, normalize_uuids};
 use evenkeel::table::Column;
@@ -94,6 +94,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     });
     let (key, room) = (args.key.clone(), args.room);
     let output = args.output.as_ref().map(|path| output(path, &inputs.paths)).transpose()?;
+    let part = Reading::of(&inputs.paths, &reading.meter);
     let work = move |_: &ProgressBar, stop: &AtomicBool| {
         let export = Export::open(&inputs.paths, reading, &BTreeMap::new()).map_err(SimulateError::from)?;
         let migration = migrate(&export, &key, kind, room, stop).map_err(failure)?;
@@ -107,7 +108,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
         }
         Ok((migration, export.columns().to_vec()))
     };
-    let (migration, columns) = out.in_background(work).await??;
+    let (migration, columns) = out.in_background(part, work).await??;
     let planned = Planned { migration: &migration, ddl: ddl(&args, &migration, &columns) };
     out.result(args.format, &planned, |planned, layout| {
         report::migration(planned.migration, &planned.ddl, layout)

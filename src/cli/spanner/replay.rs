@@ -30,6 +30,8 @@ pub(super) async fn in_background(
     options: SimulateOptions,
     out: &Output,
 ) -> Result<Simulation, Failure> {
+    // The rows of two exports are read by turns.
+    let reading = if tree.is_none() { export.reading() } else { None };
     let work = move |bar: &ProgressBar, stop: &AtomicBool| {
         let progress = |rows| bar.set_position(rows);
         match &tree {
@@ -39,7 +41,7 @@ pub(super) async fn in_background(
             }
         }
     };
-    out.in_background(work).await?.map_err(failure)
+    out.in_background(reading, work).await?.map_err(failure)
 }
 
 /// Classifies an error: wrong usage if the request cannot be met, else a failure.

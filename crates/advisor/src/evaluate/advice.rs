@@ -13,12 +13,14 @@ use crate::evaluate::candidates::sampled_columns::wider_key_type;
 use crate::evaluate::candidates::workload::{StatementReport, equality_columns};
 use crate::evaluate::figures::evaluation::Evaluation;
 use crate::evaluate::figures::recommendation::{RankedKey, Recommendation};
-use crate::evaluate::look::look;
+use crate::evaluate::look::{Look, look};
 use crate::evaluate::measured::{MeasuredDistribution, measure};
-use crate::evaluate::options::{AdvisorOptions, EvaluateOptions};
+use crate::evaluate::options::{AdvisorOptions, AlsoCounted, EvaluateOptions};
 use crate::evaluate::pass::evaluator::Evaluator;
 use crate::evaluate::pass::examples::{find_examples, find_values};
+use crate::evaluate::pass::partition_key::FoundKey;
 use crate::evaluate::pass::reader::read_into;
+use crate::evaluate::profiles::MergedProfile;
 use crate::evaluate::roles::RoleReport;
 use crate::evaluate::verdict::findings::find_findings;
 use crate::evaluate::verdict::ranking::{Choice, Knowledge, recommend};
@@ -59,6 +61,9 @@ pub struct AdvisorReport {
     /// Column that the sampled rows are sorted by, if it is not the time column.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sorted_by: Option<String>,
+    /// Profiles that were merged, if the rows themselves were not read.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub profiles: Vec<MergedProfile>,
     /// Rows in each partition of the table as it is now, if the inputs show them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub measured: Option<MeasuredDistribution>,
@@ -108,19 +113,7 @@ pub fn advise(
     progress: &(dyn Fn(u64) + Sync),
     stop: &AtomicBool,
 ) -> Result<AdvisorReport, EvaluateError> {
-    let on_unreadable = options.on_unreadable;
-    let count = |export: &Export, options: &EvaluateOptions, few_values: &mut FewValues| {
-        let mut evaluator = Evaluator::new(export.columns(), options.clone())?;
-        let unreadable = read_into(&mut evaluator, progress, stop, |asked, each| {
-            few_values.keep_only(asked);
-            export.read_blocks(on_unreadable, asked, |block| {
-                few_values.count(&block);
-                each(block)
-            })
-        })?;
-        Ok((evaluator.finish()?, unreadable))
-    };
-    advise_counted(export, options, true, count, stop)
+    advise_here(export, options, None, progress, stop).map(|(advice, _)| advice.report)
 }
 
 /// Like [`advise`], but the caller counts the rows: `count` receives the options with all
@@ -139,7 +132,75 @@ pub fn advise_with(
         few_values.keep_only(&[]);
         count(options)
     };
-    advise_counted(export, options, false, count, stop)
+    advise_counted(export, options, false, count, stop).map(|advice| advice.report)
+}
+
+/// Counts as bytes.
+#[derive(Debug, Default)]
+pub(crate) struct Counting {
+    pub(crate) state: Vec<u8>,
+    pub(crate) checksum: u64,
+    /// Whether distinct values are estimated, for each partition key.
+    pub(crate) estimated: Vec<bool>,
+    /// Whether the keys of all rows are kept, for each primary key.
+    pub(crate) has_rows: Vec<bool>,
+}
+
+/// A report with what it was made from, apart from the rows.
+#[derive(Debug)]
+pub(crate) struct Advice {
+    pub(crate) report: AdvisorReport,
+    /// Options with the keys that were counted.
+    pub(crate) options: AdvisorOptions,
+    pub(crate) columns: Vec<Column>,
+    pub(crate) declared: Option<Vec<Column>>,
+    /// What was inferred from sampled rows, before figures of all rows were added.
+    pub(crate) look: Look,
+    /// Heavy keys that the counts do not know.
+    pub(crate) values: Vec<FoundKey>,
+}
+
+/// Judges the keys of an export, and returns the counts too, in about `save` bytes, if these are wanted.
+pub(crate) fn advise_here(
+    export: &Export,
+    options: AdvisorOptions,
+    save: Option<u64>,
+    progress: &(dyn Fn(u64) + Sync),
+    stop: &AtomicBool,
+) -> Result<(Advice, Option<Counting>), EvaluateError> {
+    let on_unreadable = options.on_unreadable;
+    let mut counting = None;
+    let count = |export: &Export, options: &EvaluateOptions, few_values: &mut FewValues| {
+        let mut evaluator = Evaluator::new(export.columns(), options.clone())?;
+        let unreadable = read_into(&mut evaluator, progress, stop, |asked, each| {
+            few_values.keep_only(asked);
+            export.read_blocks(on_unreadable, asked, |block| {
+                few_values.count(&block);
+                each(block)
+            })
+        })?;
+        if let Some(most) = save {
+            counting = Some(Counting::of(&mut evaluator, most)?);
+        }
+        Ok((evaluator.finish()?, unreadable))
+    };
+    let advice = advise_counted(export, options, true, count, stop)?;
+    Ok((advice, counting))
+}
+
+impl Counting {
+    /// Returns the counts so far, in about `most` bytes.
+    pub(crate) fn of(evaluator: &mut Evaluator, most: u64) -> Result<Self, EvaluateError> {
+        let reductions = evaluator.reductions(most);
+        let keys = evaluator.counters.partition_keys.iter().enumerate();
+        let is_exact = |at: usize, bytes: Option<u64>| bytes.is_some() && !reductions.estimated.contains(&at);
+        let estimated = keys.map(|(at, key)| !is_exact(at, key.keys().exact_bytes())).collect();
+        let keys = evaluator.counters.primary_keys.iter().enumerate();
+        let has_rows = keys.map(|(at, key)| key.has_rows() && !reductions.without_rows.contains(&at));
+        let has_rows = has_rows.collect();
+        let checksum = evaluator.counters.checksum;
+        Ok(Self { state: evaluator.state_of(&reductions)?, checksum, estimated, has_rows })
+    }
 }
 
 /// Evaluates an export with the figures that `count` returns. `widens` says whether `count` can read
@@ -154,65 +215,101 @@ fn advise_counted(
         &mut FewValues,
     ) -> Result<(Evaluation, Unreadable), EvaluateError>,
     stop: &AtomicBool,
-) -> Result<AdvisorReport, EvaluateError> {
+) -> Result<Advice, EvaluateError> {
     let started = Instant::now();
     let mut notes = first_notes(export, &options);
     let mut look = look(export, &mut options, widens, stop)?;
     notes.extend(look.search_cut_short.then_some(Note::KeySearchCutShort));
-    let types = if widens { wider_types(export, &options.evaluate) } else { BTreeMap::new() };
-    notes.extend(widened_columns(export, &types));
+    // All columns are read alike in all exports whose counts are merged, whatever their keys.
+    let all = options.also_counted != AlsoCounted::Nothing;
+    let types = if widens { wider_types(export, &options.evaluate, all) } else { BTreeMap::new() };
+    notes.extend(widened_columns(export, &types, &options.evaluate));
     let widened = (!types.is_empty()).then(|| export.with_types(&types));
     let export = widened.as_ref().unwrap_or(export);
-    options.evaluate.equality_columns = equality_columns(&options.statements);
+    // What is counted like other rows is tried with their conditions.
+    if !matches!(options.also_counted, AlsoCounted::Keys(_)) {
+        options.evaluate.equality_columns = equality_columns(&options.statements);
+    }
     let mut few_values = FewValues::new(&look.considered, export.columns(), &options.evaluate.partitions);
     let (mut evaluation, unreadable) = count(export, &options.evaluate, &mut few_values)?;
-    notes.extend(look.confirm(&evaluation));
+    evaluation.candidates.truncate(options.evaluate.partition_keys.len());
     let more_values = few_values.settle(&mut look.considered).into_iter();
-    notes.extend(more_values.map(|column| Note::MoreValuesThanSampled { column }));
-    find_values(export, options.on_unreadable, &mut evaluation.candidates, stop)?;
+    let more_values = more_values.map(|column| Note::MoreValuesThanSampled { column });
+    let inferred = look.clone();
+    notes.extend(look.confirm(&evaluation));
+    notes.extend(more_values);
+    let values = find_values(export, options.on_unreadable, &mut evaluation.candidates, stop)?;
     find_examples(export, options.on_unreadable, &mut evaluation.primary_keys, stop)?;
     notes.extend(unreadable.first.map(|first| Note::RowsLeftOut {
         rows: unreadable.rows,
         place: first.place(),
         first: Some(first.reason),
     }));
-    look.mark_unique_by_nature(&mut evaluation);
-    let knowledge = Knowledge {
-        roles: &look.roles,
-        natural_key: &look.natural_key,
-        identifying: &look.identifying,
-        joined: &options.joined,
-    };
-    let Choice { partitions, ranking, statements, recommendation } =
-        recommend(&evaluation, &options.statements, export, &options, &knowledge);
-    for report in &mut evaluation.candidates {
-        let chosen = partitions.and_then(|partitions| report.over(partitions));
-        report.over_time = chosen.and_then(|placement| placement.over_time.clone());
+    let measured = measure(export, &options, stop)?;
+    let found = Found { evaluation, look, notes, unreadable_rows: unreadable.rows, measured };
+    let report = found.report(export, &options, started);
+    Ok(Advice {
+        report,
+        columns: export.columns().to_vec(),
+        declared: export.options().declared.clone(),
+        options,
+        look: inferred,
+        values,
+    })
+}
+
+/// What the rows of an export show.
+pub(crate) struct Found {
+    pub(crate) evaluation: Evaluation,
+    pub(crate) look: Look,
+    pub(crate) notes: Vec<Note>,
+    pub(crate) unreadable_rows: u64,
+    pub(crate) measured: Option<MeasuredDistribution>,
+}
+
+impl Found {
+    /// Judges the keys.
+    pub(crate) fn report(self, export: &Export, options: &AdvisorOptions, started: Instant) -> AdvisorReport {
+        let Self { mut evaluation, look, notes, unreadable_rows, measured } = self;
+        look.mark_unique_by_nature(&mut evaluation);
+        let knowledge = Knowledge {
+            roles: &look.roles,
+            natural_key: &look.natural_key,
+            identifying: &look.identifying,
+            joined: &options.joined,
+        };
+        let Choice { partitions, ranking, statements, recommendation } =
+            recommend(&evaluation, &options.statements, export, options, &knowledge);
+        for report in &mut evaluation.candidates {
+            let chosen = partitions.and_then(|partitions| report.over(partitions));
+            report.over_time = chosen.and_then(|placement| placement.over_time.clone());
+        }
+        let column =
+            |column: &Column| ColumnReport { name: column.name.clone(), column_type: column.column_type };
+        let mut report = AdvisorReport {
+            inputs: export.input_names(),
+            input_bytes: export.stored_bytes(),
+            columns: export.columns().iter().map(column).collect(),
+            roles: look.roles,
+            evaluation,
+            considered: look.considered,
+            considered_from: look.considered_from,
+            sorted_by: look.sorted_by,
+            profiles: Vec::new(),
+            measured,
+            statements,
+            ranking,
+            recommendation,
+            findings: Vec::new(),
+            wants_primary_key: options.find_primary_keys || !options.evaluate.primary_keys.is_empty(),
+            unreadable_rows,
+            notes,
+            masked: false,
+            seconds: started.elapsed().as_secs_f64(),
+        };
+        report.find_findings();
+        report
     }
-    let column =
-        |column: &Column| ColumnReport { name: column.name.clone(), column_type: column.column_type };
-    let mut report = AdvisorReport {
-        inputs: export.input_names(),
-        input_bytes: export.stored_bytes(),
-        columns: export.columns().iter().map(column).collect(),
-        roles: look.roles,
-        evaluation,
-        considered: look.considered,
-        considered_from: look.considered_from,
-        sorted_by: look.sorted_by,
-        measured: measure(export, &options, stop)?,
-        statements,
-        ranking,
-        recommendation,
-        findings: Vec::new(),
-        wants_primary_key: options.find_primary_keys || !options.evaluate.primary_keys.is_empty(),
-        unreadable_rows: unreadable.rows,
-        notes,
-        masked: false,
-        seconds: started.elapsed().as_secs_f64(),
-    };
-    report.find_findings();
-    Ok(report)
 }
 
 /// Notes that need no row.
@@ -226,25 +323,31 @@ fn first_notes(export: &Export, options: &AdvisorOptions) -> Vec<Note> {
     notes
 }
 
-/// Returns the types as which the columns of the keys are read, if YDB takes their own in no key and
-/// the user did not name them.
-fn wider_types(export: &Export, options: &EvaluateOptions) -> BTreeMap<String, ColumnType> {
+/// Whether a column is in a key.
+fn is_in_keys(column: &str, options: &EvaluateOptions) -> bool {
+    let mut keys = options.partition_keys.iter().chain(&options.primary_keys);
+    keys.any(|key| key.parts().iter().any(|part| part.column == column))
+}
+
+/// Returns the types as which the columns of the keys, or `all`, are read, if YDB takes their own in no key
+/// and the user did not name them.
+fn wider_types(export: &Export, options: &EvaluateOptions, all: bool) -> BTreeMap<String, ColumnType> {
     let function = options.placements.first().copied().unwrap_or_default();
-    let in_keys = |column: &Column| {
-        let mut keys = options.partition_keys.iter().chain(&options.primary_keys);
-        keys.any(|key| key.parts().iter().any(|part| part.column == column.name))
-    };
-    let columns = export.columns().iter().filter(|column| in_keys(column));
+    let columns = export.columns().iter().filter(|column| all || is_in_keys(&column.name, options));
     columns
         .filter(|column| !export.changed_types().contains_key(&column.name))
         .filter_map(|column| Some((column.name.clone(), wider_key_type(function, column.column_type)?)))
         .collect()
 }
 
-fn widened_columns(export: &Export, types: &BTreeMap<String, ColumnType>) -> Vec<Note> {
+fn widened_columns(
+    export: &Export,
+    types: &BTreeMap<String, ColumnType>,
+    options: &EvaluateOptions,
+) -> Vec<Note> {
     let note = |column: &Column| {
         let (name, found) = (column.name.clone(), column.column_type);
         types.get(&name).map(|wider| Note::ReadWider { column: name, found, column_type: *wider })
     };
-    export.columns().iter().filter_map(note).collect()
+    export.columns().iter().filter(|column| is_in_keys(&column.name, options)).filter_map(note).collect()
 }

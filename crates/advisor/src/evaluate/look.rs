@@ -8,17 +8,22 @@ use crate::evaluate::candidates::sampled_columns::Searched;
 use crate::evaluate::candidates::search::{BYTES_LOOKED_AT, Finder, ROWS_LOOKED_AT};
 use crate::evaluate::figures::evaluation::Evaluation;
 use crate::evaluate::figures::uniqueness::UniqueBy;
-use crate::evaluate::options::AdvisorOptions;
+use crate::evaluate::options::{AdvisorOptions, AlsoCounted, EvaluateOptions};
 use crate::evaluate::pass::batch::KeyParts;
+use crate::evaluate::pass::evaluator::Evaluator;
 use crate::evaluate::pass::time_column::time_column;
 use crate::evaluate::roles::{Role, RoleReport};
 use evenkeel_input::source::{Export, Extent};
 use evenkeel_model::note::Note;
-use evenkeel_model::table::{Candidate, only_time_column};
+use evenkeel_model::table::{Candidate, Column, ColumnType, only_time_column};
 use evenkeel_placement::placement::Function;
 use evenkeel_placement::placement::systems::About;
 
+/// Maximum number of partition keys that are counted beside those that are judged.
+const MOST_ALSO_COUNTED: usize = 24;
+
 /// Outcome of a look at rows from all over the export.
+#[derive(Debug, Clone)]
 pub(crate) struct Look {
     pub(crate) considered: Vec<ConsideredCandidate>,
     pub(crate) considered_from: Option<Extent>,
@@ -131,6 +136,17 @@ pub(crate) fn look(
     if let Some(key) = judged.filter(|key| !evaluate.primary_keys.contains(key)) {
         evaluate.primary_keys.push(key);
     }
+    match &options.also_counted {
+        AlsoCounted::Keys(keys) => evaluate.also_counted.clone_from(keys),
+        AlsoCounted::Columns if wants_partition_keys => {
+            let mut more = evaluate.clone();
+            for column in finder.columns_that_place_rows() {
+                count_too(column, export, &mut more);
+            }
+            evaluate.also_counted = more.also_counted;
+        }
+        AlsoCounted::Columns | AlsoCounted::Nothing => {}
+    }
     Ok(Look {
         considered,
         considered_from: (wants_partition_keys || wants_primary_keys).then_some(rows.extent),
@@ -140,6 +156,26 @@ pub(crate) fn look(
         sorted_by: finder.sorted_by(),
         search_cut_short: wants_primary_keys && finder.is_cut_short(),
     })
+}
+
+/// Counts a key beside those that are judged, if all functions take its values and memory suffices.
+fn count_too(key: Candidate, export: &Export, options: &mut EvaluateOptions) {
+    if options.also_counted.len() >= MOST_ALSO_COUNTED || options.partition_keys.contains(&key) {
+        return;
+    }
+    let signed = |function: &Function| match function {
+        Function::System(system) => !system.about().unsigned,
+        Function::Ydb(_) => false,
+    };
+    let is_unsigned =
+        |column: &Column| column.column_type == ColumnType::Uint64 && key.columns().contains(&column.name);
+    if export.columns().iter().any(is_unsigned) && options.placements.iter().any(signed) {
+        return;
+    }
+    options.also_counted.push(key);
+    if Evaluator::new(export.columns(), options.clone()).is_err() {
+        options.also_counted.pop();
+    }
 }
 
 /// Drops keys with more columns than a system hashes.

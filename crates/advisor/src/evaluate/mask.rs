@@ -47,6 +47,7 @@ impl AdvisorReport {
             considered_from: _,
             sorted_by: _,
             measured: _,
+            profiles: _,
         } = self;
         if std::mem::replace(masked, true) {
             return;
@@ -193,6 +194,7 @@ fn mask_primary_key(report: &mut PrimaryKeyReport) {
         layout: _,
         pruning: _,
         candidate: _,
+        placed_by: _,
         repeated,
         uniqueness: _,
     } = report;

@@ -20,6 +20,7 @@ mod measured;
 mod options;
 mod partition_stats;
 mod pass;
+mod profiles;
 mod roles;
 mod verdict;
 
@@ -43,11 +44,16 @@ pub use figures::uniqueness::{UniqueBy, Uniqueness};
 pub use figures::weights::NodeLoads;
 pub use mask::mask_source;
 pub use measured::{ComputedDistribution, MeasuredDistribution, MeasuredIn, PartitionRows};
-pub use options::{AdvisorOptions, DEFAULT_BATCH_ROWS, DEFAULT_MEMORY, EvaluateOptions, JoinedColumn};
+pub use options::{
+    AdvisorOptions, AlsoCounted, DEFAULT_BATCH_ROWS, DEFAULT_MEMORY, EvaluateOptions, JoinedColumn,
+};
 pub use partition_stats::{PartitionStatsError, read_partition_stats};
 pub use pass::evaluator::Evaluator;
 pub use pass::shards::{assemble, count_share, stretches, whole_shares};
 pub use pass::share::Share;
+pub use profiles::{
+    DEFAULT_PROFILE_BYTES, MergedProfile, Profile, ProfileError, advise_and_save, advise_merged,
+};
 pub(crate) use roles::is_identifier;
 pub use roles::profile::CarriedTimes;
 pub use roles::{Role, RoleError, RoleReport};
@@ -97,7 +103,7 @@ pub enum EvaluateError {
     Spill(#[from] SpillError),
     #[error(transparent)]
     Source(#[from] SourceError),
-    #[error("only evaluations of the same partition keys, without primary keys, can be put together")]
+    #[error("only evaluations of the same keys, counted in the same way, can be put together")]
     NotMergeable,
     #[error("{reason}")]
     Elsewhere { reason: String, too_large: bool },

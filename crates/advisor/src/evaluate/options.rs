@@ -26,6 +26,13 @@ pub struct EvaluateOptions {
     pub partition_keys: Vec<Candidate>,
     /// Candidates for the primary key.
     pub primary_keys: Vec<Candidate>,
+    /// Partition keys that are counted, but not judged.
+    #[serde(default)]
+    pub also_counted: Vec<Candidate>,
+    /// Partition key in whose partitions the rows of each primary key are counted; empty to choose from the
+    /// candidates.
+    #[serde(default)]
+    pub partitioned_by: Vec<Candidate>,
     /// Placement functions.
     pub placements: Vec<Function>,
     /// Numbers of partitions.
@@ -58,6 +65,8 @@ impl Default for EvaluateOptions {
         Self {
             partition_keys: Vec::new(),
             primary_keys: Vec::new(),
+            also_counted: Vec::new(),
+            partitioned_by: Vec::new(),
             placements: vec![Function::default()],
             partitions: Vec::new(),
             weights: Vec::new(),
@@ -131,6 +140,8 @@ pub struct AdvisorOptions {
     pub evaluate: EvaluateOptions,
     /// Whether to search for primary keys and judge them if none are named.
     pub find_primary_keys: bool,
+    /// Partition keys that are counted beside those that are judged.
+    pub also_counted: AlsoCounted,
     /// Roles of columns that the user gave, by name.
     pub roles: Vec<(String, Role)>,
     /// Partition key that the table has now, which is judged beside the others.
@@ -175,6 +186,7 @@ impl Default for AdvisorOptions {
         Self {
             evaluate: EvaluateOptions::default(),
             find_primary_keys: true,
+            also_counted: AlsoCounted::default(),
             roles: Vec::new(),
             current_partition_key: None,
             current_primary_key: None,
@@ -195,6 +207,19 @@ impl Default for AdvisorOptions {
             left_out: Vec::new(),
         }
     }
+}
+
+/// Partition keys that are counted beside those that are judged, so that the counts have keys in common
+/// with those of other rows.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum AlsoCounted {
+    /// None.
+    #[default]
+    Nothing,
+    /// Every column that may place rows, if keys are searched for.
+    Columns,
+    /// These.
+    Keys(Vec<Candidate>),
 }
 
 /// Column by which another table is joined.

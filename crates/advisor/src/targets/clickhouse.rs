@@ -73,6 +73,7 @@ fn type_of(column: &Column) -> SqlType {
             return nullable(column, format!("Decimal({precision}, {scale})"), None);
         }
         ColumnType::Utf8
+        | ColumnType::ObjectId
         | ColumnType::String
         | ColumnType::Json
         | ColumnType::JsonDocument

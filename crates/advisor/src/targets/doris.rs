@@ -65,7 +65,9 @@ impl Dialect for Flavor {
 impl Flavor {
     fn type_of(&self, column: &Column, in_key: bool) -> SqlType {
         match (column.column_type, self) {
-            (ColumnType::Utf8 | ColumnType::String | ColumnType::Yson, _) if in_key => {
+            (ColumnType::Utf8 | ColumnType::ObjectId | ColumnType::String | ColumnType::Yson, _)
+                if in_key =>
+            {
                 SqlType::plain(KEY_TEXT)
             }
             (_, Self::Doris) => DORIS.of(column),

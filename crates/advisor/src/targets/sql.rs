@@ -276,7 +276,7 @@ impl TypeNames {
             ColumnType::Decimal { precision, scale } => {
                 return SqlType::plain(format!("{}({precision}, {scale})", self.decimal));
             }
-            ColumnType::Utf8 => self.text,
+            ColumnType::Utf8 | ColumnType::ObjectId => self.text,
             ColumnType::String | ColumnType::Yson => self.bytes,
             ColumnType::Json | ColumnType::JsonDocument => self.json,
             ColumnType::Uuid => self.uuid,

@@ -17,7 +17,8 @@ pub(super) enum Kind {
     Bool,
     Text,
     Time,
-    /// Text of fixed form: identifiers.
+    ObjectId,
+    /// Text of fixed form: other identifiers.
     Id,
     /// An object or an array.
     Nested,
@@ -66,7 +67,8 @@ fn only_text(members: &str) -> Option<(&str, &str)> {
 /// Returns the kind of a value whose only member is a string.
 fn kind_of_text(name: &str) -> Option<Kind> {
     match name {
-        "$oid" | "$uuid" => Some(Kind::Id),
+        "$oid" => Some(Kind::ObjectId),
+        "$uuid" => Some(Kind::Id),
         "$symbol" => Some(Kind::Text),
         "$numberInt" | "$numberLong" | "$numberDouble" | "$numberDecimal" => Some(Kind::Number),
         "$date" => Some(Kind::Time),
@@ -102,7 +104,7 @@ mod tests {
     #[test]
     fn values_of_both_versions_are_read() {
         for (object, kind, text) in [
-            (r#"{"$oid":"546651e74bf6e4cb017c5312"}"#, Kind::Id, Some("546651e74bf6e4cb017c5312")),
+            (r#"{"$oid":"546651e74bf6e4cb017c5312"}"#, Kind::ObjectId, Some("546651e74bf6e4cb017c5312")),
             (r#"{ "$numberLong" : "9223372036854775807" }"#, Kind::Number, Some("9223372036854775807")),
             (r#"{"$numberDouble":"NaN"}"#, Kind::Number, Some("NaN")),
             (r#"{"$numberDecimal":"1.5"}"#, Kind::Number, Some("1.5")),

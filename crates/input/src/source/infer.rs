@@ -228,6 +228,7 @@ fn ndjson_guesses(input: &InputPath) -> Result<Vec<(String, Guess)>, SourceError
         match kinds.as_slice() {
             [Kind::Number] => Guess::number(),
             [Kind::Bool] => Guess::only(ColumnType::Bool),
+            [Kind::ObjectId] => Guess::object_ids(),
             // Nested values are kept as JSON text.
             [Kind::Nested] => Guess::only(ColumnType::Json),
             [] | [Kind::Text] => Guess::json_text(),
@@ -287,6 +288,11 @@ impl Guess {
     fn json_text() -> Self {
         let text = Self::among(&[&WHOLE_NUMBERS, &TIMES, &[ColumnType::Utf8]]);
         Self { is_quoted: true, ..text }
+    }
+
+    /// Values that JSON says to be ObjectIds.
+    fn object_ids() -> Self {
+        Self::among(&[&[ColumnType::ObjectId, ColumnType::Utf8]])
     }
 
     fn only(column_type: ColumnType) -> Self {

@@ -34,7 +34,7 @@ pub(super) fn read_array(
 
 fn read_plain(array: &ArrayRef, column_type: ColumnType, text: &TextFormat) -> Option<ParsedColumn> {
     let target = column_type.arrow_type();
-    if array.data_type() == &target {
+    if array.data_type() == &target && column_type != ColumnType::ObjectId {
         return Some(ParsedColumn { values: Arc::clone(array), faults: Vec::new() });
     }
     if array.data_type() == &DataType::Null {
@@ -51,7 +51,7 @@ fn read_plain(array: &ArrayRef, column_type: ColumnType, text: &TextFormat) -> O
     }
     match (family(array.data_type()), family(&target)) {
         (Some(Family::Text), Some(Family::Text | Family::Bytes))
-            if !matches!(column_type, ColumnType::Uuid) => {}
+            if !matches!(column_type, ColumnType::Uuid | ColumnType::ObjectId) => {}
         (Some(Family::Text), _) => {
             let cells = cast(array, &DataType::Binary).ok()?;
             return Some(parse_text_column(cells.as_binary::<i32>(), column_type, text));

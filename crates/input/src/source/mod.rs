@@ -25,6 +25,7 @@ mod file_name;
 mod infer;
 mod lines;
 mod lossless;
+mod meter;
 mod ndjson;
 mod open;
 mod options;
@@ -48,6 +49,7 @@ pub use crate::source::export::{
     Export, ExportPlace, Extent, OnUnreadable, RowsAcross, Stretch, Unreadable, row_counts,
 };
 pub use crate::source::infer::{Sample, infer_columns};
+pub use crate::source::meter::{Meter, Reading};
 pub use crate::source::open::Input;
 pub use crate::source::options::{InputFormat, InputOptions, Section};
 pub use crate::source::raw::{Positions, RawBatch, RawCells};

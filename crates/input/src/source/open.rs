@@ -15,10 +15,11 @@ use crate::source::discover::InputPath;
 use crate::source::error::SourceError;
 use crate::source::escaped::{EscapedReader, is_escaped_text};
 use crate::source::file_name::{format_of_name, is_tab_separated};
+use crate::source::meter::{MeteredReader, RowMeter};
 use crate::source::ndjson::NdjsonReader;
 use crate::source::options::{InputFormat, InputOptions};
 use crate::source::orc::OrcReader;
-use crate::source::raw::{RawBatch, RawReader};
+use crate::source::raw::{RawBatch, RawCells, RawReader};
 use crate::source::remote::{RemoteFile, RemoteObject};
 use crate::source::stream::{
     Fingerprint, HashingReader, SeekableFile, StreamHash, decompress, fingerprint_file, peek, spool,
@@ -34,6 +35,10 @@ pub struct Input {
     format: InputFormat,
     reader: Box<dyn RawReader>,
     content: Content,
+    /// Whether a file is read by parts, not from its beginning to its end.
+    is_by_parts: bool,
+    /// Counts what is read by parts.
+    meter: Option<RowMeter>,
 }
 
 /// Number of bytes by which a format is recognised.
@@ -161,8 +166,15 @@ impl Input {
             Fingerprints::LeftOut => Content::Unknown,
         };
         let file = File::open(path).map_err(error)?;
+        let bytes = file.metadata().map_err(error)?.len();
+        let file = Box::new(MeteredReader { inner: file, meter: options.meter.clone() });
         let seekable = Some(Seekable::File(path.to_owned()));
-        Self::open_stream(name, path, seekable, Box::new(file), content, columns, options)
+        let mut input = Self::open_stream(name, path, seekable, file, content, columns, options)?;
+        // What is left of the file once its first bytes have been looked at.
+        let bytes = bytes.saturating_sub(HEAD_BYTES);
+        let all_rows = input.reader.row_count();
+        input.meter = input.is_by_parts.then(|| RowMeter::new(options.meter.clone(), bytes, all_rows));
+        Ok(input)
     }
 
     /// Opens a pipe. It is read only once, so it is hashed on the way.
@@ -207,6 +219,9 @@ impl Input {
             Some(Seekable::Remote(object)) if !compressed => Some(object.clone()),
             _ => None,
         };
+        let is_file =
+            matches!(format, InputFormat::Parquet | InputFormat::Orc) || head.starts_with(b"ARROW1");
+        let is_by_parts = is_file && !compressed && matches!(seekable, Some(Seekable::File(_)));
         let file = |plain: Box<dyn Read + Send>| match seekable {
             Some(Seekable::File(path)) if !compressed => Ok(SeekableFile::Kept(path)),
             Some(Seekable::Copy(copy)) if !compressed => Ok(SeekableFile::Spooled(copy)),
@@ -238,7 +253,7 @@ impl Input {
                 Box::new(DumpReader::open(name, plain, declared, columns, options.batch_rows))
             }
         };
-        Ok(Self { name: name.to_owned(), format, reader, content })
+        Ok(Self { name: name.to_owned(), format, reader, content, is_by_parts, meter: None })
     }
 
     /// Returns the name of the input in messages and in the log.
@@ -258,7 +273,15 @@ impl Input {
     /// # Errors
     /// [`SourceError`] if the input ends early or is damaged.
     pub fn next_batch(&mut self) -> Result<Option<RawBatch>, SourceError> {
-        self.reader.next_batch()
+        let batch = self.reader.next_batch()?;
+        if let Some(meter) = &mut self.meter {
+            let rows = |batch: &RawBatch| match &batch.cells {
+                RawCells::Arrow(batch) => batch.num_rows() as u64,
+                RawCells::Text(_) => 0,
+            };
+            meter.add(batch.as_ref().map(rows));
+        }
+        Ok(batch)
     }
 
     /// Returns the number of rows of a whole Parquet file, if ranges of it can be read.

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::source::declared::{DataForm, DeclaredTable};
 use crate::source::error::SourceError;
+use crate::source::meter::Meter;
 use evenkeel_model::table::{Column, ColumnType};
 use evenkeel_model::text_value::{TextFormat, TimestampFormat};
 
@@ -97,6 +98,9 @@ pub struct InputOptions {
     pub escape: Option<u8>,
     /// Maximum number of rows to read at one time.
     pub batch_rows: usize,
+    /// Count of the bytes of local files that have been read.
+    #[serde(skip)]
+    pub meter: Meter,
     /// Columns outside the projection, with their types. A columnar file that has such a column in
     /// exactly this type does not read it, and it is NULL. In text files such
     /// columns are read anyway, because their unreadable values must be reported.
@@ -132,6 +136,7 @@ impl Default for InputOptions {
             quoted_empty: false,
             escape: None,
             batch_rows: READ_BATCH_ROWS,
+            meter: Meter::default(),
             unprojected: BTreeMap::new(),
             rows: None,
             places: Vec::new(),

@@ -29,7 +29,10 @@ pub enum ColumnType {
     Uint64,
     Float,
     Double,
-    Decimal { precision: u8, scale: i8 },
+    Decimal {
+        precision: u8,
+        scale: i8,
+    },
     Utf8,
     String,
     Json,
@@ -44,6 +47,8 @@ pub enum ColumnType {
     Datetime64,
     Timestamp64,
     Interval64,
+    /// Of MongoDB, not of YDB, which keeps its text of 24 hexadecimal digits.
+    ObjectId,
 }
 
 /// Error for a type name or an Arrow type that is not a supported column type.
@@ -53,7 +58,7 @@ pub enum ColumnTypeError {
     #[error(
         "unknown column type '{found}'; known types: Bool, Int8, Int16, Int32, Int64, Uint8, Uint16, Uint32, \
          Uint64, Float, Double, Decimal(p,s), Utf8, String, Json, JsonDocument, Yson, Uuid, Date, Datetime, \
-         Timestamp, Interval, Date32, Datetime64, Timestamp64, Interval64{}",
+         Timestamp, Interval, Date32, Datetime64, Timestamp64, Interval64, ObjectId{}",
         sql_hint(found), found = quote(found)
 )]
     Unknown {
@@ -103,7 +108,7 @@ const MIN_DATETIME64_SECONDS: i64 = MIN_DATE32_DAYS * SECONDS_PER_DAY;
 const MAX_DATETIME64_SECONDS: i64 = (MAX_DATE32_DAYS + 1) * SECONDS_PER_DAY - 1;
 
 impl ColumnType {
-    /// Every type once; Decimal with its default precision and scale.
+    /// Every type of YDB once; Decimal with its default precision and scale.
     pub const ALL: [Self; 26] = [
         Self::Bool,
         Self::Int8,
@@ -152,7 +157,7 @@ impl ColumnType {
             Self::Float => DataType::Float32,
             Self::Double => DataType::Float64,
             Self::Decimal { precision, scale } => DataType::Decimal128(precision, scale),
-            Self::Utf8 | Self::Json | Self::JsonDocument => DataType::Utf8,
+            Self::Utf8 | Self::Json | Self::JsonDocument | Self::ObjectId => DataType::Utf8,
             Self::String | Self::Yson => DataType::Binary,
             Self::Uuid => DataType::FixedSizeBinary(16),
             Self::Date | Self::Date32 => DataType::Date32,
@@ -201,7 +206,8 @@ impl ColumnType {
         })
     }
 
-    /// Whether YDB allows the type in the primary key of a column table (YDB docs, "CREATE TABLE").
+    /// Whether YDB allows the type in the primary key of a column table (YDB docs, "CREATE TABLE"), or that
+    /// of its text.
     #[must_use]
     pub fn is_key_type(self) -> bool {
         matches!(
@@ -219,7 +225,14 @@ impl ColumnType {
                 | Self::Datetime64
                 | Self::Timestamp
                 | Self::Timestamp64
+                | Self::ObjectId
         )
+    }
+
+    /// Returns the type in which a table keeps the values.
+    #[must_use]
+    pub fn in_table(self) -> Self {
+        if self == Self::ObjectId { Self::Utf8 } else { self }
     }
 
     /// Whether the type is a point in time with a time of day.
@@ -320,6 +333,7 @@ impl FromStr for ColumnType {
             "datetime64" => Self::Datetime64,
             "timestamp64" => Self::Timestamp64,
             "interval64" => Self::Interval64,
+            "objectid" => Self::ObjectId,
             "dynumber" | "tzdate" | "tzdatetime" | "tztimestamp" => {
                 return Err(ColumnTypeError::NoArrowTwin { found: text.to_owned() });
             }
@@ -361,7 +375,7 @@ mod tests {
 
     #[test]
     fn every_type_parses_from_what_it_prints_in_any_case() {
-        for column_type in ColumnType::ALL {
+        for column_type in ColumnType::ALL.into_iter().chain([ColumnType::ObjectId]) {
             assert_eq!(column_type.to_string().parse(), Ok(column_type));
             assert_eq!(column_type.to_string().to_uppercase().parse(), Ok(column_type));
         }

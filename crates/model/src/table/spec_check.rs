@@ -53,6 +53,10 @@ pub(super) fn check_columns(definition: &TableDefinition) -> Result<(), SpecErro
         if column.name.is_empty() {
             return Err(SpecError::EmptyColumnName);
         }
+        if column.column_type.in_table() != column.column_type {
+            let (name, column_type) = (column.name.clone(), column.column_type);
+            return Err(SpecError::NotInTable { name, column_type });
+        }
         if !seen.insert(column.name.as_str()) {
             return Err(SpecError::DuplicateColumn { name: column.name.clone() });
         }

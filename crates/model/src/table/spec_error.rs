@@ -66,6 +66,8 @@ pub enum SpecError {
         "the time to live names column '{name}' of type {column_type}; it must be a date or a point in time", name = quote(name)
 )]
     TtlType { name: String, column_type: ColumnType },
+    #[error("column '{name}' of type {column_type}: a table keeps the text of it; declare it as {name}:{}", column_type.in_table(), name = quote(name))]
+    NotInTable { name: String, column_type: ColumnType },
     #[error("column '{name}' exists already", name = quote(name))]
     ColumnExists { name: String },
     #[error("{what} cannot be changed once a table is declared; {instead}")]

@@ -68,8 +68,8 @@ pub enum ColumnRole {
 /// First versions that support a type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TypeRule {
-    /// First version that supports the type as a column.
-    pub column: YdbVersion,
+    /// First version that supports the type as a column; `None` if no version does.
+    pub column: Option<YdbVersion>,
     /// First version that supports it in a primary key; `None` if no version does.
     pub primary_key: Option<YdbVersion>,
     /// First version that supports it in a partition key; `None` if no version does.
@@ -126,7 +126,7 @@ impl YdbVersion {
     pub fn takes(self, column_type: ColumnType, role: ColumnRole) -> bool {
         let rule = TypeRule::of_type(column_type);
         let since = match role {
-            ColumnRole::Plain => Some(rule.column),
+            ColumnRole::Plain => rule.column,
             ColumnRole::PrimaryKey => rule.primary_key,
             ColumnRole::PartitionKey => rule.partition_key,
         };
@@ -139,7 +139,7 @@ impl YdbVersion {
     pub fn nearest(self, column_type: ColumnType, role: ColumnRole) -> Option<ColumnType> {
         let instead: &[ColumnType] = match column_type {
             ColumnType::Bool => &[ColumnType::Uint8],
-            ColumnType::Uuid => &[ColumnType::Utf8],
+            ColumnType::Uuid | ColumnType::ObjectId => &[ColumnType::Utf8],
             // Microseconds, the unit of the interval.
             ColumnType::Interval => &[ColumnType::Interval64, ColumnType::Int64],
             ColumnType::Interval64 | ColumnType::Timestamp64 | ColumnType::Datetime64 => &[ColumnType::Int64],
@@ -183,8 +183,11 @@ impl TypeRule {
             | ColumnType::Yson => (V25_1, None),
             ColumnType::Bool => (V25_4, Some(V26_3)),
             ColumnType::Uuid | ColumnType::Interval => (V26_3, Some(V26_3)),
+            ColumnType::ObjectId => {
+                return Self { column: None, primary_key: None, partition_key: None };
+            }
         };
-        Self { column, primary_key: key, partition_key: key }
+        Self { column: Some(column), primary_key: key, partition_key: key }
     }
 }
 
@@ -193,6 +196,7 @@ fn how(from: ColumnType, to: ColumnType) -> &'static str {
     match (from, to) {
         (ColumnType::Bool, _) => "0 is false, 1 is true",
         (ColumnType::Uuid, _) => "its text of 36 characters",
+        (ColumnType::ObjectId, _) => "its text of 24 hexadecimal digits",
         (ColumnType::Datetime64, _) => "seconds since 1970",
         (ColumnType::Date32, _) => "days since 1970",
         (ColumnType::Interval, ColumnType::Interval64) => "the same values",
@@ -236,7 +240,7 @@ fn refused(
 ) -> YdbTypeError {
     let rule = TypeRule::of_type(column_type);
     let (since, place) = match role {
-        ColumnRole::Plain => (Some(rule.column), "as a column"),
+        ColumnRole::Plain => (rule.column, "as a column"),
         ColumnRole::PrimaryKey => (rule.primary_key, "in a primary key"),
         ColumnRole::PartitionKey => (rule.partition_key, "in a primary or partition key"),
     };
@@ -318,14 +322,14 @@ mod tests {
     fn table() -> String {
         let since = |since: Option<YdbVersion>| since.map_or("never".to_owned(), |since| since.to_string());
         let mut rows = ColumnType::ALL.to_vec();
-        rows.push(ColumnType::Decimal { precision: 35, scale: 10 });
+        rows.extend([ColumnType::Decimal { precision: 35, scale: 10 }, ColumnType::ObjectId]);
         let line = |column_type: &ColumnType| {
             let rule = TypeRule::of_type(*column_type);
             let instead = YdbVersion::V25_1.nearest(*column_type, ColumnRole::Plain);
             let instead = instead.filter(|instead| instead != column_type).map(|instead| instead.to_string());
             format!(
                 "| {column_type} | {} | {} | {} | {} |\n",
-                rule.column,
+                since(rule.column),
                 since(rule.primary_key),
                 since(rule.partition_key),
                 instead.unwrap_or_default()

@@ -13,6 +13,7 @@
 //! - Dates and times: see [`TimestampFormat`]; digits beyond microseconds must be zeros; no leap
 //!   second, no 24:00.
 //! - Uuid: 32 hexadecimal digits, plain, with hyphens, in braces or as a URN.
+//! - ObjectId: 24 hexadecimal digits, plain or as `ObjectId(...)`, which mongoexport writes into CSV.
 
 mod cell_error;
 mod number;
@@ -90,6 +91,7 @@ pub fn parse_text_column(text: &BinaryArray, column_type: ColumnType, format: &T
             ParsedColumn { values: Arc::new(text.clone()), faults: Vec::new() }
         }
         ColumnType::Uuid => cells.uuid(),
+        ColumnType::ObjectId => cells.object_id(),
         ColumnType::Date32 if is_dump => cells.primitive::<Date32Type>(number::integer),
         ColumnType::Datetime64 if is_dump => cells.primitive::<TimestampMillisecondType>(|text| {
             let seconds = number::integer::<i64>(text)?;
@@ -215,6 +217,22 @@ impl Cells<'_> {
             })
             .collect();
         ParsedColumn { values: Arc::new(values), faults }
+    }
+
+    fn object_id(&self) -> ParsedColumn {
+        let (values, nulls, faults) = self.parse(|text| {
+            let digits = text.strip_prefix("ObjectId(").and_then(|rest| rest.strip_suffix(')'));
+            let digits = digits.unwrap_or(text);
+            let is_id = digits.len() == 24 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+            if is_id {
+                Ok(digits.to_owned())
+            } else {
+                Err(CellError::from("is not an ObjectId of 24 hexadecimal digits"))
+            }
+        });
+        let is_null = |row: usize| nulls.as_ref().is_some_and(|nulls| nulls.is_null(row));
+        let values = values.into_iter().enumerate().map(|(row, value)| (!is_null(row)).then_some(value));
+        ParsedColumn { values: Arc::new(StringArray::from_iter(values)), faults }
     }
 
     fn uuid(&self) -> ParsedColumn {

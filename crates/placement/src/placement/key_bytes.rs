@@ -132,7 +132,9 @@ impl KeyBytes {
                 let micros = reader.cast(array, &DataType::Duration(TimeUnit::Microsecond))?;
                 w8(reader.primitive::<Int64Type>(&micros)?, |v| v.cast_unsigned())
             }
-            ColumnType::Utf8 | ColumnType::Json | ColumnType::JsonDocument => reader.text(array)?,
+            ColumnType::Utf8 | ColumnType::Json | ColumnType::JsonDocument | ColumnType::ObjectId => {
+                reader.text(array)?
+            }
             ColumnType::String | ColumnType::Yson => reader.bytes(array)?,
         })
     }

@@ -21,6 +21,7 @@ pub(super) fn type_name(column_type: ColumnType, dialect: Dialect) -> &'static s
         ColumnType::Float => ["FLOAT32", "real"],
         ColumnType::Double => ["FLOAT64", "double precision"],
         ColumnType::Utf8 => ["STRING(MAX)", "varchar"],
+        ColumnType::ObjectId => ["STRING(24)", "varchar(24)"],
         ColumnType::String | ColumnType::Yson => ["BYTES(MAX)", "bytea"],
         ColumnType::Json | ColumnType::JsonDocument => ["JSON", "jsonb"],
         ColumnType::Uuid => ["STRING(36)", "varchar(36)"],

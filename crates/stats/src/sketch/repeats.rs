@@ -2,7 +2,7 @@
 
 use rayon::prelude::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
 
-use evenkeel_model::wire::wire;
+use evenkeel_model::wire::{Left, WireError, put_words, wire};
 
 use crate::sketch::part_file::{PartFile, SpillError, pairs};
 
@@ -56,7 +56,9 @@ pub struct RepeatedKey {
 wire!(RepeatedKey { key, conflicting });
 
 impl Repeats {
-    fn add(mut self, other: Self) -> Self {
+    /// Adds the repeats among other keys, without their examples.
+    #[must_use]
+    pub fn with(mut self, other: &Self) -> Self {
         self.distinct_keys += other.distinct_keys;
         self.duplicate_rows += other.duplicate_rows;
         self.identical_rows += other.identical_rows;
@@ -85,11 +87,15 @@ impl RepeatedKeys {
         }
         self.rows += keys.len() as u64;
         self.held += keys.len();
-        // A vector that grows holds up to twice what is in it.
-        if self.held * RECORD_BYTES * 2 > self.budget {
+        if self.is_over_budget() {
             self.spill()?;
         }
         Ok(())
+    }
+
+    fn is_over_budget(&self) -> bool {
+        // A vector that grows holds up to twice what is in it.
+        self.held * RECORD_BYTES * 2 > self.budget
     }
 
     fn spill(&mut self) -> Result<(), SpillError> {
@@ -104,6 +110,63 @@ impl RepeatedKeys {
         }
         self.held = 0;
         Ok(())
+    }
+
+    /// Adds the keys of later rows.
+    ///
+    /// # Errors
+    /// [`SpillError`] if they do not fit in memory and cannot be written to disk, or read back.
+    pub fn merge(&mut self, other: Self) -> Result<(), SpillError> {
+        for (part, held) in other.buckets.into_iter().enumerate() {
+            let mut records = read_back(other.file.as_ref(), part)?;
+            records.extend(held);
+            self.held += records.len();
+            if let Some(bucket) = self.buckets.get_mut(part) {
+                bucket.extend(records);
+            }
+            if self.is_over_budget() {
+                self.spill()?;
+            }
+        }
+        self.rows += other.rows;
+        Ok(())
+    }
+
+    /// Number of bytes that [`RepeatedKeys::put`] writes, about.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.rows * RECORD_BYTES as u64
+    }
+
+    /// Appends the keys to `bytes`.
+    ///
+    /// # Errors
+    /// [`SpillError`] if data written to disk cannot be read back.
+    pub fn put(&self, bytes: &mut Vec<u8>) -> Result<(), SpillError> {
+        for (part, held) in self.buckets.iter().enumerate() {
+            let mut records = read_back(self.file.as_ref(), part)?;
+            records.extend(held);
+            let words = records.iter().flat_map(|record| [record.key, record.row]);
+            put_words(words, 2 * records.len(), bytes);
+        }
+        Ok(())
+    }
+
+    /// Reads what [`RepeatedKeys::put`] wrote.
+    ///
+    /// # Errors
+    /// [`WireError`] if the bytes are cut.
+    pub fn take(budget: usize, left: &mut Left<'_>) -> Result<Self, WireError> {
+        let mut taken = Self::new(budget);
+        for bucket in &mut taken.buckets {
+            let mut words = left.words()?;
+            while let (Some(key), Some(row)) = (words.next(), words.next()) {
+                bucket.push(KeyOfRow { key, row });
+            }
+            taken.held += bucket.len();
+        }
+        taken.rows = taken.held as u64;
+        Ok(taken)
     }
 
     /// Finds the repeated keys, with at most `most` examples.
@@ -124,7 +187,7 @@ impl RepeatedKeys {
         for part in parts {
             conflicting.extend(part.conflicting);
             identical.extend(part.identical);
-            repeats = repeats.add(part.repeats);
+            repeats = repeats.with(&part.repeats);
         }
         conflicting.extend(identical);
         conflicting.truncate(most);

@@ -3,6 +3,8 @@
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+use evenkeel_model::wire::{Left, Wire, WireError};
+
 /// Keeps `most` items of a stream, each with the same probability (Vitter, "Random Sampling with a
 /// Reservoir", Algorithm R). Equal streams give equal samples.
 #[derive(Debug, Clone)]
@@ -35,6 +37,41 @@ impl<T> Reservoir<T> {
         }
     }
 
+    /// Adds a sample of the same size of the items that follow. Two samples that are whole streams
+    /// make the sample of both; otherwise each item of either stream has the same chance, but the
+    /// sample is not the one of a single pass. `follow` changes an item of the other sample, given the
+    /// number of items before its stream.
+    pub fn merge(&mut self, mut other: Self, follow: impl Fn(&mut T, u64)) {
+        let both = self.seen + other.seen;
+        other.items.iter_mut().for_each(|item| follow(item, self.seen));
+        if self.items.len() + other.items.len() <= self.most {
+            self.items.extend(other.items);
+            self.seen = both;
+            return;
+        }
+        let mut left = (self.seen, other.seen);
+        let mut from = (std::mem::take(&mut self.items), other.items);
+        let size = self.most.min(from.0.len() + from.1.len());
+        // As many of each as a draw without replacement from both streams gives.
+        let mut taken = (0, 0);
+        for _ in 0..size {
+            let is_first = self.random.random_range(0..(left.0 + left.1).max(1)) < left.0;
+            if is_first && taken.0 < from.0.len() || taken.1 >= from.1.len() {
+                (taken.0, left.0) = (taken.0 + 1, left.0.saturating_sub(1));
+            } else {
+                (taken.1, left.1) = (taken.1 + 1, left.1.saturating_sub(1));
+            }
+        }
+        for (items, count) in [(&mut from.0, taken.0), (&mut from.1, taken.1)] {
+            while items.len() > count {
+                items.swap_remove(self.random.random_range(0..items.len()));
+            }
+        }
+        self.items = from.0;
+        self.items.extend(from.1);
+        self.seen = both;
+    }
+
     /// Returns the sample.
     #[must_use]
     pub fn items(&self) -> &[T] {
@@ -54,6 +91,27 @@ impl<T> Reservoir<T> {
     }
 }
 
+impl<T: Wire> Reservoir<T> {
+    /// Appends the sample to `bytes`.
+    pub fn put(&self, bytes: &mut Vec<u8>) {
+        self.seen.put(bytes);
+        self.items.put(bytes);
+    }
+
+    /// Reads what [`Reservoir::put`] wrote of a sample of the same size.
+    ///
+    /// # Errors
+    /// [`WireError`] if the bytes are cut, or have more items.
+    pub fn take(most: usize, seed: u64, left: &mut Left<'_>) -> Result<Self, WireError> {
+        let (seen, items) = (u64::take(left)?, Vec::<T>::take(left)?);
+        if items.len() > most || items.len() as u64 > seen {
+            return Err(WireError("it has too many items"));
+        }
+        // The same choices again and again would prefer the items at some positions.
+        Ok(Self { items, seen, ..Self::new(most, seed ^ seen) })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -70,5 +128,34 @@ mod tests {
         // each).
         let early = long.items().iter().filter(|item| **item < 50_000).count();
         assert!(early.abs_diff(500) < 64, "{early}");
+    }
+
+    #[test]
+    fn samples_of_two_streams_make_one_of_both() {
+        let of = |items: std::ops::Range<u64>| {
+            let mut sample = Reservoir::new(1000, 1);
+            items.for_each(|item| sample.offer(|| item));
+            let mut bytes = Vec::new();
+            sample.put(&mut bytes);
+            let sealed = evenkeel_model::wire::seal(|sealed| sealed.extend_from_slice(&bytes));
+            Reservoir::<u64>::take(1000, 2, &mut evenkeel_model::wire::unseal(&sealed).unwrap()).unwrap()
+        };
+        let mut short = of(0..400);
+        short.merge(of(400..1000), |_, before| assert_eq!(before, 400));
+        assert_eq!(short.items(), (0..1000).collect::<Vec<_>>());
+        // A quarter of the stream supplies a quarter of the sample, within four deviations (14 each).
+        let mut long = of(0..20_000);
+        long.merge(of(20_000..80_000), |_, _| ());
+        assert_eq!((long.items().len(), long.seen()), (1000, 80_000));
+        let early = long.items().iter().filter(|item| **item < 20_000).count();
+        assert!(early.abs_diff(250) < 56, "{early}");
+        let early = long.items().iter().filter(|item| **item < 50_000).count();
+        assert!(early.abs_diff(625) < 64, "{early}");
+        // A long one and one that is whole.
+        let mut mixed = of(0..10_000);
+        mixed.merge(of(10_000..10_100), |_, _| ());
+        assert_eq!(mixed.items().len(), 1000);
+        let late = mixed.items().iter().filter(|item| **item >= 10_000).count();
+        assert!(late < 30, "{late}");
     }
 }

@@ -7,7 +7,7 @@ use arrow::compute::min;
 use arrow::datatypes::TimestampMicrosecondType;
 
 use crate::windows::lengths::{LENGTHS, USUAL};
-use crate::windows::range::{TimeRange, count_late};
+use crate::windows::range::{LATE_BY, TimeRange, count_late};
 use evenkeel_model::units::Micros;
 use evenkeel_model::wire::{Left, Wire, WireError};
 
@@ -181,9 +181,18 @@ impl TimeAxis {
     pub fn merge(&mut self, mut other: Self) -> Option<()> {
         while self.length < other.length && self.lengthen() {}
         while other.length < self.length && other.lengthen() {}
-        // It is unknown which of the other's rows follow a later one of these; only its own are
-        // counted.
-        self.late_by.iter_mut().zip(other.late_by).for_each(|(rows, more)| *rows += more);
+        // Which of the other's rows follow a later one of these is known only of whole windows, so the
+        // late rows are a lower bound if the two overlap in time.
+        for ((rows, more), by) in self.late_by.iter_mut().zip(other.late_by).zip(LATE_BY) {
+            let end = self.latest.map(|latest| latest.saturating_sub(by.get()));
+            let length = other.length.get();
+            let is_late = |window: &i64| {
+                let last = window.saturating_mul(length).saturating_add(length - 1);
+                end.is_some_and(|end| last < end)
+            };
+            let late = other.rows_of_window.iter().filter(|(window, _)| is_late(window));
+            *rows += more.max(late.map(|(_, rows)| rows).sum());
+        }
         for (window, rows) in other.rows_of_window {
             *self.rows_of_window.entry(window).or_default() += rows;
         }

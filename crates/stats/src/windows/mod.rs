@@ -16,4 +16,4 @@ pub use crate::windows::counts::{Window, WindowCounts};
 pub use crate::windows::moments::{
     Moment, MomentAxis, MomentCounts, MomentRows, Scale, moment_counters, most_moments,
 };
-pub use crate::windows::range::{TimeRange, count_late};
+pub use crate::windows::range::{LATE_BY, TimeRange, count_late};

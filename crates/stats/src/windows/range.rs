@@ -30,7 +30,7 @@ wire!(TimeRange {
 });
 
 /// Distances back in time by which late rows are counted.
-const LATE_BY: [Micros; 4] = [Micros::SECOND, Micros::MINUTE, Micros::HOUR, Micros::DAY];
+pub const LATE_BY: [Micros; 4] = [Micros::SECOND, Micros::MINUTE, Micros::HOUR, Micros::DAY];
 
 /// Counts a row that is late by `micros` microseconds.
 pub fn count_late(late_by: &mut [u64; 4], micros: i64) {

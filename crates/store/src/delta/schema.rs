@@ -44,7 +44,7 @@ pub(super) fn delta_type(column_type: ColumnType) -> String {
         ColumnType::Float => "float",
         ColumnType::Double => "double",
         ColumnType::Decimal { precision, scale } => return format!("decimal({precision},{scale})"),
-        ColumnType::Utf8 | ColumnType::Json | ColumnType::JsonDocument => "string",
+        ColumnType::Utf8 | ColumnType::ObjectId | ColumnType::Json | ColumnType::JsonDocument => "string",
         ColumnType::String | ColumnType::Yson | ColumnType::Uuid => "binary",
         ColumnType::Date | ColumnType::Date32 => "date",
         ColumnType::Datetime | ColumnType::Datetime64 | ColumnType::Timestamp | ColumnType::Timestamp64 => {

@@ -1,9 +1,9 @@
 //! Candidates that were considered, each once, with the reason why it was kept or dropped.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Candidate that was considered.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConsideredCandidate {
     /// Columns of the key.
     pub key: Vec<String>,
@@ -21,7 +21,7 @@ pub struct ConsideredCandidate {
 }
 
 /// Purpose of a key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Purpose {
     /// Determines which partition a row goes to.

@@ -63,6 +63,13 @@ impl<'a> Finder<'a> {
         position.is_some_and(|position| self.sampled.can_be_in_key(position))
     }
 
+    /// Columns that may place rows, each as a partition key.
+    pub(crate) fn columns_that_place_rows(&self) -> Vec<Candidate> {
+        let roles = self.sampled.roles.iter().enumerate();
+        let place = roles.filter(|(at, role)| role.role.can_place_rows() && self.sampled.can_be_in_key(*at));
+        place.map(|(_, role)| Candidate::of_columns(std::slice::from_ref(&role.column))).collect()
+    }
+
     /// Roles of the columns, in their order.
     pub(crate) fn roles(&self) -> &[RoleReport] {
         &self.sampled.roles

@@ -9,7 +9,7 @@ use crate::evaluate::figures::interval::{Interval, Intervals};
 use crate::evaluate::figures::over_time::{OverTime, Spread};
 use crate::evaluate::figures::weights::NodeLoads;
 use evenkeel_model::table::{Candidate, PlacementFunction};
-use evenkeel_model::units::PartitionCount;
+use evenkeel_model::units::{PartitionCount, PartitionId};
 use evenkeel_placement::placement::systems::Status;
 use evenkeel_placement::placement::{Function, Placement};
 use evenkeel_stats::sketch::DistinctKeys;
@@ -166,18 +166,28 @@ impl PartitionKeyReport {
         self.placements.iter().find(|placement| placement.skew.partitions == partitions.len())
     }
 
-    /// Finds the partitions of the heaviest key from a row that has it.
-    pub(crate) fn place_heaviest(&mut self, key: &[ArrayRef], row: usize) -> Result<(), EvaluateError> {
+    /// Returns the partition in every placement of the key that a row has.
+    pub(crate) fn partitions_of(
+        &self,
+        key: &[ArrayRef],
+        row: usize,
+    ) -> Result<Vec<PartitionId>, EvaluateError> {
         let key: Vec<ArrayRef> = key.iter().map(|array| array.slice(row, 1)).collect();
-        for report in &mut self.placements {
+        let of_placement = |report: &PlacementReport| {
             let placed = report.placement.assign(&key);
-            let placed = placed
-                .map_err(|source| EvaluateError::Placement { key: self.candidate.to_string(), source })?;
-            let rows = placed.first().and_then(|partition| report.rows_per_partition.get(partition.index()));
+            let failed = |source| EvaluateError::Placement { key: self.candidate.to_string(), source };
+            Ok(placed.map_err(failed)?.first().copied().unwrap_or(PartitionId(0)))
+        };
+        self.placements.iter().map(of_placement).collect()
+    }
+
+    /// Sets the partition of the heaviest key in every placement.
+    pub(crate) fn place_heaviest(&mut self, partitions: &[PartitionId]) {
+        for (report, partition) in self.placements.iter_mut().zip(partitions) {
+            let rows = report.rows_per_partition.get(partition.index());
             report.share_of_heaviest_partition =
                 rows.copied().unwrap_or(0) as f64 / report.skew.rows.max(1) as f64;
         }
-        Ok(())
     }
 }
 

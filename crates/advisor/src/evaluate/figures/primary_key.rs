@@ -1,6 +1,6 @@
 //! Figures of a candidate for the primary key.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::evaluate::figures::interval::Interval;
@@ -11,7 +11,7 @@ use evenkeel_model::wire::wire;
 use evenkeel_stats::sketch::RepeatedKey;
 
 /// Two rows with one primary key.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DuplicateExample {
     /// Values of the key.
     pub key: Vec<Value>,
@@ -28,6 +28,10 @@ pub struct DuplicateExample {
 pub struct LateRows {
     /// Number of late rows.
     pub rows: u64,
+    /// Upper bound of it, if profiles were merged that overlap in the key; `rows` and `reach` are then
+    /// lower bounds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at_most: Option<u64>,
     /// Time that they reach back, if the first column of the key is a time.
     pub reach: Option<LateReach>,
 }
@@ -104,13 +108,16 @@ pub struct PrimaryKeyReport {
     /// Candidate that was evaluated.
     #[serde(skip)]
     pub candidate: Candidate,
+    /// Partition key that the rows were placed by.
+    #[serde(skip)]
+    pub(crate) placed_by: Candidate,
     /// Repeated keys for which to find examples.
     #[serde(skip)]
     pub(crate) repeated: Vec<RepeatedKey>,
 }
 
 wire!(DuplicateExample { key, first, second, differs_in });
-wire!(LateRows { rows, reach });
+wire!(LateRows { rows, at_most, reach });
 wire!(LateReach { max_micros, rows_by_more_than });
 wire!(Pruning { condition, portions_pruned, merged_row_groups_pruned });
 wire!(PrimaryKeyReport {
@@ -135,5 +142,6 @@ wire!(PrimaryKeyReport {
     layout,
     pruning,
     candidate,
+    placed_by,
     repeated,
 });

@@ -216,9 +216,13 @@ fn bytes_of(array: &ArrayRef, column_type: ColumnType) -> (u64, u64) {
     }
 }
 
+/// Returns the identities of whole rows, whatever the order of their columns.
 fn row_identities(batch: &RecordBatch) -> Vec<u64> {
     let mut identities = vec![0u64; batch.num_rows()];
-    for array in batch.columns() {
+    let schema = batch.schema();
+    let mut columns: Vec<_> = schema.fields().iter().zip(batch.columns()).collect();
+    columns.sort_by(|(a, _), (b, _)| a.name().cmp(b.name()));
+    for (_, array) in columns {
         for (identity, value) in identities.iter_mut().zip(column_identities(array)) {
             *identity = fold(*identity, value);
         }

@@ -34,20 +34,18 @@ impl Budgets {
         let usual = if over_time { MOST_WINDOWS } else { 0 };
         let short = if over_time { moment_counters(counters) } else { 0 };
         let per_key = ((usual + 4) * counters + short) * size_of::<u64>();
-        let fixed = BASE_MEMORY.0 + (per_key * options.partition_keys.len()) as u64;
-        let least =
-            ByteSize(fixed + LEAST_FOR_KEYS.0 + LEAST_PER_KEY.0 * options.partition_keys.len() as u64);
+        let fixed = BASE_MEMORY.0 + (per_key * partition_keys_of(options)) as u64;
+        let least = ByteSize(fixed + LEAST_FOR_KEYS.0 + LEAST_PER_KEY.0 * partition_keys_of(options) as u64);
         if options.memory < least {
             return Err(EvaluateError::Memory { found: options.memory, least });
         }
         let left = options.memory.0 - fixed;
         // A requested length may use a quarter of the remaining memory for more windows than usual.
-        let more =
-            left / 4 / (counters.max(1) * size_of::<u64>() * options.partition_keys.len().max(1)) as u64;
+        let more = left / 4 / (counters.max(1) * size_of::<u64>() * partition_keys_of(options).max(1)) as u64;
         let windows = MOST_WINDOWS + usize::try_from(more).unwrap_or(usize::MAX / 2);
         let left = if options.window.is_some() { left - left / 4 } else { left };
         let (partition_keys, primary_keys) =
-            (options.partition_keys.len() as u64, options.primary_keys.len() as u64);
+            (partition_keys_of(options) as u64, options.primary_keys.len() as u64);
         // Keys of rows spill to disk cheaply, so they get the smaller part.
         let for_rows = if primary_keys == 0 { 0 } else { left / if partition_keys == 0 { 1 } else { 3 } };
         let bytes = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
@@ -57,4 +55,9 @@ impl Budgets {
             windows,
         })
     }
+}
+
+/// Number of partition keys that are counted.
+fn partition_keys_of(options: &EvaluateOptions) -> usize {
+    options.partition_keys.len() + options.also_counted.len()
 }

@@ -56,6 +56,8 @@ pub(crate) struct Counters {
     pub(crate) primary_keys: Vec<PrimaryKeyCounter>,
     pub(crate) rows: u64,
     pub(crate) bytes: u64,
+    /// Sum of the identities of all rows, if they are computed: a checksum that no order changes.
+    pub(crate) checksum: u64,
 }
 
 impl Counters {
@@ -75,6 +77,8 @@ impl Counters {
         let rows: usize = batches.iter().map(|(batch, _)| batch.rows).sum();
         self.keep_within_budget(rows)?;
         self.rows += rows as u64;
+        let identities = batches.iter().flat_map(|(batch, _)| &batch.row_identities);
+        self.checksum = identities.fold(self.checksum, |sum, identity| sum.wrapping_add(*identity));
         let bytes = batches.iter().flat_map(|(batch, _)| &batch.row_bytes);
         self.bytes += bytes.map(|bytes| u64::from(*bytes)).sum::<u64>();
         Ok(())
@@ -121,14 +125,14 @@ impl Evaluator {
     }
 
     fn of(columns: &[Column], options: EvaluateOptions, share: Option<Share>) -> Result<Self, EvaluateError> {
-        let (candidates, primary_candidates) = match share {
-            None => (options.partition_keys.as_slice(), options.primary_keys.as_slice()),
-            Some(Share::PartitionKeys) => (options.partition_keys.as_slice(), [].as_slice()),
-            Some(Share::PrimaryKey(number)) => {
-                let key = options.primary_keys.get(number).map(std::slice::from_ref);
-                ([].as_slice(), key.ok_or_else(|| no_such_key(number))?)
-            }
-            Some(Share::TimeAxis) => ([].as_slice(), [].as_slice()),
+        let has_partition_keys = matches!(share, None | Some(Share::PartitionKeys));
+        let candidates = options.partition_keys.iter().chain(&options.also_counted);
+        let candidates = candidates.filter(|_| has_partition_keys);
+        let primary_candidates = match share {
+            None => 0..options.primary_keys.len(),
+            Some(Share::PrimaryKey(number)) if number < options.primary_keys.len() => number..number + 1,
+            Some(Share::PrimaryKey(number)) => return Err(no_such_key(number)),
+            Some(Share::PartitionKeys | Share::TimeAxis) => 0..0,
         };
         let mut parts = KeyParts::default();
         let counts = match options.partitions.as_slice() {
@@ -149,11 +153,14 @@ impl Evaluator {
             partition_keys.push(partition_key_counter(candidate, key, &parts, &placements, time.as_ref())?);
         }
         let mut primary_keys = Vec::new();
-        for candidate in primary_candidates {
+        for number in primary_candidates {
+            let Some(candidate) = options.primary_keys.get(number) else { continue };
+            let given = options.partitioned_by.get(number);
             let plan =
                 PrimaryKeyInputs { options: &options, columns, time: time.as_ref(), placements: &placements };
             primary_keys.push(PrimaryKeyCounter::new(plan.plan(
                 candidate,
+                given,
                 &mut parts,
                 budgets.primary_key,
             )?)?);
@@ -190,6 +197,7 @@ impl Evaluator {
                 primary_keys,
                 rows: 0,
                 bytes: 0,
+                checksum: 0,
             },
             of_any_length,
             columns: columns.len(),
@@ -261,33 +269,6 @@ impl Evaluator {
     /// Returns, for each partition key, whether its keys are few enough to be numbered.
     fn numbered(&self) -> Vec<bool> {
         self.counters.partition_keys.iter().map(|key| key.keys().is_numbered()).collect()
-    }
-
-    /// Adds the counts of another evaluation with the same options, of later rows. Order matters to
-    /// primary keys, so these cannot be merged from parts.
-    ///
-    /// # Errors
-    /// [`EvaluateError::NotMergeable`] if there are primary keys, or other partition keys;
-    /// [`EvaluateError::TooManyWindows`] if a requested length makes too many.
-    pub fn merge(&mut self, other: Self) -> Result<(), EvaluateError> {
-        let (counters, more) = (&mut self.counters, other.counters);
-        let alike = counters.partition_keys.len() == more.partition_keys.len()
-            && self.options == other.options
-            && counters.primary_keys.is_empty()
-            && more.primary_keys.is_empty();
-        if !alike {
-            return Err(EvaluateError::NotMergeable);
-        }
-        let Preparation { axis, moments, rows_read, rows, .. } = other.preparation;
-        self.preparation.merge(axis, moments, (rows_read, rows))?;
-        let (window, moments) = (self.preparation.axis.length(), self.preparation.moments.as_ref());
-        for (key, more) in counters.partition_keys.iter_mut().zip(more.partition_keys) {
-            key.merge(more, window, moments)?;
-        }
-        counters.keep_within_budget(0)?;
-        counters.rows += more.rows;
-        counters.bytes += more.bytes;
-        Ok(())
     }
 
     /// Returns rows and bytes per partition so far, of the first placement of the first partition
@@ -418,8 +399,8 @@ mod tests {
         let merged = merged.finish().unwrap();
         assert_eq!(merged.candidates, whole.candidates);
         assert_eq!((merged.rows, merged.bytes), (whole.rows, whole.bytes));
-        let key = ["event_timestamp, user_id"];
-        let refused = evaluator(&batches[..1], &key).merge(evaluator(&batches[1..], &key));
+        let refused =
+            evaluator(&batches[..1], &[]).merge(evaluator(&batches[1..], &["event_timestamp, user_id"]));
         assert!(matches!(refused, Err(EvaluateError::NotMergeable)));
     }
 

@@ -11,6 +11,7 @@ use crate::evaluate::EvaluateError;
 use crate::evaluate::figures::partition_key::PartitionKeyReport;
 use crate::evaluate::figures::primary_key::{DuplicateExample, PrimaryKeyReport};
 use crate::evaluate::pass::batch::json_value;
+use crate::evaluate::pass::partition_key::{FoundKey, KeyFound};
 use evenkeel_input::source::{Export, ExportPlace, OnUnreadable};
 use evenkeel_model::table::{Candidate, Column};
 use evenkeel_model::values::derived_column;
@@ -75,23 +76,24 @@ pub(crate) fn find_examples(
     Ok(())
 }
 
-/// Finds the values of heavy keys of which only the identity is known. Reading ends when all are
-/// found.
+/// Finds the values of heavy keys of which only the identity is known, and returns them. Reading ends when
+/// all are found.
 pub(crate) fn find_values(
     export: &Export,
     on_unreadable: OnUnreadable,
     reports: &mut [PartitionKeyReport],
     stop: &AtomicBool,
-) -> Result<(), EvaluateError> {
+) -> Result<Vec<FoundKey>, EvaluateError> {
+    let mut found = Vec::new();
     let unknown =
         |report: &PartitionKeyReport| report.heavy_hitters.iter().filter(|h| h.identity.is_some()).count();
     let mut missing: usize = reports.iter().map(unknown).sum();
     if missing == 0 {
-        return Ok(());
+        return Ok(found);
     }
     let columns = export.columns();
     export.read_columns::<EvaluateError>(on_unreadable, &|_| true, |_, batch| {
-        for report in reports.iter_mut().filter(|report| unknown(report) > 0) {
+        for (number, report) in reports.iter_mut().enumerate().filter(|(_, report)| unknown(report) > 0) {
             let (key, identities) = keys_of(&report.candidate, columns, &batch);
             let is_wanted: AHashSet<u64> = report.heavy_hitters.iter().filter_map(|h| h.identity).collect();
             for (row, identity) in
@@ -105,14 +107,18 @@ pub(crate) fn find_values(
                 hitter.identity = None;
                 hitter.key = key.iter().map(|array| json_value(array, row)).collect();
                 missing -= 1;
+                let values = hitter.key.clone();
+                let partitions = report.partitions_of(&key, row)?;
                 if place == 0 {
-                    report.place_heaviest(&key, row)?;
+                    report.place_heaviest(&partitions);
                 }
+                let of_key = KeyFound { values, partitions };
+                found.push(FoundKey { partition_key: number, identity: *identity, found: of_key });
             }
         }
         if stop.load(Ordering::Relaxed) { Err(EvaluateError::Interrupted) } else { Ok(missing > 0) }
     })?;
-    Ok(())
+    Ok(found)
 }
 
 /// Returns the columns of a key, and its identity in every row.

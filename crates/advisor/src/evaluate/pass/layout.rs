@@ -8,6 +8,7 @@
 use crate::evaluate::figures::layout::{LayoutReport, MERGE_FAN_IN};
 use std::collections::BTreeMap;
 
+use evenkeel_model::wire::wire;
 use evenkeel_stats::overlap::{OverlapDepth, depths};
 
 /// A key in a form whose byte order is the order of keys.
@@ -24,6 +25,8 @@ pub(crate) struct Portion {
     /// Least and greatest value of each column that conditions are tried on.
     pub(crate) columns: Vec<(KeyBytes, KeyBytes)>,
 }
+
+wire!(Portion { batch, rows, min, max, columns });
 
 impl Portion {
     /// Joins two portions.

@@ -7,7 +7,7 @@
 //!   -> primary_key: PrimaryKeyCounter (repeated keys, order of arrival, layout)
 //!   -> figures
 //! ```
-//! `shards` distributes the counting over machines; `examples` reads a second time for rows that
+//! `shards` distributes the counting over machines, and `state` has the counts as bytes; `examples` reads a second time for rows that
 //! share a key.
 
 pub(super) mod batch;
@@ -24,4 +24,5 @@ pub(super) mod primary_key;
 pub(super) mod reader;
 pub(super) mod shards;
 pub(super) mod share;
+pub(super) mod state;
 pub(super) mod time_column;

@@ -27,12 +27,23 @@ const HEAVIEST_SHOWN: usize = 10;
 /// Details of a heavy key.
 #[derive(Debug, Clone)]
 pub(crate) struct KeyFound {
-    values: Vec<Value>,
+    pub(crate) values: Vec<Value>,
     /// Partition of the key in every placement.
-    partitions: Vec<PartitionId>,
+    pub(crate) partitions: Vec<PartitionId>,
 }
 
 wire!(KeyFound { values, partitions });
+
+/// Details of a heavy key that the counts do not know.
+#[derive(Debug, Clone)]
+pub(crate) struct FoundKey {
+    /// Number of the partition key.
+    pub(crate) partition_key: usize,
+    pub(crate) identity: u64,
+    pub(crate) found: KeyFound,
+}
+
+wire!(FoundKey { partition_key, identity, found });
 
 /// Counts the rows of one candidate, batch by batch.
 #[derive(Debug)]
@@ -187,6 +198,19 @@ impl PartitionKeyCounter {
         self.keys.reduce(MOST_BYTES_ON_DISK)
     }
 
+    /// Ends the current batch of the simulated ingest, if it has rows.
+    pub(crate) fn end_batch(&mut self) {
+        self.groups
+            .iter_mut()
+            .filter(|group| group.rows != group.rows_before_batch)
+            .for_each(GroupCounter::end_batch);
+    }
+
+    /// Combines the rows of each distinct value.
+    pub(crate) fn put_together(&mut self) {
+        self.keys.put_together();
+    }
+
     /// Returns rows and bytes per partition so far, of the first placement.
     pub(crate) fn counted(&self) -> (Vec<u64>, Vec<u64>) {
         let first = self.groups.first().and_then(|group| Some((group, group.joint.partitions().first()?)));
@@ -222,12 +246,16 @@ impl PartitionKeyCounter {
         Ok(())
     }
 
-    /// Appends the counts to `bytes`.
-    pub(crate) fn put(&self, bytes: &mut Vec<u8>) {
-        self.keys.put(bytes);
+    /// Appends the counts to `bytes`, the distinct values as sketches if these are to be `estimated`.
+    pub(crate) fn put(&self, estimated: bool, bytes: &mut Vec<u8>) -> Result<(), SpillError> {
+        match estimated {
+            true => self.keys.put_estimated(bytes)?,
+            false => self.keys.put(bytes),
+        }
         (self.rows, self.null_rows).put(bytes);
         (self.key_bytes, self.max_key_bytes).put(bytes);
         self.groups.iter().for_each(|group| group.put(bytes));
+        Ok(())
     }
 
     /// Reads the counts of another counter of the same candidate.

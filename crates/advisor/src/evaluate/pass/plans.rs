@@ -26,6 +26,7 @@ impl PrimaryKeyInputs<'_> {
     pub(super) fn plan(
         &self,
         candidate: &Candidate,
+        given: Option<&Candidate>,
         parts: &mut KeyParts,
         budget: usize,
     ) -> Result<PrimaryKeyPlan, EvaluateError> {
@@ -37,7 +38,7 @@ impl PrimaryKeyInputs<'_> {
             self.options.partition_keys.iter().filter(|partition_key| candidate.contains(partition_key));
         let within =
             within.reduce(|best, next| if next.parts().len() > best.parts().len() { next } else { best });
-        let partition_key = within.unwrap_or(candidate).clone();
+        let partition_key = given.or(within).unwrap_or(candidate).clone();
         let placed = parts.resolve(&partition_key, self.columns)?;
         let placed_types = types_of(parts, &placed);
         // If the functions need another key, the default one remains, which takes any.

@@ -6,7 +6,8 @@
 //!      -> PrimaryKey, TimeAxis: all rows in order, one machine each -> results
 //!      -> assemble -> the Evaluation that one machine would have made
 //! ```
-//! Exact counts are the same however the evaluation is shared; sketches keep their bounds. States and results can be read only by the version of the program that wrote them.
+//! Exact counts are the same however the evaluation is shared; sketches keep their bounds. Results can be
+//! read only by the version of the program that wrote them; states are also stored in profiles.
 
 use std::ops::Range;
 use std::sync::atomic::AtomicBool;
@@ -17,7 +18,6 @@ use crate::evaluate::figures::interval::Drawn;
 use crate::evaluate::figures::primary_key::PrimaryKeyReport;
 use crate::evaluate::options::EvaluateOptions;
 use crate::evaluate::pass::evaluator::Evaluator;
-use crate::evaluate::pass::partition_key::PartitionKeyCounter;
 use crate::evaluate::pass::reader::read_into;
 use crate::evaluate::pass::share::{Share, no_such_key};
 use crate::evaluate::pass::time_column::time_column;
@@ -96,7 +96,7 @@ pub fn count_share(
         None => export.read_blocks(on_unreadable, asked, each),
     })?;
     let counted = match share {
-        Share::PartitionKeys => evaluator.into_state()?,
+        Share::PartitionKeys => evaluator.state()?,
         Share::PrimaryKey(_) | Share::TimeAxis => evaluator.into_whole(share)?,
     };
     Ok((counted, unreadable))
@@ -153,28 +153,6 @@ pub fn assemble<S: AsRef<[u8]>, W: AsRef<[u8]>>(
 }
 
 impl Evaluator {
-    /// Returns the counts as a state, for [`Evaluator::merge_state`] of an evaluation with the same
-    /// columns and options.
-    ///
-    /// # Errors
-    /// [`EvaluateError::NotMergeable`] if there are primary keys, [`EvaluateError::Spill`] if data on
-    /// disk cannot be read back.
-    pub fn into_state(mut self) -> Result<Vec<u8>, EvaluateError> {
-        if !self.counters.primary_keys.is_empty() {
-            return Err(EvaluateError::NotMergeable);
-        }
-        self.counters.partition_keys.iter_mut().try_for_each(PartitionKeyCounter::read_back)?;
-        Ok(seal(|bytes| {
-            let (preparation, counters) = (&self.preparation, &self.counters);
-            (preparation.rows_read, preparation.rows).put(bytes);
-            preparation.axis.put(bytes);
-            preparation.moments.iter().for_each(|moments| moments.put(bytes));
-            (counters.rows, counters.bytes).put(bytes);
-            counters.partition_keys.len().put(bytes);
-            counters.partition_keys.iter().for_each(|key| key.put(bytes));
-        }))
-    }
-
     /// Adds the state of an evaluation with the same columns and options, of later rows. After an
     /// error, this evaluation can no longer be used.
     ///
@@ -193,6 +171,7 @@ impl Evaluator {
         preparation.merge(axis, moments, read_and_kept)?;
         let (window, moments) = (preparation.axis.length(), preparation.moments.as_ref());
         let (rows, bytes) = <(u64, u64)>::take(&mut left)?;
+        let checksum = u64::take(&mut left)?;
         if usize::take(&mut left)? != counters.partition_keys.len() {
             return Err(WireError("it has other keys").into());
         }
@@ -201,10 +180,14 @@ impl Evaluator {
             let more = key.take(&mut left)?;
             key.merge(more, window, moments)?;
         }
+        if usize::take(&mut left)? != 0 {
+            return Err(EvaluateError::NotMergeable);
+        }
         left.end()?;
         counters.keep_within_budget(0)?;
         counters.rows += rows;
         counters.bytes += bytes;
+        counters.checksum = counters.checksum.wrapping_add(checksum);
         Ok(())
     }
 
@@ -322,7 +305,7 @@ mod tests {
                 let mut evaluator = Evaluator::for_share(&self.columns, options.clone(), share).unwrap();
                 evaluator.counters.budget = self.budget.unwrap_or(evaluator.counters.budget);
                 self.feed(&mut evaluator, rows, 1777);
-                evaluator.into_state().unwrap()
+                evaluator.state().unwrap()
             };
             stretches(options, OnUnreadable::Fail, self.len(), most).into_iter().map(count).collect()
         }

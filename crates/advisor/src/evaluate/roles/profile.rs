@@ -12,7 +12,7 @@ use arrow::datatypes::DataType;
 use evenkeel_model::table::Column;
 use evenkeel_model::time_reading::TimeReading;
 use evenkeel_stats::sketch::{column_identities, fold};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Maximum number of digits of a number that is written as text.
 const MOST_DIGITS: usize = 12;
@@ -51,7 +51,7 @@ pub(crate) struct Profile<'a> {
 }
 
 /// Points in time that the values of a column carry.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CarriedTimes {
     /// Way to read them.
     pub reading: TimeReading,

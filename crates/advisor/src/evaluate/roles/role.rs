@@ -97,7 +97,7 @@ impl FromStr for Role {
 }
 
 /// Role of a column, and why.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RoleReport {
     /// Name of the column.
     pub column: String,
@@ -106,29 +106,29 @@ pub struct RoleReport {
     /// Evidence that decided, the strongest first.
     pub evidence: Vec<String>,
     /// Column that it is one-to-one with, if there is one before it.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copy_of: Option<String>,
     /// Other columns that it determines.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub determines: Vec<String>,
     /// Columns within whose values it numbers the rows.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counts_within: Vec<String>,
     /// Whether its rows are the parts of one thing, which is read as a whole: rows of one value arrive
     /// one after the other, or the name says so.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub holds_parts: bool,
     /// Whether its name is that of the rows of the export: the id of a row, even if some rows share it.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_of_rows: bool,
     /// Whether its name or its values are those of names: what a thing is called beside its id.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_label: bool,
     /// Whether its values are IP addresses or URLs, which many share and few are looked up by.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_address: bool,
     /// Points in time that its values carry, if they are not of a type of time.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub times: Option<CarriedTimes>,
     /// Rows with NULL, as a share of the sampled rows.
     pub null_share: f64,

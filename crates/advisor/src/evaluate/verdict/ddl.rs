@@ -102,10 +102,14 @@ fn propose_for_ydb(
     partitions: PartitionCount,
     function: PlacementFunction,
 ) {
+    let mut columns = table_columns(recommendation, partition_key, export);
+    for column in &mut columns {
+        column.column_type = column.column_type.in_table();
+    }
     let definition = TableDefinition {
         ttl: options.ttl.clone().filter(|ttl| recommendation.primary_key.contains(&ttl.column)),
         name: options.table.clone(),
-        columns: table_columns(recommendation, partition_key, export),
+        columns,
         primary_key: recommendation.primary_key.clone(),
         partition_key: partition_key.columns(),
         partitions,
@@ -123,11 +127,13 @@ fn propose_for_ydb(
         if function == PlacementFunction::Ydb { String::new() } else { format!(" --placement {function}") };
     // With the statement of another system, the columns are not those that a sample would give.
     let has_statement = options.reading.iter().any(|word| word == "--ddl");
-    let Some(files) = export.files().filter(|_| !has_statement) else {
-        recommendation.commands = vec![
-            format!("evenkeel create {table} --ddl {table}.sql{placement}  # the YQL above"),
-            format!("evenkeel ingest {table} {}{reading}", inputs.join(" ")),
-        ];
+    // Rows that were merged from profiles have no files.
+    let files = export.files().filter(|files| !has_statement && !files.is_empty());
+    let ingest = format!("evenkeel ingest {table} {}{reading}", inputs.join(" "));
+    let Some(files) = files else {
+        let create = format!("evenkeel create {table} --ddl {table}.sql{placement}  # the YQL above");
+        recommendation.commands =
+            std::iter::once(create).chain((!inputs.is_empty()).then_some(ingest)).collect();
         return;
     };
     let quoted: Vec<String> = files.iter().map(|file| shell_word(&file.display().to_string())).collect();
@@ -141,7 +147,7 @@ fn propose_for_ydb(
             shell_word(&recommendation.primary_key.join(",")),
             shell_word(&partition_key.columns().join(",")),
         ),
-        format!("evenkeel ingest {table} {}{reading}", inputs.join(" ")),
+        ingest,
     ];
     if is_dump {
         return;

@@ -8,6 +8,7 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 
 use crate::source::discover::InputPath;
 use crate::source::error::SourceError;
+use crate::source::meter::Reading;
 use crate::source::open::Input;
 use crate::source::options::{InputFormat, InputOptions};
 use evenkeel_model::note::Note;
@@ -144,6 +145,12 @@ impl Export {
             InputPath::Stdin | InputPath::Copy { .. } | InputPath::Remote(_) => None,
         };
         self.inputs.iter().map(file).collect()
+    }
+
+    /// Returns how much of the inputs has been read by the current pass; `None` if their size is not known.
+    #[must_use]
+    pub fn reading(&self) -> Option<Reading> {
+        Reading::of(&self.inputs, &self.options.meter)
     }
 
     /// Returns the stored size of the inputs in bytes; an input that is not a file counts as 0.

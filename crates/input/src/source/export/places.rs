@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow::array::{RecordBatch, UInt32Array};
 use arrow::compute::take_record_batch;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::source::discover::InputPath;
 use crate::source::error::SourceError;
@@ -33,7 +33,7 @@ const PLACES: usize = 200;
 const REMOTE_PLACES: usize = 24;
 
 /// Share of an export that a set of rows covers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Extent {
     /// Number of rows.
     pub rows: u64,

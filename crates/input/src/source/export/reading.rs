@@ -112,6 +112,7 @@ impl Export {
     ) -> Result<Unreadable, E> {
         let mut unreadable = Unreadable::default();
         let names = self.names();
+        options.meter.reset();
         for path in &self.inputs {
             let input = match Input::open_unknown(path, &names, &options) {
                 Err(SourceError::Empty { .. }) if self.inputs.len() > 1 => continue,

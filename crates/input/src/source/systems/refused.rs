@@ -85,6 +85,7 @@ type Refusal = (&'static str, &'static str);
 
 /// Formats with a magic number.
 const MAGIC: &[(&[u8], &str, &str)] = &[
+    (b"evenkeel profile ", "a profile that 'evaluate --save' wrote", "name it behind --merge"),
     (
         b"PGDMP",
         "a pg_dump in the custom format",

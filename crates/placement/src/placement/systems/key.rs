@@ -103,7 +103,7 @@ impl KeyValues {
             ColumnType::Uint64 => whole(8)?,
             ColumnType::Float => Values::Float(reader.primitive::<Float32Type>(array)?),
             ColumnType::Double => Values::Double(reader.primitive::<Float64Type>(array)?),
-            ColumnType::Utf8 | ColumnType::Json | ColumnType::JsonDocument => {
+            ColumnType::Utf8 | ColumnType::Json | ColumnType::JsonDocument | ColumnType::ObjectId => {
                 Values::Text(reader.byte_views(array)?)
             }
             ColumnType::String | ColumnType::Yson => Values::Bytes(reader.byte_views(array)?),

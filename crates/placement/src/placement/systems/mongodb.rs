@@ -16,7 +16,7 @@ static MONGODB: About = About {
     title: "MongoDB, hashed shard key, initial chunks",
     status: Status::Verified,
     source: "mongodb/mongo: hasher.cpp, hasher_test.cpp, initial_split_policy.cpp and its tests; which shard has a chunk is not derivable",
-    bytes: "a seed of 0 and the canonical type as 4 little-endian bytes each; numbers as 8 (fractions cut off), text with its length and an end, UUIDs and bytes with length and subtype, points in time in milliseconds",
+    bytes: "a seed of 0 and the canonical type as 4 little-endian bytes each; numbers as 8 (fractions cut off), text with its length and an end, UUIDs and bytes with length and subtype, ObjectIds as their 12 bytes, points in time in milliseconds",
     hash: "MD5, the first 8 bytes, little-endian",
     formula: "the range of the 64-bit space that holds the hash, N ranges around 0",
     hash_type: HashType::Int64,
@@ -47,11 +47,16 @@ impl System for MongoDb {
         column_type == ColumnType::Float
     }
 
-    fn encode(&self, value: Value<'_>, _: ValuePlace, bytes: &mut Vec<u8>) {
+    fn encode(&self, value: Value<'_>, place: ValuePlace, bytes: &mut Vec<u8>) {
+        let object_id = match value {
+            Value::Text(digits) if place.column_type == ColumnType::ObjectId => object_id(digits),
+            _ => None,
+        };
         let canonical: i32 = match value {
             Value::Null => 5,
             Value::Bool(_) => 40,
             Value::Int(..) | Value::Uint(..) | Value::Float(_) | Value::Double(_) => 10,
+            Value::Text(_) if object_id.is_some() => 35,
             Value::Text(_) => 15,
             Value::Bytes(_) | Value::Uuid(_) => 30,
             Value::Date(_) | Value::Timestamp(_) => 45,
@@ -72,6 +77,7 @@ impl System for MongoDb {
             Value::Uint(value, _) => bytes.extend_from_slice(&value.to_le_bytes()),
             Value::Float(value) => bytes.extend_from_slice(&whole(f64::from(value)).to_le_bytes()),
             Value::Double(value) => bytes.extend_from_slice(&whole(value).to_le_bytes()),
+            Value::Text(_) if let Some(id) = object_id => bytes.extend_from_slice(&id),
             Value::Text(value) => {
                 bytes.extend_from_slice(&(value.len() as i32 + 1).to_le_bytes());
                 bytes.extend_from_slice(value);
@@ -111,6 +117,19 @@ impl System for MongoDb {
         };
         at_most as u32
     }
+}
+
+/// Returns the bytes of an ObjectId from its 24 hexadecimal digits.
+fn object_id(digits: &[u8]) -> Option<[u8; 12]> {
+    let mut id = [0; 12];
+    let (pairs, rest) = digits.as_chunks::<2>();
+    if pairs.len() != id.len() || !rest.is_empty() || !digits.iter().all(u8::is_ascii_hexdigit) {
+        return None;
+    }
+    for (byte, pair) in id.iter_mut().zip(pairs) {
+        *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
+    }
+    Some(id)
 }
 
 /// Returns a number without its fraction, within 64 bits.

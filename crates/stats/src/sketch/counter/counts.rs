@@ -25,6 +25,16 @@ impl Counts {
         }
     }
 
+    /// Like [`Counts::each`], but keeps the counts.
+    pub(super) fn visit(&self, mut count: impl FnMut(u64, u64)) -> Result<(), SpillError> {
+        match self {
+            Self::Numbered(numbered) => numbered.each(count),
+            Self::Spilled(spilled) => spilled.visit(&mut count)?,
+            Self::Sketched(_) => {}
+        }
+        Ok(())
+    }
+
     /// Visits every key with its rows, some several times; of sketches, none.
     pub(super) fn each(self, mut count: impl FnMut(u64, u64)) -> Result<(), SpillError> {
         match self {

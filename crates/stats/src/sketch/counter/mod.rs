@@ -181,6 +181,16 @@ impl<V: Clone> KeyCounter<V> {
         }
     }
 
+    /// Returns about as many bytes as [`Wire::put`] writes for exact counts; `None` if sketches count.
+    #[must_use]
+    pub fn exact_bytes(&self) -> Option<u64> {
+        match &self.counts {
+            Counts::Numbered(numbered) => Some((numbered.len() * size_of::<(u64, u64)>()) as u64),
+            Counts::Spilled(spilled) => Some(spilled.bytes_of_keys()),
+            Counts::Sketched(_) => None,
+        }
+    }
+
     /// Reduces memory by the first of these that halves it: the rows of each key are combined, keys
     /// are moved to a temporary file unless it exceeds `most_on_disk` bytes, sketches count.
     ///
@@ -311,6 +321,26 @@ impl<V: Clone> KeyCounter<V> {
                 KeyCounts { distinct, keys_with_one_row: None, weights, heaviest }
             }
         })
+    }
+}
+
+impl<V: Wire> KeyCounter<V> {
+    /// Appends what [`Wire::put`] would if sketches counted, which takes a few MiB however many keys
+    /// there are.
+    ///
+    /// # Errors
+    /// [`SpillError`] if keys that are on disk cannot be read.
+    pub fn put_estimated(&self, bytes: &mut Vec<u8>) -> Result<(), SpillError> {
+        match Sketches::new().filter(|_| !matches!(self.counts, Counts::Sketched(_))) {
+            Some(mut sketches) => {
+                self.counts.visit(|identity, rows| sketches.add_rows(identity, rows))?;
+                Counts::Sketched(Box::new(sketches)).put(bytes);
+            }
+            None => self.counts.put(bytes),
+        }
+        self.rows.put(bytes);
+        self.values.put(bytes);
+        Ok(())
     }
 }
 

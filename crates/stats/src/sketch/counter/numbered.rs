@@ -73,8 +73,8 @@ impl Numbered {
         });
     }
 
-    pub(super) fn each(self, mut count: impl FnMut(u64, u64)) {
-        self.identities.into_iter().zip(self.rows).for_each(|(identity, rows)| count(identity, rows));
+    pub(super) fn each(&self, mut count: impl FnMut(u64, u64)) {
+        self.identities.iter().zip(&self.rows).for_each(|(identity, rows)| count(*identity, *rows));
     }
 
     pub(super) fn bytes_after(&self, rows: usize) -> usize {

@@ -215,9 +215,29 @@ impl Spilled {
         Ok(())
     }
 
+    /// Like [`Spilled::each`], but keeps the counts.
+    pub(super) fn visit(&self, count: &mut impl FnMut(u64, u64)) -> Result<(), SpillError> {
+        self.front.iter().filter(|(_, rows)| *rows > 0).for_each(|(identity, rows)| count(*identity, *rows));
+        for (number, part) in self.parts.iter().enumerate() {
+            part.each().for_each(|(identity, rows)| count(identity, rows));
+            let mut on_disk = Part::default();
+            on_disk.read_back(number, self.file.as_ref())?;
+            on_disk.each().for_each(|(identity, rows)| count(identity, rows));
+        }
+        Ok(())
+    }
+
     /// Number of bytes on disk.
     pub(super) fn bytes_on_disk(&self) -> u64 {
         self.file.as_ref().map_or(0, PartFile::bytes)
+    }
+
+    /// Number of bytes of the keys, in memory and on disk.
+    pub(super) fn bytes_of_keys(&self) -> u64 {
+        let of_part = |part: &Part| {
+            (part.once.len() * size_of::<u64>() + part.more.len() * size_of::<(u64, u64)>()) as u64
+        };
+        self.parts.iter().map(of_part).sum::<u64>() + self.bytes_on_disk()
     }
 
     /// Moves what is buffered to disk.

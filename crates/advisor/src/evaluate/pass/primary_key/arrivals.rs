@@ -8,7 +8,11 @@ use crate::evaluate::figures::primary_key::{LateReach, LateRows};
 use crate::evaluate::pass::layout::KeyBytes;
 use crate::evaluate::pass::primary_key::key_rows::SampledRow;
 use evenkeel_model::units::PartitionId;
-use evenkeel_stats::windows::count_late;
+use evenkeel_model::wire::{Left, Wire, WireError, wire};
+use evenkeel_stats::windows::{LATE_BY, count_late};
+
+/// Maximum number of marks in the rows of a partition that are in order.
+const MOST_MARKS: usize = 256;
 
 /// Counts late rows.
 #[derive(Debug)]
@@ -19,7 +23,11 @@ pub(super) struct Arrivals {
     longest: Option<i64>,
     /// Rows that are late by more than a second, a minute, an hour and a day.
     rows_by: [u64; 4],
+    /// Rows that may be late in addition, if counts were merged that overlap.
+    unknown: Option<u64>,
 }
+
+wire!(Arrivals { partitions, rows, longest, rows_by, unknown });
 
 /// Greatest key and latest time of one partition so far.
 #[derive(Debug, Clone, Default)]
@@ -28,11 +36,106 @@ struct Latest {
     max: Option<KeyBytes>,
     /// Latest time, if the key begins with one.
     latest: Option<i64>,
+    in_order: InOrder,
+}
+
+wire!(Latest { max, latest, in_order });
+
+/// Rows of a partition that are not late. Their keys never fall, so a few of them tell about how many
+/// are less than some key.
+#[derive(Debug, Clone)]
+struct InOrder {
+    rows: u64,
+    /// Some of the rows, in order.
+    marks: Vec<Mark>,
+    /// Rows from one mark to the next, a power of two.
+    stride: u64,
+}
+
+impl Wire for InOrder {
+    fn put(&self, bytes: &mut Vec<u8>) {
+        (self.rows, self.stride).put(bytes);
+        self.marks.put(bytes);
+    }
+
+    fn take(left: &mut Left<'_>) -> Result<Self, WireError> {
+        let (rows, stride) = <(u64, u64)>::take(left)?;
+        let marks = Vec::<Mark>::take(left)?;
+        let is_sorted = marks.is_sorted_by(|a, b| a.rows_before < b.rows_before && a.key <= b.key);
+        let is_within = marks.last().is_none_or(|last| last.rows_before < rows);
+        if !stride.is_power_of_two() || !is_sorted || !is_within {
+            return Err(WireError("its rows are not in order"));
+        }
+        Ok(Self { rows, marks, stride })
+    }
+}
+
+#[derive(Debug, Clone)]
+struct Mark {
+    rows_before: u64,
+    key: KeyBytes,
+    time: Option<i64>,
+}
+
+wire!(Mark { rows_before, key, time });
+
+impl Default for InOrder {
+    fn default() -> Self {
+        Self { rows: 0, marks: Vec::new(), stride: 1 }
+    }
+}
+
+impl InOrder {
+    #[inline]
+    fn add(&mut self, key: impl FnOnce() -> KeyBytes, time: Option<i64>) {
+        if self.rows & (self.stride - 1) == 0 {
+            self.marks.push(Mark { rows_before: self.rows, key: key(), time });
+            self.thin();
+        }
+        self.rows += 1;
+    }
+
+    fn thin(&mut self) {
+        while self.marks.len() > MOST_MARKS {
+            let mut number = 0;
+            self.marks.retain(|_| {
+                number += 1;
+                number % 2 == 1
+            });
+            self.stride *= 2;
+        }
+    }
+
+    /// Returns the least and the greatest number of rows for which `is_before` may hold, which holds for
+    /// none that follows one for which it does not.
+    fn rows_before(&self, is_before: impl Fn(&Mark) -> bool) -> (u64, u64) {
+        let place = self.marks.partition_point(is_before);
+        let least = place.checked_sub(1).and_then(|last| self.marks.get(last));
+        let least = least.map_or(0, |mark| mark.rows_before + 1);
+        let most = self.marks.get(place).map_or(self.rows, |mark| mark.rows_before);
+        (least, most.max(least))
+    }
+
+    /// Adds the rows that follow, without the first `late` of them.
+    fn extend(&mut self, other: Self, late: u64) {
+        let before = self.rows;
+        let kept = other.marks.into_iter().filter(|mark| mark.rows_before >= late);
+        self.marks.extend(kept.map(|mark| Mark { rows_before: before + mark.rows_before - late, ..mark }));
+        self.rows += other.rows - late;
+        self.stride = self.stride.max(other.stride);
+        self.thin();
+    }
 }
 
 impl Arrivals {
     pub(super) fn new(partitions: usize) -> Self {
-        Self { partitions: vec![Latest::default(); partitions], rows: 0, longest: None, rows_by: [0; 4] }
+        Self {
+            partitions: vec![Latest::default(); partitions],
+            rows: 0,
+            longest: None,
+            rows_by: [0; 4],
+            unknown: None,
+        }
     }
 
     /// Number of late rows.
@@ -42,7 +145,48 @@ impl Arrivals {
 
     pub(super) fn late(&self) -> LateRows {
         let reach = self.longest.map(|max_micros| LateReach { max_micros, rows_by_more_than: self.rows_by });
-        LateRows { rows: self.rows, reach }
+        LateRows { rows: self.rows, at_most: self.unknown.map(|more| self.rows + more), reach }
+    }
+
+    /// Number of partitions.
+    pub(super) fn partitions(&self) -> usize {
+        self.partitions.len()
+    }
+
+    /// Adds later rows. Exact if their keys are not less than those here, partition by partition.
+    pub(super) fn merge(&mut self, other: Self) {
+        self.rows += other.rows;
+        self.longest = self.longest.max(other.longest);
+        self.rows_by.iter_mut().zip(other.rows_by).for_each(|(rows, more)| *rows += more);
+        let mut unknown = other.unknown;
+        for (state, later) in self.partitions.iter_mut().zip(other.partitions) {
+            let (least, most) = match (&state.max, &later.max) {
+                (Some(max), Some(later_max)) if later_max < max => (later.in_order.rows, later.in_order.rows),
+                (Some(max), _) => later.in_order.rows_before(|mark| mark.key < *max),
+                (None, _) => (0, 0),
+            };
+            if most > 0 {
+                unknown = Some(unknown.unwrap_or(0) + most - least);
+                self.rows += least;
+                if let (Some(latest), Some(first)) = (state.latest, later.in_order.marks.first())
+                    && let Some(time) = first.time
+                {
+                    let by = latest.saturating_sub(time).max(0);
+                    self.longest = Some(self.longest.map_or(by, |most| most.max(by)));
+                    for (rows, by) in self.rows_by.iter_mut().zip(LATE_BY) {
+                        let end = latest.saturating_sub(by.get());
+                        let is_late = |mark: &Mark| mark.time.is_some_and(|time| time < end);
+                        *rows += later.in_order.rows_before(is_late).0.min(least);
+                    }
+                }
+            }
+            state.max = state.max.take().max(later.max);
+            state.latest = state.latest.max(later.latest);
+            state.in_order.extend(later.in_order, least);
+        }
+        if let Some(more) = unknown {
+            self.unknown = Some(self.unknown.unwrap_or(0) + more);
+        }
     }
 
     /// Adds rows with their keys, partitions, and times in microseconds, if the key begins with one.
@@ -71,6 +215,7 @@ impl Arrivals {
                 }
             } else {
                 *greatest = Some(row);
+                state.in_order.add(|| key.as_ref().into(), time);
             }
             state.latest = state.latest.max(time);
         }

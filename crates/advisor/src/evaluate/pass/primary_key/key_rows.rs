@@ -9,6 +9,7 @@ use crate::evaluate::EvaluateError;
 use crate::evaluate::pass::layout::KeyBytes;
 use evenkeel_model::table::{Candidate, ColumnType};
 use evenkeel_model::units::PartitionId;
+use evenkeel_model::wire::wire;
 
 /// Bytes of a key or value that are kept for a sampled row; longer ones are distinguished by these.
 pub(super) const MOST_KEPT_BYTES: usize = 256;
@@ -21,6 +22,8 @@ pub(super) struct SampledRow {
     pub(super) key: KeyBytes,
     pub(super) columns: Vec<KeyBytes>,
 }
+
+wire!(SampledRow { arrival, partition, key, columns });
 
 /// Returns the beginning of a key.
 pub(super) fn kept(rows: &Rows, row: usize) -> KeyBytes {

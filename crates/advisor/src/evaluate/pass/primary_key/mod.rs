@@ -4,6 +4,7 @@
 mod arrivals;
 mod key_rows;
 mod pruning;
+mod state;
 
 use arrow::array::ArrayRef;
 use arrow::row::Rows;
@@ -30,6 +31,7 @@ use evenkeel_stats::sketch::{RepeatedKeys, Repeats, Reservoir};
 pub(crate) const EXAMPLES: usize = 5;
 /// Sampled rows by which the order of arrival and the merged layout are judged.
 const SAMPLE_ROWS: usize = 100_000;
+const SAMPLE_SEED: u64 = 0x5A4D;
 /// Maximum number of batches whose portions are kept; beyond it, the portions of every two are
 /// joined.
 const MOST_BATCHES: u64 = 2000;
@@ -57,7 +59,7 @@ pub(crate) struct PrimaryKeyCounter {
     plan: PrimaryKeyPlan,
     rows_of_key: KeyRows,
     rows_of_columns: Vec<KeyRows>,
-    repeats: RepeatedKeys,
+    repetition: Repetition,
     arrivals: Arrivals,
     /// Portion of the current batch, for each partition.
     open: Vec<Option<Portion>>,
@@ -70,6 +72,15 @@ pub(crate) struct PrimaryKeyCounter {
     null_rows: u64,
     key_bytes: u64,
     max_key_bytes: u64,
+}
+
+/// Keys that repeat.
+#[derive(Debug)]
+enum Repetition {
+    /// The keys of all rows, from which they are found.
+    OfRows(RepeatedKeys),
+    /// How many there are.
+    Sums(Repeats),
 }
 
 impl std::fmt::Debug for PrimaryKeyCounter {
@@ -86,13 +97,13 @@ impl PrimaryKeyCounter {
         Ok(Self {
             rows_of_key: KeyRows::of(&plan.types, &plan.candidate)?,
             rows_of_columns: rows_of_columns.collect::<Result<_, _>>()?,
-            repeats: RepeatedKeys::new(plan.budget),
+            repetition: Repetition::OfRows(RepeatedKeys::new(plan.budget)),
             arrivals: Arrivals::new(partitions),
             open: vec![None; partitions],
             portions: vec![Vec::new(); partitions],
             batches: 0,
             batches_joined: 1,
-            sample: Reservoir::new(SAMPLE_ROWS, 0x5A4D),
+            sample: Reservoir::new(SAMPLE_ROWS, SAMPLE_SEED),
             rows: 0,
             null_rows: 0,
             key_bytes: 0,
@@ -114,7 +125,9 @@ impl PrimaryKeyCounter {
 
     fn add(&mut self, batch: &KeyedBatch) -> Result<(), EvaluateError> {
         let key = &self.plan.key;
-        self.repeats.add(&batch.identities(key), &batch.row_identities)?;
+        if let Repetition::OfRows(keys) = &mut self.repetition {
+            keys.add(&batch.identities(key), &batch.row_identities)?;
+        }
         self.rows += batch.rows as u64;
         self.null_rows += batch.null_rows(key);
         self.key_bytes += batch.parts_of(key).map(|part| part.bytes).sum::<u64>();
@@ -216,19 +229,35 @@ impl PrimaryKeyCounter {
             portions.extend(open.take());
         }
         self.batches += 1;
-        if self.batches > MOST_BATCHES {
-            self.portions.iter_mut().for_each(join_batches);
-            self.batches_joined *= 2;
-            self.batches = self.batches.div_ceil(2);
-        }
+        self.join_while_many();
     }
 
-    pub(crate) fn finish(mut self, sample: Option<Drawn>) -> Result<PrimaryKeyReport, EvaluateError> {
-        // A last batch with fewer rows makes portions too.
+    /// Ends a last batch with fewer rows, which makes portions too.
+    fn end_last_batch(&mut self) {
         if self.open.iter().any(Option::is_some) {
             self.end_batch();
         }
-        let repeats = std::mem::replace(&mut self.repeats, RepeatedKeys::new(0)).finish(EXAMPLES)?;
+    }
+
+    fn join_while_many(&mut self) {
+        while self.batches > MOST_BATCHES {
+            self.join_batches();
+        }
+    }
+
+    fn join_batches(&mut self) {
+        self.portions.iter_mut().for_each(join_batches);
+        self.batches_joined *= 2;
+        self.batches = self.batches.div_ceil(2);
+    }
+
+    pub(crate) fn finish(mut self, sample: Option<Drawn>) -> Result<PrimaryKeyReport, EvaluateError> {
+        self.end_last_batch();
+        let nothing = Repetition::Sums(Repeats::default());
+        let repeats = match std::mem::replace(&mut self.repetition, nothing) {
+            Repetition::OfRows(keys) => keys.finish(EXAMPLES)?,
+            Repetition::Sums(repeats) => repeats,
+        };
         let reads = Reads {
             conditions: &self.plan.conditions,
             rows_of_columns: &self.rows_of_columns,
@@ -266,6 +295,7 @@ impl PrimaryKeyCounter {
             ),
             pruning,
             candidate: self.plan.candidate,
+            placed_by: self.plan.partition_key,
             repeated: examples,
         })
     }

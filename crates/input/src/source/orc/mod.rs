@@ -1,5 +1,7 @@
 //! ORC files.
 
+mod footer;
+
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 
@@ -81,7 +83,11 @@ impl OrcReader {
         let length =
             source.metadata().map_err(|source| SourceError::Read { file: file.to_owned(), source })?.len();
         let source = Bounded { file: source, length };
-        let builder = guarded(|| Ok(ArrowReaderBuilder::try_new(source)?)).map_err(error)?;
+        let builder = guarded(|| {
+            footer::check_types(&source)?;
+            Ok(ArrowReaderBuilder::try_new(source)?)
+        });
+        let builder = builder.map_err(error)?;
         let builder = builder.with_batch_size(options.batch_rows.max(1));
         let schema = builder.schema();
         let (wanted, unknown) = split_columns(file, &schema, columns)?;
