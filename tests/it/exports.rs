@@ -397,7 +397,10 @@ fn files_that_are_not_read_are_refused_by_name_with_what_to_do() {
     let rows =
         [b"\x02\x02id\x01n\x06UInt64\x06String".as_slice(), &[7, 0, 0, 0, 0, 0, 0, 0], b"\x01a"].concat();
     let utf16: Vec<u8> = "\u{feff}id,n\n1,2\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
-    let cases: [(&str, &[u8], &str, &str); 20] = [
+    let without_mark: Vec<u8> = "id,n\n1,2\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let big_endian: Vec<u8> = "id,n\n1,2\n".encode_utf16().flat_map(u16::to_be_bytes).collect();
+    let bson = b"\x16\0\0\0\x10_id\0\x01\0\0\0\x10a\0\x02\0\0\0\0".repeat(3);
+    let cases: [(&str, &[u8], &str, &str); 27] = [
         ("d.dump", b"PGDMP\x01\x0e\x00", "pg_dump in the custom format", "CSV HEADER"),
         ("d.csv", b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0\0\x02", "binary format of COPY", "CSV HEADER"),
         ("d.avro", b"Obj\x01\x04\x14avro.codec", "not readable as Avro", "the file ends"),
@@ -422,6 +425,13 @@ fn files_that_are_not_read_are_refused_by_name_with_what_to_do() {
         ("d.csv", "\u{250c}\u{2500}id\u{2500}\u{2510}\n".as_bytes(), "printed for people", "CSV"),
         ("d.csv", b"+----+------+\n| id | name |\n", "printed for people", "CSV"),
         ("d.parquet", b"PARE\x15\x04\x15", "encrypted Parquet", "decrypt"),
+        ("d.bson", &bson, "BSON", "bsondump"),
+        ("d.csv", &without_mark, "UTF-16 without a byte order mark", "iconv -f utf-16le"),
+        ("d.csv", &big_endian, "UTF-16 without a byte order mark", "utf-16be"),
+        ("d.txt", b" id | name \n----+------\n  1 | a\n(1 row)\n", "printed for people", "CSV"),
+        ("d.txt", b" id \n----\n  1\n(1 row)\n", "printed for people", "CSV"),
+        ("d.csv", b"| id | n |\n|---:|---|\n| 1 | a |\n", "printed for people", "CSV"),
+        ("d.csv", b"sep=;\r\nid;n\r\n1;a\r\n", "'sep='", "--delimiter"),
         ("d.duckdb", b"\0\0\0\0\0\0\0\0DUCK\x40\0", "DuckDB", "COPY table"),
     ];
     for (name, bytes, what, advice) in cases {
@@ -438,12 +448,88 @@ fn files_that_are_not_read_are_refused_by_name_with_what_to_do() {
         }
     }
     // Text that begins like one of them is still text.
-    for (name, text) in [("a.csv", "ORC,BZh\n1,2\n"), ("b.csv", "PKID,n\n1,2\n"), ("c.csv", "+1,n\n1,2\n")] {
+    for (name, text) in [
+        ("a.csv", "ORC,BZh\n1,2\n"),
+        ("b.csv", "PKID,n\n1,2\n"),
+        ("c.csv", "+1,n\n1,2\n"),
+        ("d.csv", "sep=,n\n1,2\n"),
+        ("e.csv", "a|b,n\n--+--,2\n"),
+        ("f.csv", "n\n--\n"),
+    ] {
         let dir = tempfile::tempdir().unwrap();
         write(dir.path(), name, text);
         let found = run(dir.path(), &format!("evaluate {{}}/{name}"));
         assert_eq!(found.code, 0, "{name}: {}", found.stderr);
     }
+}
+
+#[test]
+fn folders_without_known_names_say_how_to_name_their_files() {
+    let dir = tempfile::tempdir().unwrap();
+    write(&dir.path().join("parts"), "_SUCCESS", "");
+    write(&dir.path().join("parts"), "part-00000", "id,n\n1,a\n");
+    write(&dir.path().join("parts"), "part-00001", "id,n\n2,b\n");
+    write(&dir.path().join("dumps"), "a.sql", "--\n-- PostgreSQL database dump\n--\n");
+    let refused = run(dir.path(), "evaluate {}/parts");
+    assert!(refused.stderr.contains("parts/*', with --input-format"), "{}", refused.stderr);
+    let report = json(dir.path(), "evaluate {}/parts/* --input-format csv --format json");
+    assert_eq!(report["rows"], 2);
+    let refused = run(dir.path(), "evaluate {}/dumps");
+    assert!(refused.stderr.contains("name a dump itself, such as"), "{}", refused.stderr);
+}
+
+#[test]
+fn numbers_that_would_lose_characters_are_refused_further_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let rows = |n: &str| (0..120_000).map(|id| format!("{id},{}{n}\n", id + 10_000)).collect::<String>();
+    let cases = [("", "01234"), ("", "+1234"), ("", "-07"), (".5", "00.5"), (".5", "9007199254740993")];
+    for (form, odd) in cases {
+        write(dir.path(), "a.csv", format!("id,zip\n{}120000,{odd}\n", rows(form)));
+        let refused = run(dir.path(), "evaluate {}/a.csv");
+        let message = refused.stderr.lines().find(|line| line.starts_with("error: ")).unwrap_or_default();
+        let place = "a.csv, line 120002, column 'zip'";
+        assert!(message.contains(place) && message.contains("--type zip:utf8"), "{odd}: {}", refused.stderr);
+        let number = if form.is_empty() { "int64" } else { "double" };
+        for kept in ["utf8", number] {
+            let report = json(dir.path(), &format!("evaluate {{}}/a.csv --type zip:{kept} --format json"));
+            assert_eq!(report["rows"], 120_001, "{odd} {kept}");
+        }
+        let report = json(dir.path(), "evaluate {}/a.csv --on-error skip --format json");
+        assert_eq!(report["rows"], 120_000, "{odd}");
+    }
+    // A column without a value in the first file has the type of the values of the second.
+    write(&dir.path().join("in"), "1.csv", "id,zip\n1,\n2,\n");
+    write(&dir.path().join("in"), "2.csv", "id,zip\n3,\n4,12\n".to_owned());
+    write(&dir.path().join("in"), "3.csv", format!("id,zip\n{}9,07\n", rows("")));
+    let refused = run(dir.path(), "evaluate {}/in");
+    assert!(refused.stderr.contains("3.csv, line 120002, column 'zip'"), "{}", refused.stderr);
+}
+
+#[test]
+fn columns_that_only_some_rows_have_are_noted() {
+    let dir = tempfile::tempdir().unwrap();
+    let notes = |command: &str| {
+        let report = json(dir.path(), &format!("{command} --format json"));
+        report["notes"].as_array().unwrap().iter().map(|note| note.as_str().unwrap().to_owned()).collect()
+    };
+    let has = |notes: Vec<String>, parts: &[&str]| {
+        let found = notes.iter().any(|note| parts.iter().all(|part| note.contains(part)));
+        assert!(found, "{parts:?}: {notes:?}");
+    };
+    let rows: String = (0..120_000).map(|id| format!("{{\"id\":{id}}}\n")).collect();
+    write(dir.path(), "late.ndjson", format!("{rows}{{\"id\":120000,\"late\":1}}\n"));
+    has(notes("evaluate {}/late.ndjson"), &["do not have them: late of", "late.ndjson"]);
+    let folder = dir.path().join("csv");
+    write(&folder, "1.csv", "id,n\n1,a\n2,b\n");
+    write(&folder, "2.csv", "id,other\n3,c\n4,d\n");
+    has(notes("evaluate {}/csv"), &["do not have them: other of", "2.csv"]);
+    has(notes("evaluate {}/csv"), &["2.csv lacks columns, which are NULL in its rows: n"]);
+    write(dir.path(), "nameless.csv", ",id,,n\n0,1,x,a\n1,2,y,b\n");
+    has(notes("evaluate {}/nameless.csv"), &["columns 1, 3 have no names and are left out"]);
+    // The same rows as Parquet and in equal files have no such note.
+    write(&folder, "2.csv", "n,id\nc,3\nd,4\n");
+    let plain: Vec<String> = notes("evaluate {}/csv");
+    assert!(!plain.iter().any(|note| note.contains("columns")), "{plain:?}");
 }
 
 #[test]

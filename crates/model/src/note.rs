@@ -85,6 +85,25 @@ pub enum Note {
         /// Type of the column in the file.
         found: String,
     },
+    /// Columns of a text file have no name.
+    NamelessColumns {
+        /// Their positions in the file, from 1.
+        positions: Vec<usize>,
+    },
+    /// An input has columns that the first rows of the export do not have.
+    UnknownColumns {
+        /// Names of the columns, as messages show them.
+        columns: Vec<String>,
+        /// Name of the first input that has one of them.
+        file: String,
+    },
+    /// An input lacks columns of the export, which are NULL in its rows.
+    MissingColumns {
+        /// Names of the columns.
+        columns: Vec<String>,
+        /// Name of the first input that lacks one of them.
+        file: String,
+    },
     /// A column is read as text because of a few values.
     ReadAsText {
         /// Name of the column.
@@ -194,6 +213,9 @@ impl Note {
             Self::ReadWider { .. } => "read_wider",
             Self::KeySearchCutShort => "key_search_cut_short",
             Self::ColumnLeftOut { .. } => "column_left_out",
+            Self::NamelessColumns { .. } => "nameless_columns",
+            Self::UnknownColumns { .. } => "unknown_columns",
+            Self::MissingColumns { .. } => "missing_columns",
             Self::ReadAsText { .. } => "read_as_text",
             Self::QuotedNumbers { .. } => "quoted_numbers",
             Self::DigitsLost { .. } => "digits_lost",
@@ -215,7 +237,12 @@ impl Note {
     #[must_use]
     pub fn is_of_rows(&self) -> bool {
         match self {
-            Self::RowsLeftOut { .. } | Self::NumbersAsNames { .. } | Self::OfProfile { .. } => true,
+            Self::RowsLeftOut { .. }
+            | Self::NumbersAsNames { .. }
+            | Self::NamelessColumns { .. }
+            | Self::UnknownColumns { .. }
+            | Self::MissingColumns { .. }
+            | Self::OfProfile { .. } => true,
             Self::MoreValuesThanSampled { .. } => false,
             other => other.column().is_some(),
         }
@@ -236,6 +263,9 @@ impl Note {
             | Self::ReadAsText { column, .. } => Some(column),
             Self::RowsLeftOut { .. }
             | Self::NumbersAsNames { .. }
+            | Self::NamelessColumns { .. }
+            | Self::UnknownColumns { .. }
+            | Self::MissingColumns { .. }
             | Self::NoPrimaryKey
             | Self::PlacementsLeftOut { .. }
             | Self::CandidatesFromSample { .. }
@@ -259,6 +289,9 @@ impl Note {
             | Self::DigitsLost { .. }
             | Self::ZoneIgnored { .. }
             | Self::NumbersAsNames { .. }
+            | Self::NamelessColumns { .. }
+            | Self::UnknownColumns { .. }
+            | Self::MissingColumns { .. }
             | Self::ReadWider { .. }
             | Self::ColumnLeftOut { .. }
             | Self::NoPrimaryKey
@@ -313,6 +346,25 @@ impl fmt::Display for Note {
             Self::ColumnLeftOut { column, found } => {
                 let (column, found) = (quote(column), quote(found));
                 write!(f, "column '{column}' of type {found} has no YDB column type and is left out")
+            }
+            Self::NamelessColumns { positions } => {
+                let (word, verb) = match positions.len() {
+                    1 => ("column", "has no name and is"),
+                    _ => ("columns", "have no names and are"),
+                };
+                let positions: Vec<String> = positions.iter().map(ToString::to_string).collect();
+                write!(f, "{word} {} {verb} left out; --names names all columns", shown(&positions))
+            }
+            Self::UnknownColumns { columns, file } => write!(
+                f,
+                "left out, because the first rows of the export do not have them: {} of {}; to evaluate them, \
+                 put rows that have them first",
+                shown(columns),
+                quote(file)
+            ),
+            Self::MissingColumns { columns, file } => {
+                let columns: Vec<String> = columns.iter().map(|column| quote(column).to_string()).collect();
+                write!(f, "{} lacks columns, which are NULL in its rows: {}", quote(file), shown(&columns))
             }
             Self::ReadAsText { column, column_type, first } => {
                 let column = quote(column);
@@ -388,15 +440,22 @@ impl fmt::Display for Note {
                 quote(key)
             ),
             Self::KeysNotInAllProfiles { keys, of, file } => {
-                const SHOWN: usize = 3;
-                let shown: Vec<String> = keys.iter().take(SHOWN).map(|key| quote(key).to_string()).collect();
-                write!(f, "left out, because not all {of} profiles count them: {}", shown.join(", "))?;
-                if keys.len() > SHOWN {
-                    write!(f, " and {}", counted((keys.len() - SHOWN) as u64, "more key"))?;
-                }
+                let keys: Vec<String> = keys.iter().map(|key| quote(key).to_string()).collect();
+                write!(f, "left out, because not all {of} profiles count them: {}", shown(&keys))?;
                 write!(f, "; to compare them, save the profiles with --like {}, or name the keys", quote(file))
             }
         }
+    }
+}
+
+/// Returns the first of several things, and the number of the others.
+fn shown(things: &[String]) -> String {
+    const SHOWN: usize = 3;
+    match things.get(..SHOWN) {
+        Some(first) if things.len() > SHOWN => {
+            format!("{} and {} more", first.join(", "), count((things.len() - SHOWN) as u64))
+        }
+        _ => things.join(", "),
     }
 }
 
@@ -454,7 +513,14 @@ mod tests {
                 let keys = vec!["HASH(a)".to_owned(); 5];
                 Note::KeysNotInAllProfiles { keys, of: 2, file: "mon.ek".to_owned() }
             }
-            Note::KeysNotInAllProfiles { .. } => return None,
+            Note::KeysNotInAllProfiles { .. } => Note::NamelessColumns { positions: vec![1] },
+            Note::NamelessColumns { .. } => {
+                Note::UnknownColumns { columns: vec![column], file: "x.csv".to_owned() }
+            }
+            Note::UnknownColumns { .. } => {
+                Note::MissingColumns { columns: vec![column], file: "x.csv".to_owned() }
+            }
+            Note::MissingColumns { .. } => return None,
         })
     }
 

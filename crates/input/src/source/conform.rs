@@ -1,22 +1,24 @@
 //! Converts raw rows to rows of the table: columns matched by name, values without loss, invalid
 //! rows set apart.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use arrow::array::{
     Array, ArrayRef, AsArray, BinaryArray, BooleanArray, RecordBatch, RecordBatchOptions, new_null_array,
 };
-use arrow::compute::filter_record_batch;
+use arrow::compute::{cast, filter_record_batch};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::error::ArrowError;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 
 use crate::source::error::SourceError;
+use crate::source::infer::{has_more_digits_than_double, loses_characters};
 use crate::source::lossless::{check_range, read_array};
 use crate::source::options::InputOptions;
 use crate::source::raw::{Positions, RawBatch, RawCells};
 use crate::source::reject::{Reject, RowPosition};
+use evenkeel_model::bounded::quote;
 use evenkeel_model::note::Fault;
 use evenkeel_model::table::{Column, ColumnType, MAX_KEY_BYTES, TableSpec, as_view, view_schema};
 use evenkeel_model::text_value::{CellFault, ParsedColumn, TextFormat, parse_text_column};
@@ -39,6 +41,8 @@ pub struct Conform {
     primary_key: Vec<usize>,
     /// Spelling of values, per column of the table.
     text: Vec<TextFormat>,
+    /// Columns of numbers whose types are guesses.
+    guessed: BTreeSet<String>,
     /// Whether text and bytes are returned as views.
     views: bool,
 }
@@ -82,6 +86,42 @@ fn check_digits(cells: &RawCells, column: &str, parsed: &mut ParsedColumn) {
     }
 }
 
+/// Adds faults for values that lose leading zeros, a sign or digits as numbers. Their column was taken for
+/// numbers because its first values lose nothing.
+fn check_guess(column: &Column, cells: &BinaryArray, parsed: &mut ParsedColumn) {
+    let problem = |cell: &[u8]| {
+        if loses_characters(cell) {
+            return Some("would lose its leading zeros or its sign as a number");
+        }
+        let is_lossy = column.column_type == ColumnType::Double && has_more_digits_than_double(cell);
+        is_lossy.then_some("has more digits than Double keeps")
+    };
+    for (row, cell) in cells.iter().enumerate() {
+        if let Some((cell, problem)) = cell.and_then(|cell| Some((cell, problem(cell)?))) {
+            let name = quote(&column.name);
+            let problem = format!(
+                "{problem}, which '{name}' was taken for because of its first values; --type {name}:utf8 keeps it, \
+                 --type {name}:{} reads it so",
+                column.column_type.to_string().to_lowercase()
+            );
+            parsed.faults.push(CellFault { row, fault: Fault::of_value(cell, problem) });
+        }
+    }
+}
+
+/// Returns the cells of a column of text.
+fn text_cells(cells: &RawCells, column: &str) -> Option<BinaryArray> {
+    match cells {
+        RawCells::Text(columns) => {
+            columns.iter().find(|(name, _)| name == column).map(|(_, cells)| cells.clone())
+        }
+        RawCells::Arrow(batch) => {
+            let array = batch.column_by_name(column).filter(|array| array.data_type().is_string())?;
+            cast(array, &DataType::Binary).ok()?.as_binary_opt().cloned()
+        }
+    }
+}
+
 /// The first fault of each row at fault.
 type Faults = BTreeMap<usize, (Option<String>, Fault)>;
 
@@ -109,7 +149,11 @@ impl Conform {
     ) -> Self {
         let text = columns.iter().map(|column| options.text_of(&column.name)).collect();
         let schema = if options.views { view_schema(&schema) } else { schema };
-        Self { file: file.to_owned(), columns, schema, primary_key, text, views: options.views }
+        let is_number = |kind: ColumnType| WHOLE_NUMBERS.contains(&kind) || kind == ColumnType::Double;
+        let guessed = columns.iter().filter(|column| is_number(column.column_type));
+        let guessed = guessed.map(|column| &column.name).filter(|name| options.guessed.contains(*name));
+        let (guessed, views) = (guessed.cloned().collect(), options.views);
+        Self { file: file.to_owned(), columns, schema, primary_key, text, guessed, views }
     }
 
     /// Checks that an input with the columns `found` can serve the table. `found` holds all its
@@ -158,6 +202,10 @@ impl Conform {
             let mut parsed = self.column(column, text, &raw.cells, rows)?;
             if raw.is_json && WHOLE_NUMBERS.contains(&column.column_type) {
                 check_digits(&raw.cells, &column.name, &mut parsed);
+            } else if self.guessed.contains(&column.name)
+                && let Some(cells) = text_cells(&raw.cells, &column.name)
+            {
+                check_guess(column, &cells, &mut parsed);
             }
             for fault in parsed.faults {
                 faults.entry(fault.row).or_insert((Some(column.name.clone()), fault.fault));

@@ -44,6 +44,15 @@ impl InputPath {
         }
     }
 
+    /// Returns the path of the input, whose folders may give columns; `None` for standard input.
+    pub(super) fn path(&self) -> Option<&Path> {
+        match self {
+            Self::File(path) => Some(path),
+            Self::Remote(file) => Some(Path::new(&file.url)),
+            Self::Stdin | Self::Copy { .. } => None,
+        }
+    }
+
     /// Returns the stored size of the input in bytes; 0 if it is not a file.
     pub(super) fn stored_bytes(&self) -> u64 {
         match self {
@@ -180,7 +189,7 @@ fn expand(argument: &str, table: Option<&str>) -> Result<Inputs, SourceError> {
         inputs.paths.splice(0..0, of_files.paths);
     }
     if inputs.paths.is_empty() && inputs.declared.is_none() {
-        return Err(SourceError::EmptyFolder { path: argument.to_owned() });
+        return Err(SourceError::EmptyFolder { path: argument.to_owned(), other: None });
     }
     Ok(inputs)
 }
@@ -241,7 +250,10 @@ fn of_folder(listing: &Listing, table: Option<&str>) -> Result<Inputs, SourceErr
     match (inputs.paths.is_empty(), listing.files.is_empty()) {
         (false, _) => Ok(inputs),
         (true, true) if listing.is_remote => Err(SourceError::NotFound { path: listing.name.clone() }),
-        (true, _) => Err(SourceError::EmptyFolder { path: listing.name.clone() }),
+        (true, _) => {
+            let other = unknown.iter().find(|file| file.ends_with(".sql")).or(unknown.first()).cloned();
+            Err(SourceError::EmptyFolder { path: listing.name.clone(), other })
+        }
     }
 }
 

@@ -30,9 +30,10 @@ pub enum SourceError {
     #[error(
         "folder {path} has no file with a known extension (.parquet, .csv, .tsv, .ndjson, .jsonl, .json, \
             .arrow, .ipc, \
-         .arrows, .feather, .avro, .orc; each also with .gz or .zst)"
+         .arrows, .feather, .avro, .orc; each also with .gz or .zst){}",
+        others(path, other)
     )]
-    EmptyFolder { path: String },
+    EmptyFolder { path: String, other: Option<String> },
     #[error("standard input (-) can be given only once")]
     StdinTwice,
     #[error("{file}: cannot read: {source}")]
@@ -111,6 +112,18 @@ pub enum SourceError {
     Changed { file: String, expected: u64, found: Option<u64> },
     #[error("{file}: cannot assemble rows: {source}")]
     Arrow { file: String, source: ArrowError },
+}
+
+/// Returns what to do about the files of a folder that have other names, of which `other` is one.
+fn others(folder: &str, other: &Option<String>) -> String {
+    match other {
+        None => String::new(),
+        Some(dump) if dump.ends_with(".sql") => format!("; name a dump itself, such as {dump}"),
+        Some(_) => format!(
+            "; name files of other names by a pattern, such as '{}/*', with --input-format",
+            folder.trim_end_matches('/')
+        ),
+    }
 }
 
 /// Returns a hint if a name differs only in case.

@@ -16,6 +16,7 @@ use crate::source::extended_json::Kind;
 use crate::source::ndjson;
 use crate::source::open::{Input, open_decompressed};
 use crate::source::options::{InputFormat, InputOptions};
+use crate::source::path_columns::path_column_types;
 use crate::source::raw::RawCells;
 use crate::source::remote::{self, Found, RemoteFile};
 use evenkeel_model::note::{Fault, Note};
@@ -35,6 +36,42 @@ pub struct Sample {
     pub notes: Vec<Note>,
     /// Text columns without a value in the examined records, whose type is therefore unknown.
     pub(super) without_values: Vec<String>,
+    /// Columns of text files whose types are those of the examined records, and not declared.
+    pub(super) guessed: BTreeSet<String>,
+    /// Columns whose values are in the path of the file.
+    pub(super) of_path: BTreeSet<String>,
+}
+
+impl Sample {
+    /// Columns that the file declares.
+    fn declared(columns: Vec<Column>, notes: Vec<Note>) -> Self {
+        Self {
+            columns,
+            notes,
+            without_values: Vec::new(),
+            guessed: BTreeSet::new(),
+            of_path: BTreeSet::new(),
+        }
+    }
+}
+
+impl Sample {
+    /// Gives the columns of the path the type that fits their values in the paths of all inputs.
+    pub(super) fn read_path(&mut self, inputs: &[InputPath], options: &InputOptions) {
+        if self.of_path.is_empty() {
+            return;
+        }
+        for (name, column_type) in path_column_types(inputs, options) {
+            if self.of_path.contains(&name)
+                && !options.types.contains_key(&name)
+                && let Some(column) = self.columns.iter_mut().find(|column| column.name == name)
+            {
+                column.column_type = column_type;
+                self.guessed.remove(&name);
+                self.without_values.retain(|without| *without != name);
+            }
+        }
+    }
 }
 
 /// Infers the columns of a file, given as a path or as a URL of an object store, with their YDB
@@ -67,18 +104,21 @@ pub fn infer_columns(path: &Path, options: &InputOptions) -> Result<Sample, Sour
             InputPath::Remote(file)
         }
     };
-    infer_input(&input, options)
+    let mut sample = infer_input(&input, options)?;
+    sample.read_path(&[input], options);
+    Ok(sample)
 }
 
 /// Infers the columns of an input that is a file or a copy; see [`infer_columns`].
 pub(super) fn infer_input(input_path: &InputPath, options: &InputOptions) -> Result<Sample, SourceError> {
     if let Some(columns) = &options.declared {
-        return Ok(Sample { columns: columns.clone(), notes: Vec::new(), without_values: Vec::new() });
+        return Ok(Sample::declared(columns.clone(), Vec::new()));
     }
     let input = Input::open_unknown(input_path, &[], options)?;
     if let Some(schema) = input.file_schema() {
         let mut sample = columns_of_schema(schema);
         widen_times(&mut sample.columns, schema, &input);
+        sample.of_path = input.path_columns().cloned().collect();
         if input.format() == InputFormat::Avro {
             let schema = Arc::clone(schema);
             read_texts(&mut sample, &schema, input_path, options)?;
@@ -87,20 +127,27 @@ pub(super) fn infer_input(input_path: &InputPath, options: &InputOptions) -> Res
     }
     if let Some(typed) = input.declared_columns() {
         let columns = typed.columns.iter().filter(|column| !column.name.is_empty()).cloned().collect();
-        return Ok(Sample { columns, notes: typed.notes.clone(), without_values: Vec::new() });
+        return Ok(Sample::declared(columns, typed.notes.clone()));
     }
-    let guesses = match input.column_names() {
-        Some(names) => single_column_hint(&input, &names)?
-            .into_iter()
-            .filter(|name| !name.is_empty())
-            .map(|name| {
-                let guess = options.types.get(&name).map_or_else(Guess::any, |known| Guess::only(*known));
-                (name, guess)
-            })
-            .collect(),
+    let mut of_path: BTreeSet<String> = input.path_columns().cloned().collect();
+    let mut guesses: Vec<(String, Guess)> = match input.column_names() {
+        Some(mut names) => {
+            names.retain(|name| !of_path.contains(name));
+            single_column_hint(&input, &names)?
+                .into_iter()
+                .filter(|name| !name.is_empty())
+                .map(|name| {
+                    let guess = options.types.get(&name).map_or_else(Guess::any, |known| Guess::only(*known));
+                    (name, guess)
+                })
+                .collect()
+        }
         None => ndjson_guesses(input_path)?,
     };
-    guess_columns(input_path, options, guesses)
+    of_path.retain(|name| guesses.iter().all(|(column, _)| column != name));
+    guesses.extend(of_path.iter().map(|name| (name.clone(), Guess::of_path())));
+    let sample = guess_columns(input_path, options, guesses)?;
+    Ok(Sample { of_path, ..sample })
 }
 
 /// Rejects a single heading that contains another separator: it is not one column.
@@ -117,7 +164,7 @@ fn single_column_hint(input: &Input, names: &[String]) -> Result<Vec<String>, So
 }
 
 fn columns_of_schema(schema: &Schema) -> Sample {
-    let mut sample = Sample { columns: Vec::new(), notes: Vec::new(), without_values: Vec::new() };
+    let mut sample = Sample::declared(Vec::new(), Vec::new());
     for field in schema.fields() {
         match ColumnType::from_arrow(field.data_type()) {
             Ok(column_type) => {
@@ -161,6 +208,7 @@ fn read_texts(
         })
         .collect();
     let names: Vec<String> = guesses.iter().map(|(name, _)| name.clone()).collect();
+    sample.guessed = open_guesses(&guesses);
     let mut input = Input::open_unknown(input, &names, options)?;
     let mut records = 0;
     while records < SAMPLE_RECORDS
@@ -246,6 +294,8 @@ struct Guess {
     seen_value: bool,
     /// Whether the values are strings of JSON, so that a number was in quotes.
     is_quoted: bool,
+    /// Whether the value is in the path of the file, and its name is not in the header.
+    is_of_path: bool,
     /// Whether some numbers have a fraction, and more digits than a Double keeps.
     has_long_fractions: bool,
     /// First type that fits all but a few values.
@@ -267,6 +317,7 @@ impl Guess {
             candidates: groups.concat(),
             seen_value: false,
             is_quoted: false,
+            is_of_path: false,
             has_long_fractions: false,
             nearly: None,
         }
@@ -293,6 +344,11 @@ impl Guess {
     /// Values that JSON says to be ObjectIds.
     fn object_ids() -> Self {
         Self::among(&[&[ColumnType::ObjectId, ColumnType::Utf8]])
+    }
+
+    /// Values in the path of the file.
+    fn of_path() -> Self {
+        Self { is_of_path: true, ..Self::any() }
     }
 
     fn only(column_type: ColumnType) -> Self {
@@ -392,7 +448,7 @@ fn holds(cells: &BinaryArray, column_type: ColumnType, format: &TextFormat) -> R
 }
 
 /// Whether a whole number exceeds 2^53, above which Double skips some whole numbers.
-fn has_more_digits_than_double(cell: &[u8]) -> bool {
+pub(super) fn has_more_digits_than_double(cell: &[u8]) -> bool {
     let digits = cell.trim_ascii();
     let digits = digits.strip_prefix(b"-").unwrap_or(digits);
     let whole = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
@@ -417,7 +473,7 @@ fn is_long_fraction(cell: &[u8]) -> bool {
 
 /// Whether a number would lose characters that may matter: leading zeros, or the plus sign of a
 /// telephone number.
-fn loses_characters(cell: &[u8]) -> bool {
+pub(super) fn loses_characters(cell: &[u8]) -> bool {
     let digits = cell.trim_ascii();
     let digits = digits.strip_prefix(b"-").unwrap_or(digits);
     matches!(digits, [b'0', b'0'..=b'9', ..] | [b'+', ..])
@@ -428,12 +484,18 @@ fn is_true_or_false(cell: &[u8]) -> bool {
     cell.eq_ignore_ascii_case(b"true") || cell.eq_ignore_ascii_case(b"false")
 }
 
+/// Returns the columns whose types are not known.
+fn open_guesses(guesses: &[(String, Guess)]) -> BTreeSet<String> {
+    guesses.iter().filter(|(_, guess)| guess.candidates.len() > 1).map(|(name, _)| name.clone()).collect()
+}
+
 fn guess_columns(
     path: &InputPath,
     options: &InputOptions,
     mut guesses: Vec<(String, Guess)>,
 ) -> Result<Sample, SourceError> {
     let names: Vec<String> = guesses.iter().map(|(name, _)| name.clone()).collect();
+    let guessed = open_guesses(&guesses);
     let mut input = Input::open_unknown(path, &names, options)?;
     let mut records = 0;
     let mut broken = None;
@@ -457,6 +519,10 @@ fn guess_columns(
         return Err(SourceError::NoRecord { file: input.name().to_owned() });
     }
     let mut notes = Vec::new();
+    let nameless = input.column_names().into_iter().flatten().zip(1..);
+    let nameless: Vec<usize> =
+        nameless.filter(|(name, _)| name.is_empty()).map(|(_, position)| position).collect();
+    notes.extend((!nameless.is_empty()).then_some(Note::NamelessColumns { positions: nameless }));
     if options.names.is_empty() && !options.header_given && input.format() != InputFormat::Ndjson {
         notes.extend(check_names(input.name(), &guesses, options)?);
     }
@@ -464,7 +530,7 @@ fn guess_columns(
     let unknown = guesses.iter().filter(|(_, guess)| !guess.seen_value && guess.candidates.len() > 1);
     let without_values = unknown.map(|(name, _)| name.clone()).collect();
     let columns = guesses.into_iter().map(|(name, guess)| Column::nullable(name, guess.column_type()));
-    Ok(Sample { columns: columns.collect(), notes, without_values })
+    Ok(Sample { columns: columns.collect(), notes, without_values, guessed, of_path: BTreeSet::new() })
 }
 
 /// Refuses a header that looks like a row: every column of numbers or times has one of them in place of
@@ -474,8 +540,9 @@ fn check_names(
     guesses: &[(String, Guess)],
     options: &InputOptions,
 ) -> Result<Option<Note>, SourceError> {
-    let typed =
-        guesses.iter().filter(|(_, guess)| guess.seen_value && guess.column_type() != ColumnType::Utf8);
+    let typed = guesses.iter().filter(|(_, guess)| {
+        guess.seen_value && !guess.is_of_path && guess.column_type() != ColumnType::Utf8
+    });
     let typed: Vec<(&String, ColumnType)> = typed.map(|(name, guess)| (name, guess.column_type())).collect();
     let is_null = |name: &str| {
         ["", "\\N", "null", "na", "n/a", "nan", "none", "-"]

@@ -30,6 +30,7 @@ mod ndjson;
 mod open;
 mod options;
 mod orc;
+mod path_columns;
 mod raw;
 mod reject;
 mod remote;

@@ -19,6 +19,7 @@ use crate::source::meter::{MeteredReader, RowMeter};
 use crate::source::ndjson::NdjsonReader;
 use crate::source::options::{InputFormat, InputOptions};
 use crate::source::orc::OrcReader;
+use crate::source::path_columns::{WithPathColumns, path_columns};
 use crate::source::raw::{RawBatch, RawCells, RawReader};
 use crate::source::remote::{RemoteFile, RemoteObject};
 use crate::source::stream::{
@@ -253,6 +254,14 @@ impl Input {
                 Box::new(DumpReader::open(name, plain, declared, columns, options.batch_rows))
             }
         };
+        let of_path = match declared.is_none() && options.section.is_none() {
+            true => path_columns(path),
+            false => Vec::new(),
+        };
+        let reader = match of_path.is_empty() {
+            true => reader,
+            false => Box::new(WithPathColumns::new(reader, of_path, columns)),
+        };
         Ok(Self { name: name.to_owned(), format, reader, content, is_by_parts, meter: None })
     }
 
@@ -300,6 +309,11 @@ impl Input {
     #[must_use]
     pub fn column_names(&self) -> Option<Vec<String>> {
         self.reader.column_names()
+    }
+
+    /// Returns the names of the columns whose values are in the path of the file.
+    pub(super) fn path_columns(&self) -> impl Iterator<Item = &String> {
+        self.reader.path_columns().iter().map(|column| &column.name)
     }
 
     /// Returns the columns with their types, if a text file states them.

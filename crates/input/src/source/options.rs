@@ -1,6 +1,6 @@
 //! Formats of inputs, and options for what inputs do not specify themselves.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::Range;
 
@@ -86,6 +86,9 @@ pub struct InputOptions {
     pub names: Vec<String>,
     /// Types of columns of text files, by name; those of the others are detected.
     pub types: BTreeMap<String, ColumnType>,
+    /// Columns of text files whose types are a guess from the first rows: a value further on that would
+    /// lose characters or digits is refused.
+    pub guessed: BTreeSet<String>,
     /// Whether the user said that the first line has names, whatever it looks like.
     pub header_given: bool,
     /// Whether text files have no header, whatever their first line looks like.
@@ -130,6 +133,7 @@ impl Default for InputOptions {
             delimiter: None,
             names: Vec::new(),
             types: BTreeMap::new(),
+            guessed: BTreeSet::new(),
             header_given: false,
             headerless: false,
             null_values: vec![String::new(), "\\N".to_owned()],

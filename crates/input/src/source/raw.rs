@@ -4,6 +4,7 @@ use arrow::array::{Array, ArrayRef, BinaryArray, RecordBatch};
 use arrow::datatypes::SchemaRef;
 
 use crate::source::error::SourceError;
+use crate::source::path_columns::PathColumn;
 use crate::source::reject::{Reject, RowPosition};
 use crate::source::type_names::TypedColumns;
 
@@ -73,6 +74,11 @@ pub(super) trait RawReader: Send {
     /// Returns the columns with their types, if a text file states them.
     fn declared_columns(&self) -> Option<&TypedColumns> {
         None
+    }
+
+    /// Returns the columns whose values are in the path of the file.
+    fn path_columns(&self) -> &[PathColumn] {
+        &[]
     }
 
     /// Returns the number of rows of a whole Parquet file, if ranges of it can be read; `None` if

@@ -70,7 +70,8 @@ pub(super) fn header(assessment: &AdvisorReport) -> String {
     }
     if let (Some(time), Some(range)) = (&evaluation.time, &evaluation.time_range) {
         let windows = evaluation.candidates.iter().find_map(|key| key.over_time.as_ref());
-        let windows = windows.map(|time| format!(", {} windows of {}", time.windows, time.window_micros));
+        let windows = windows
+            .map(|time| format!(", {} of {}", counted(time.windows as u64, "window"), time.window_micros));
         let carried = assessment.roles.iter().find(|role| role.column == *time).and_then(|role| role.times);
         let read = carried.map(|times| format!(" ({})", times.reading)).unwrap_or_default();
         let _ = writeln!(

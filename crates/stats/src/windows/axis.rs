@@ -43,6 +43,8 @@ pub struct TimeAxis {
     /// The latest instant so far.
     latest: Option<i64>,
     earliest: Option<i64>,
+    /// Greatest length that divides the distances between instants; 0 if there is only one instant.
+    step: i64,
     /// Rows with a time.
     rows: u64,
     /// Rows without a time.
@@ -64,6 +66,7 @@ impl TimeAxis {
             rows_of_window: BTreeMap::new(),
             latest: None,
             earliest: None,
+            step: 0,
             rows: 0,
             null_rows: 0,
             late_by: [0; 4],
@@ -104,7 +107,11 @@ impl TimeAxis {
     /// Updates the range of times and the late rows; `low` is the earliest of these times.
     fn note_times(&mut self, times: &PrimitiveArray<TimestampMicrosecondType>, low: i64) {
         let mut latest = self.latest.unwrap_or(low);
+        let origin = self.earliest.unwrap_or(low);
         for at in times.iter().flatten() {
+            if self.step != 1 {
+                self.step = common_step(self.step, at.saturating_sub(origin));
+            }
             if at < latest {
                 count_late(&mut self.late_by, latest.saturating_sub(at));
             }
@@ -197,6 +204,11 @@ impl TimeAxis {
             *self.rows_of_window.entry(window).or_default() += rows;
         }
         while self.level.is_some() && self.rows_of_window.len() > MOST_WINDOWS && self.lengthen() {}
+        if let (Some(one), Some(other_one)) = (self.earliest, other.earliest) {
+            self.step = common_step(common_step(self.step, other.step), other_one.saturating_sub(one));
+        } else {
+            self.step = self.step.max(other.step);
+        }
         self.earliest = [self.earliest, other.earliest].into_iter().flatten().min();
         self.latest = self.latest.max(other.latest);
         self.rows += other.rows;
@@ -215,6 +227,7 @@ impl TimeAxis {
         self.rows_of_window.len().put(bytes);
         self.rows_of_window.iter().for_each(|(window, rows)| (*window, *rows).put(bytes));
         (self.earliest, self.latest).put(bytes);
+        self.step.put(bytes);
         (self.rows, self.null_rows).put(bytes);
         self.late_by.put(bytes);
     }
@@ -230,6 +243,7 @@ impl TimeAxis {
         let length = length.ok_or(WireError("its windows have another length"))?;
         let rows_of_window = Vec::<(i64, u64)>::take(left)?.into_iter().collect();
         let (earliest, latest) = Wire::take(left)?;
+        let step: i64 = Wire::take(left)?;
         let (rows, null_rows) = Wire::take(left)?;
         Ok(Self {
             level,
@@ -238,6 +252,7 @@ impl TimeAxis {
             rows_of_window,
             latest,
             earliest,
+            step,
             rows,
             null_rows,
             late_by: Wire::take(left)?,
@@ -262,22 +277,38 @@ impl TimeAxis {
         })
     }
 
-    /// Returns the length of the windows that are shown: the shortest usual one that makes at most
-    /// `MOST_SHOWN` of them and, if possible, gives the median one at least `rows` rows.
+    /// Returns the time between instants that are as close as those of the export can be: an hour if all
+    /// are full hours. If there is only one instant, the largest common unit of which it is a multiple.
+    fn resolution(&self) -> i64 {
+        let units = [Micros::DAY, Micros::HOUR, Micros::MINUTE].map(Micros::get);
+        match (self.step, self.earliest) {
+            (0, Some(only)) => {
+                units.into_iter().find(|unit| only % unit == 0).unwrap_or(Micros::SECOND.get())
+            }
+            (step, _) => step,
+        }
+    }
+
+    /// Returns the length of the windows that are shown: the shortest usual one that is not shorter than
+    /// the distance between instants, makes at most `MOST_SHOWN` windows and, if possible, gives the median
+    /// one at least `rows` rows.
     pub fn final_length(&self, rows: u64) -> Micros {
         if self.level.is_none() {
             return self.length;
         }
         let mut usual: Vec<i64> =
             LENGTHS.iter().chain(&USUAL).copied().chain([2 * self.length.get()]).collect();
-        usual.retain(|length| *length >= self.length.get() && length % self.length.get() == 0);
+        let shortest = self.length.get().max(self.resolution());
+        let longest = usual.iter().copied().max().unwrap_or_default();
+        usual.retain(|length| *length >= shortest.min(longest) && length % self.length.get() == 0);
         usual.sort_unstable();
-        let mut best = self.length;
+        let first = Micros::new(usual.first().copied().unwrap_or(self.length.get()));
+        let mut best = first;
         for length in usual {
             let counts = self.rows_by(length / self.length.get());
             if counts.len() <= MOST_SHOWN {
                 let enough = counts.get(counts.len() / 2).is_none_or(|median| *median >= rows);
-                if counts.len() >= FEWEST_SHOWN || best.get() == self.length.get() {
+                if counts.len() >= FEWEST_SHOWN || best == first {
                     best = Micros::new(length);
                 }
                 if enough || counts.len() < FEWEST_SHOWN {
@@ -298,6 +329,15 @@ impl TimeAxis {
         counts.sort_unstable();
         counts
     }
+}
+
+/// Returns the greatest common divisor of a step and the distance of two instants.
+fn common_step(step: i64, distance: i64) -> i64 {
+    let (mut one, mut other) = (step.unsigned_abs(), distance.unsigned_abs());
+    while other != 0 {
+        (one, other) = (other, one % other);
+    }
+    i64::try_from(one).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]
@@ -403,6 +443,49 @@ mod tests {
             }
             assert_eq!((merged.length, &merged.rows_of_window), (whole.length, &whole.rows_of_window));
             assert_eq!(merged.range(1.0), whole.range(1.0));
+        }
+    }
+
+    #[test]
+    fn windows_are_not_shorter_than_the_distance_between_instants() {
+        const HOUR: i64 = 3_600_000_000;
+        let begin = 1_767_225_600_000_000;
+        let axis = |instants: &[i64], rows: usize| {
+            let mut axis = TimeAxis::new(None, 0, Micros::new(1));
+            let rows: Vec<i64> = instants.iter().flat_map(|at| vec![begin + at; rows]).collect();
+            rows.chunks(97).for_each(|batch| drop(axis.add(&times(batch.iter().copied()))));
+            axis
+        };
+        let every = |step: i64, count: i64| (0..count).map(|number| number * step).collect::<Vec<_>>();
+        for (instants, expected) in [
+            (every(HOUR, 48), HOUR),
+            (every(24 * HOUR, 30), 24 * HOUR),
+            (every(24 * HOUR, 5), 24 * HOUR),
+            (every(7 * 24 * HOUR, 40), 7 * 24 * HOUR),
+            (every(5 * 60_000_000, 100), 5 * 60_000_000),
+            // Midnights three hours east of Greenwich.
+            (every(24 * HOUR, 30).into_iter().map(|at| at - 3 * HOUR).collect(), 24 * HOUR),
+            (vec![0], 24 * HOUR),
+            (vec![HOUR], HOUR),
+            (vec![HOUR + 123], 1_000_000),
+        ] {
+            let axis = axis(&instants, 1000);
+            assert_eq!(axis.final_length(1).get(), expected, "{instants:?}");
+            let seconds = expected as f64 / 1e6;
+            let busy = axis.range(1.0).unwrap().busy_rows_per_second;
+            assert!((busy - 1000.0 / seconds).abs() < 1e-9, "{instants:?}: {busy}");
+            let (one, other) = instants.split_at(instants.len() / 2);
+            let mut merged = TimeAxis::new(None, 0, Micros::new(1));
+            for part in [one, other] {
+                let mut bytes = Vec::new();
+                let part: Vec<i64> = part.iter().flat_map(|at| vec![begin + at; 1000]).collect();
+                let mut part_axis = TimeAxis::new(None, 0, Micros::new(1));
+                part_axis.add(&times(part)).unwrap();
+                part_axis.put(&mut bytes);
+                let sealed = seal(|sealed| sealed.extend_from_slice(&bytes));
+                merged.merge(merged.take(&mut unseal(&sealed).unwrap()).unwrap()).unwrap();
+            }
+            assert_eq!(merged.final_length(1).get(), expected, "merged {instants:?}");
         }
     }
 

@@ -24,14 +24,14 @@ pub struct Export {
     pub(super) schema: SchemaRef,
     notes: Vec<Note>,
     types: BTreeMap<String, ColumnType>,
-    /// Copies of pipes, deleted when the export is dropped.
-    _copies: Vec<tempfile::TempPath>,
+    /// Copies of pipes, deleted when the last export of these rows is dropped.
+    copies: Arc<Vec<tempfile::TempPath>>,
 }
 
 impl Export {
     /// Creates an export whose columns are known; nothing is read yet. With the results of
     /// [`Export::inputs`], [`Export::options`] and [`Export::columns`] of another export it has the
-    /// same rows.
+    /// same rows, as long as the other is not dropped if it was read from a pipe.
     #[must_use]
     pub fn with_columns(inputs: Vec<InputPath>, options: InputOptions, columns: Vec<Column>) -> Self {
         let fields = columns.iter().map(|c| Field::new(&c.name, c.column_type.arrow_type(), true));
@@ -42,12 +42,11 @@ impl Export {
             columns: columns.into(),
             notes: Vec::new(),
             types: BTreeMap::new(),
-            _copies: Vec::new(),
+            copies: Arc::default(),
         }
     }
 
-    /// Returns an export of the same rows with other types of some columns. It reads the same files,
-    /// and must not outlive this export if that was read from a pipe.
+    /// Returns an export of the same rows with other types of some columns.
     #[must_use]
     pub fn with_types(&self, types: &BTreeMap<String, ColumnType>) -> Self {
         let mut columns = self.columns.to_vec();
@@ -56,17 +55,17 @@ impl Export {
         }
         let all = self.types.iter().chain(types).map(|(name, t)| (name.clone(), *t)).collect();
         let same_rows = Self::with_columns(self.inputs.clone(), self.options.clone(), columns);
-        same_rows.keeping(Vec::new(), self.notes.clone(), all)
+        same_rows.keeping(Arc::clone(&self.copies), self.notes.clone(), all)
     }
 
     /// Adds what opening the export led to: copies of pipes, notes, and types that were overridden.
     pub(super) fn keeping(
         self,
-        copies: Vec<tempfile::TempPath>,
+        copies: Arc<Vec<tempfile::TempPath>>,
         notes: Vec<Note>,
         types: BTreeMap<String, ColumnType>,
     ) -> Self {
-        Self { notes, types, _copies: copies, ..self }
+        Self { notes, types, copies, ..self }
     }
 
     /// Returns an export of the same rows with every column as the text in the files, if all of
@@ -90,8 +89,7 @@ impl Export {
             columns: columns.into(),
             notes: self.notes.clone(),
             types: BTreeMap::new(),
-            // The copies belong to the original export, which must outlive this one.
-            _copies: Vec::new(),
+            copies: Arc::clone(&self.copies),
         }))
     }
 

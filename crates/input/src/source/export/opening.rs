@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use arrow::array::{ArrayRef, AsArray};
@@ -14,7 +15,7 @@ use crate::source::discover::InputPath;
 use crate::source::error::SourceError;
 use crate::source::export::contents::Export;
 use crate::source::export::reading::OnUnreadable;
-use crate::source::infer::{infer_input, type_of_values};
+use crate::source::infer::{Sample, infer_input, type_of_values};
 use crate::source::open::Input;
 use crate::source::options::{InputFormat, InputOptions};
 use evenkeel_model::note::Note;
@@ -41,8 +42,11 @@ impl Export {
         let inputs = inputs.iter().map(|input| readable_again(input, &mut copies));
         let inputs: Vec<InputPath> = inputs.collect::<Result<_, _>>()?;
         let mut notes = Vec::new();
-        let (mut columns, mut without_values) = first_columns(&inputs, &options, &mut notes)?;
+        let mut sample = first_columns(&inputs, &options, &mut notes)?;
+        sample.read_path(&inputs, &options);
+        let Sample { mut columns, mut without_values, mut guessed, .. } = sample;
         without_values.retain(|name| !types.contains_key(name));
+        guessed.retain(|name| !types.contains_key(name));
         if !without_values.is_empty() {
             columns = Self::with_columns(inputs.clone(), options.clone(), columns)
                 .with_types_of(&without_values)?;
@@ -58,8 +62,8 @@ impl Export {
             column.column_type = *column_type;
             notes.retain(|note| note.column() != Some(name));
         }
-        let export = Self::with_columns(inputs, options, columns);
-        Ok(export.keeping(copies, notes, types.clone()))
+        let export = Self::with_columns(inputs, InputOptions { guessed, ..options }, columns);
+        Ok(export.keeping(Arc::new(copies), notes, types.clone()))
     }
 
     /// Returns the columns; those in `without_values` get the type of the values that later rows
@@ -86,16 +90,15 @@ impl Export {
     }
 }
 
-/// Returns the columns of the first input that has rows, and the names of those without a value in
-/// it.
+/// Returns the columns of the first input that has rows; its notes go to `notes`.
 fn first_columns(
     inputs: &[InputPath],
     options: &InputOptions,
     notes: &mut Vec<Note>,
-) -> Result<(Vec<Column>, Vec<String>), SourceError> {
+) -> Result<Sample, SourceError> {
     let mut nothing = SourceError::NoInput;
     for input in inputs {
-        let sample = match infer_input(input, options) {
+        let mut sample = match infer_input(input, options) {
             Ok(sample) => sample,
             Err(error @ (SourceError::Empty { .. } | SourceError::NoRecord { .. })) => {
                 nothing = error;
@@ -104,12 +107,13 @@ fn first_columns(
             Err(error) => return Err(error),
         };
         // An ingest would refuse these values; here they are cut.
-        notes.extend(sample.notes.into_iter().map(|note| match note {
+        notes.extend(std::mem::take(&mut sample.notes).into_iter().map(|note| match note {
             Note::NanosecondsRefused { column } => Note::NanosecondsCut { column },
             other => other,
         }));
         let nullable = |column: Column| Column { nullable: true, ..column };
-        return Ok((sample.columns.into_iter().map(nullable).collect(), sample.without_values));
+        let columns = sample.columns.into_iter().map(nullable).collect();
+        return Ok(Sample { columns, notes: Vec::new(), ..sample });
     }
     Err(nothing)
 }

@@ -1,5 +1,6 @@
 //! Reading of all rows of an export, in input order.
 
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch};
@@ -27,20 +28,31 @@ pub enum OnUnreadable {
     Skip,
 }
 
-/// Rows that were left out.
+/// Rows and columns that were left out.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Unreadable {
     /// Number of rows.
     pub rows: u64,
     /// The first of these rows.
     pub first: Option<Reject>,
+    /// Columns of inputs that the export does not have, each with the first input that has it.
+    pub unknown_columns: BTreeMap<String, String>,
+    /// Columns of the export that some inputs do not have, so that they are NULL there, each with the
+    /// first of these inputs.
+    pub missing_columns: BTreeMap<String, String>,
 }
 
 impl Unreadable {
-    /// Adds the unreadable rows of a later part.
+    /// Adds what was left out of a later part.
     pub fn merge(&mut self, later: Self) {
         self.rows += later.rows;
         self.first = self.first.take().or(later.first);
+        for (column, input) in later.unknown_columns {
+            self.unknown_columns.entry(column).or_insert(input);
+        }
+        for (column, input) in later.missing_columns {
+            self.missing_columns.entry(column).or_insert(input);
+        }
     }
 }
 
@@ -138,6 +150,11 @@ impl Export {
         let conform = Conform::to_columns(input.name(), columns, schema, options);
         if let Some(names) = input.column_names() {
             conform.check_names(&names)?;
+            let names: HashSet<String> = names.into_iter().collect();
+            for column in self.columns.iter().filter(|column| !names.contains(&column.name)) {
+                let input = || input.name().to_owned();
+                unreadable.missing_columns.entry(column.name.clone()).or_insert_with(input);
+            }
         }
         let name: Arc<str> = input.name().into();
         while let Some(raw) = input.next_batch()? {
@@ -156,6 +173,9 @@ impl Export {
             if rows > 0 && !each(&place, conformed.batch)? {
                 return Ok(false);
             }
+        }
+        for column in input.unknown_columns() {
+            unreadable.unknown_columns.entry(column).or_insert_with(|| name.to_string());
         }
         Ok(true)
     }

@@ -133,10 +133,55 @@ fn binary(head: &[u8]) -> Option<Refusal> {
     if head.get(257..262) == Some(b"ustar") {
         return Some(("a tar archive", "unpack it first"));
     }
+    if is_bson(head) {
+        return Some(("BSON", "write it as JSON: bsondump FILE > FILE.ndjson, or mongoexport"));
+    }
+    if is_utf16(head) {
+        let advice = "convert it: iconv -f utf-16le -t utf-8 FILE > NEW, or -f utf-16be";
+        return Some(("text in UTF-16 without a byte order mark", advice));
+    }
     is_clickhouse_binary(head).then_some((
         "the Native or RowBinary format of ClickHouse",
         "write it as Parquet: clickhouse-client --query 'SELECT ... FORMAT Parquet'",
     ))
+}
+
+/// Whether the file begins with a document of BSON: its length, the type and name of its first element,
+/// and 0 at its end.
+fn is_bson(head: &[u8]) -> bool {
+    let Some((length, document)) = head.split_first_chunk::<4>() else { return false };
+    let length = u32::from_le_bytes(*length) as usize;
+    let Some((kind, rest)) = document.split_first() else { return false };
+    let name = rest.split(|byte| *byte == 0).next().unwrap_or_default();
+    let is_named = !name.is_empty()
+        && name.len() < rest.len()
+        && std::str::from_utf8(name).is_ok_and(|name| !name.contains(char::is_control));
+    // A document has at most 16 MiB, and as much again of what a server adds.
+    let is_length = (12..=32 << 20).contains(&length);
+    let is_ended = head.get(length.saturating_sub(1)).is_none_or(|last| *last == 0);
+    is_length && matches!(kind, 0x01..=0x13 | 0x7f | 0xff) && is_named && is_ended
+}
+
+/// Whether every other byte of a text is 0.
+fn is_utf16(head: &[u8]) -> bool {
+    let (pairs, _) = head.as_chunks::<2>();
+    let is_latin = |zero: usize, letter: usize| {
+        let pair =
+            |pair: &&[u8; 2]| pair[zero] == 0 && (pair[letter] >= b' ' || pair[letter].is_ascii_whitespace());
+        pairs.iter().filter(pair).count() * 10 >= pairs.len() * 9
+    };
+    pairs.len() >= 4 && (is_latin(1, 0) || is_latin(0, 1))
+}
+
+/// Whether the second line is the rule that psql and Markdown draw below the names of columns.
+fn is_ruled(text: &str) -> bool {
+    let mut lines = text.lines();
+    let (Some(names), Some(rule)) = (lines.next(), lines.next()) else { return false };
+    let consists_of = |characters: &str| rule.chars().all(|character| characters.contains(character));
+    let bars = names.matches('|').count();
+    let is_psql = consists_of("-+") && rule.starts_with("--") && rule.matches('+').count() == bars;
+    let is_markdown = consists_of("|-: ") && rule.starts_with('|') && rule.contains('-');
+    (is_psql && (bars > 0 || names.starts_with(' '))) || is_markdown
 }
 
 /// Names of types at whose beginning a type of ClickHouse is recognised.
@@ -219,6 +264,15 @@ fn text(head: &[u8]) -> Option<Refusal> {
     }
     let is_printed = text.starts_with(['\u{250c}', '\u{250f}', '\u{2554}'])
         || (text.starts_with("+--")
-            && text.lines().next().is_some_and(|line| line.bytes().all(|b| b"+-".contains(&b))));
+            && text.lines().next().is_some_and(|line| line.bytes().all(|b| b"+-".contains(&b))))
+        || is_ruled(&String::from_utf8_lossy(head));
+    if let Some(separator) = text.strip_prefix("sep=").and_then(|rest| rest.lines().next())
+        && separator.chars().count() == 1
+    {
+        return Some((
+            "CSV with a line 'sep=' for Excel before the names",
+            "remove that line, and name the separator: tail -n +2 FILE > NEW.csv, and --delimiter",
+        ));
+    }
     is_printed.then_some(("a table printed for people", "write it as CSV with a header, or as Parquet"))
 }

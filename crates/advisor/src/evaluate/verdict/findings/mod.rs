@@ -131,6 +131,10 @@ fn peak(
     findings: &mut Vec<Finding>,
 ) {
     let Some(time) = &placement.over_time else { return };
+    // A single instant has no rate.
+    if evaluation.time_range.as_ref().is_some_and(|range| range.earliest_micros == range.latest_micros) {
+        return;
+    }
     let read =
         evaluation.sample.map_or(1.0, |sample| sample.rows_read as f64 / evaluation.rows.max(1) as f64);
     let row_bytes = evaluation.bytes as f64 / evaluation.rows.max(1) as f64;

@@ -1,0 +1,214 @@
+//! Columns whose values are in the path of a file: `dt=2026-01-31/country=FI/part-0.parquet`, as Hive,
+//! Spark and DuckDB write them.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow::array::{
+    Array, ArrayRef, BinaryArray, RecordBatch, RecordBatchOptions, StringArray, new_null_array,
+};
+use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef};
+use percent_encoding::percent_decode_str;
+
+use crate::source::discover::InputPath;
+use crate::source::error::SourceError;
+use crate::source::infer::type_of_values;
+use crate::source::options::InputOptions;
+use crate::source::raw::{Positions, RawBatch, RawCells, RawReader};
+use crate::source::type_names::TypedColumns;
+use evenkeel_model::bounded::quote;
+use evenkeel_model::table::ColumnType;
+
+/// Folder name that stands for NULL.
+const NULL: &str = "__HIVE_DEFAULT_PARTITION__";
+
+/// A column with one value in all rows of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct PathColumn {
+    pub(super) name: String,
+    pub(super) value: Option<String>,
+}
+
+/// Returns the columns in the names of the folders right above a file, the outermost first.
+pub(super) fn path_columns(path: &Path) -> Vec<PathColumn> {
+    let folders = path.parent().into_iter().flat_map(Path::ancestors);
+    let names = folders.map_while(|folder| column_of(folder.file_name()?.to_str()?));
+    let mut columns: Vec<PathColumn> = Vec::new();
+    for column in names {
+        // The innermost of two folders of one name counts.
+        if columns.iter().all(|inner| inner.name != column.name) {
+            columns.push(column);
+        }
+    }
+    columns.reverse();
+    columns
+}
+
+fn column_of(folder: &str) -> Option<PathColumn> {
+    let (name, value) = folder.split_once('=')?;
+    let decoded = |text: &str| percent_decode_str(text).decode_utf8().ok().map(|text| text.into_owned());
+    let name = decoded(name).filter(|name| !name.is_empty() && !name.contains(char::is_control))?;
+    // Hive has no empty text in a path.
+    let is_null = value.is_empty() || value == NULL;
+    let value = if is_null { None } else { Some(decoded(value)?) };
+    Some(PathColumn { name, value })
+}
+
+/// Returns the type that fits all values of each column in the paths of the inputs.
+pub(super) fn path_column_types(
+    inputs: &[InputPath],
+    options: &InputOptions,
+) -> BTreeMap<String, ColumnType> {
+    let mut values: BTreeMap<String, Vec<Option<String>>> = BTreeMap::new();
+    for input in inputs {
+        for PathColumn { name, value } in input.path().map(path_columns).unwrap_or_default() {
+            values.entry(name).or_default().push(value);
+        }
+    }
+    let column_type = |(name, values): (String, Vec<Option<String>>)| {
+        let cells: BinaryArray = values.iter().map(|value| value.as_ref().map(String::as_bytes)).collect();
+        let found = type_of_values(std::iter::once(&cells), &options.text_of(&name), false);
+        (name, found.unwrap_or(ColumnType::Utf8))
+    };
+    values.into_iter().map(column_type).collect()
+}
+
+/// Adds the columns of the path to the rows of a file.
+pub(super) struct WithPathColumns {
+    inner: Box<dyn RawReader>,
+    /// Columns that the file itself does not have.
+    columns: Vec<PathColumn>,
+    /// Whether each of these columns is requested.
+    wanted: Vec<bool>,
+    schema: Option<SchemaRef>,
+}
+
+impl WithPathColumns {
+    /// Adds `columns`, of which those in `requested` are read, to the rows of `inner`. A column that the
+    /// file has as well is that of the file.
+    pub(super) fn new(inner: Box<dyn RawReader>, columns: Vec<PathColumn>, requested: &[String]) -> Self {
+        let known = inner.column_names().unwrap_or_default();
+        let columns: Vec<PathColumn> =
+            columns.into_iter().filter(|column| !known.contains(&column.name)).collect();
+        let wanted = columns.iter().map(|column| requested.contains(&column.name)).collect();
+        let field = |column: &PathColumn| Arc::new(Field::new(&column.name, DataType::Utf8, true));
+        let schema = inner.file_schema().map(|schema| {
+            let fields = schema.fields().iter().cloned().chain(columns.iter().map(field));
+            Arc::new(Schema::new_with_metadata(fields.collect::<Fields>(), schema.metadata().clone()))
+        });
+        Self { inner, columns, wanted, schema }
+    }
+
+    fn requested(&self) -> impl Iterator<Item = &PathColumn> {
+        self.columns.iter().zip(&self.wanted).filter(|(_, wanted)| **wanted).map(|(column, _)| column)
+    }
+
+    fn text(&self, mut cells: Vec<(String, BinaryArray)>, rows: usize) -> RawCells {
+        for column in self.requested() {
+            // A member of an object of JSON is that of the file.
+            if cells.iter().any(|(name, values)| *name == column.name && values.null_count() < rows) {
+                continue;
+            }
+            cells.retain(|(name, _)| *name != column.name);
+            let value = column.value.as_ref().map(String::as_bytes);
+            cells.push((column.name.clone(), std::iter::repeat_n(value, rows).collect()));
+        }
+        RawCells::Text(cells)
+    }
+
+    fn arrays(&self, batch: &RecordBatch) -> Result<RawCells, SourceError> {
+        let rows = batch.num_rows();
+        let value = |column: &PathColumn| -> ArrayRef {
+            match &column.value {
+                Some(value) => Arc::new(StringArray::from_iter_values(std::iter::repeat_n(value, rows))),
+                None => new_null_array(&DataType::Utf8, rows),
+            }
+        };
+        let field = |column: &PathColumn| Arc::new(Field::new(&column.name, DataType::Utf8, true));
+        let fields: Fields =
+            batch.schema().fields().iter().cloned().chain(self.requested().map(field)).collect();
+        let arrays = batch.columns().iter().cloned().chain(self.requested().map(value)).collect();
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        let schema = Arc::new(Schema::new_with_metadata(fields, batch.schema().metadata().clone()));
+        RecordBatch::try_new_with_options(schema, arrays, &options)
+            .map(RawCells::Arrow)
+            .map_err(|source| SourceError::Arrow { file: "columns of the path".to_owned(), source })
+    }
+}
+
+impl RawReader for WithPathColumns {
+    fn next_batch(&mut self) -> Result<Option<RawBatch>, SourceError> {
+        let Some(batch) = self.inner.next_batch()? else { return Ok(None) };
+        let cells = match batch.cells {
+            RawCells::Text(cells) => {
+                let rows = match (&batch.positions, cells.first()) {
+                    (_, Some((_, values))) => values.len(),
+                    (Positions::Lines(lines), None) => lines.len(),
+                    (Positions::RowsFrom(_), None) => 0,
+                };
+                self.text(cells, rows)
+            }
+            RawCells::Arrow(arrays) => self.arrays(&arrays)?,
+        };
+        Ok(Some(RawBatch { cells, ..batch }))
+    }
+
+    fn unknown_columns(&self) -> Vec<String> {
+        let mut unknown = self.inner.unknown_columns();
+        let others = self.columns.iter().zip(&self.wanted).filter(|(_, wanted)| !**wanted);
+        let others = others.map(|(column, _)| quote(&column.name).to_string());
+        let others: Vec<String> = others.filter(|name| !unknown.contains(name)).collect();
+        unknown.extend(others);
+        unknown
+    }
+
+    fn column_names(&self) -> Option<Vec<String>> {
+        let mut names = self.inner.column_names()?;
+        names.extend(self.columns.iter().map(|column| column.name.clone()));
+        Some(names)
+    }
+
+    fn path_columns(&self) -> &[PathColumn] {
+        &self.columns
+    }
+
+    fn declared_columns(&self) -> Option<&TypedColumns> {
+        self.inner.declared_columns()
+    }
+
+    fn row_count(&self) -> Option<u64> {
+        self.inner.row_count()
+    }
+
+    fn file_schema(&self) -> Option<&SchemaRef> {
+        self.schema.as_ref()
+    }
+
+    fn extremes(&self, column: &str) -> Option<(i64, i64)> {
+        self.inner.extremes(column)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(path: &str) -> Vec<(String, Option<String>)> {
+        path_columns(Path::new(path)).into_iter().map(|column| (column.name, column.value)).collect()
+    }
+
+    #[test]
+    fn folders_right_above_a_file_give_columns() {
+        let pair = |name: &str, value: &str| (name.to_owned(), Some(value.to_owned()));
+        assert_eq!(found("t/dt=2026-01-31/c=FI/a.csv"), [pair("dt", "2026-01-31"), pair("c", "FI")]);
+        assert_eq!(found("dt=1/data/a.csv"), []);
+        assert_eq!(found("/x=1/y/dt=2/a.csv"), [pair("dt", "2")]);
+        assert_eq!(found("dt=a%3Ab%20c=d/a.csv"), [pair("dt", "a:b c=d")]);
+        assert_eq!(found(&format!("dt={NULL}/a.csv")), [("dt".to_owned(), None)]);
+        assert_eq!(found("dt=/a=b.csv"), [("dt".to_owned(), None)]);
+        assert_eq!(found("=1/a.csv"), []);
+        assert_eq!(found("a=1/a=2/x.csv"), [pair("a", "2")]);
+        assert_eq!(found("s3://bucket/t/dt=1/a.parquet"), [pair("dt", "1")]);
+    }
+}
