@@ -128,14 +128,8 @@ impl InputArgs {
             }
         }
         Ok(InputOptions {
-            rows: None,
-            places: Vec::new(),
-            declared: None,
-            section: None,
             names: self.names.iter().map(|name| name.trim().to_owned()).collect(),
-            types: defaults.types,
             header_given: self.header,
-            headerless: false,
             quoted_empty: self.quoted_empty,
             escape: self.escape.as_deref().map(escape).transpose()?,
             format: self.input_format.map(|format| match format {
@@ -148,20 +142,17 @@ impl InputArgs {
                 InputFormatArg::Orc => InputFormat::Orc,
             }),
             column_timestamps,
-            unprojected: defaults.unprojected,
-            meter: defaults.meter,
-            views: defaults.views,
             text: TextFormat {
                 timestamps: timestamps.unwrap_or_default(),
                 decimal_comma: self.decimal_comma,
             },
             delimiter,
             null_values: if self.null_values.is_empty() {
-                defaults.null_values
+                defaults.null_values.clone()
             } else {
                 self.null_values.clone()
             },
-            batch_rows: defaults.batch_rows,
+            ..defaults
         })
     }
 }
