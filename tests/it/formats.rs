@@ -1,17 +1,22 @@
 //! Every format, compression and way to name inputs gives the same table.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use arrow::array::RecordBatch;
+use arrow::array::{BooleanArray, RecordBatch};
+use arrow::compute::filter_record_batch;
 use arrow::ipc::writer::{FileWriter, StreamWriter};
+use arrow::util::display::{ArrayFormatter, FormatOptions};
 use evenkeel::generate::AdEvents;
 use evenkeel::sink::{OutputFormat, Sink};
 use evenkeel::source::{Export, InputOptions, InputPath, OnUnreadable, SourceError};
 
-use crate::common::{Run, done, evenkeel, run};
+use serde_json::Value;
+
+use crate::common::{Run, done, evenkeel, json, run};
 
 const CREATE: &str = "create {}/t --ddl data/ad_events.sql --partitions 4";
 const CONTENT: &str =
@@ -81,6 +86,85 @@ fn inputs() -> Vec<(&'static str, Vec<u8>)> {
         ("a.arrows", arrow_stream()),
         ("a.arrow.zst", zstd::encode_all(arrow_file().as_slice(), 0).unwrap()),
     ]
+}
+
+/// Writes the events below `folder` with the column `name` in the names of folders, not in the files.
+fn write_by_folder(folder: &Path, name: &str, format: OutputFormat, file: &str) -> usize {
+    let batch = events();
+    let position = batch.schema().index_of(name).unwrap();
+    let formatter =
+        ArrayFormatter::try_new(batch.column(position).as_ref(), &FormatOptions::default()).unwrap();
+    let values: Vec<String> = (0..batch.num_rows()).map(|row| formatter.value(row).to_string()).collect();
+    let distinct: BTreeSet<&String> = values.iter().collect();
+    for value in &distinct {
+        let rows: BooleanArray = values.iter().map(|other| Some(other == *value)).collect();
+        let mut part = filter_record_batch(&batch, &rows).unwrap();
+        part.remove_column(position);
+        let folder = folder.join(format!("{name}={}", value.replace(' ', "%20").replace(':', "%3A")));
+        std::fs::create_dir_all(&folder).unwrap();
+        let mut sink = Sink::new(Vec::new(), format, &part.schema()).unwrap();
+        sink.write(&part).unwrap();
+        write(&folder.join(file), &sink.finish().unwrap());
+    }
+    distinct.len()
+}
+
+#[test]
+fn folders_named_by_values_give_columns() {
+    let whole = tempfile::tempdir().unwrap();
+    done(whole.path(), CREATE);
+    write(&whole.path().join("a.parquet"), &plain(OutputFormat::Parquet));
+    done(whole.path(), "ingest {}/t {}/a.parquet");
+    let keys = "--partition-key user_id --partition-key campaign_id --partitions 16 --format json";
+    let report = |dir: &Path, path: &str| json(dir, &format!("evaluate {{}}/{path} {keys}"));
+    let expected = report(whole.path(), "a.parquet");
+    for (format, file) in [
+        (OutputFormat::Parquet, "a.parquet"),
+        (OutputFormat::Csv, "a.csv"),
+        (OutputFormat::Ndjson, "a.ndjson"),
+    ] {
+        for column in ["campaign_id", "event_timestamp"] {
+            let dir = tempfile::tempdir().unwrap();
+            let folders = write_by_folder(&dir.path().join("in"), column, format, file);
+            assert!(folders > 5, "{folders}");
+            done(dir.path(), CREATE);
+            done(dir.path(), "ingest {}/t {}/in");
+            assert_eq!(content(dir.path()), content(whole.path()), "{file} by {column}");
+            let found = report(dir.path(), "in");
+            assert_eq!(found["rows"], expected["rows"]);
+            for key in [0, 1] {
+                let rows =
+                    |report: &Value| report["candidates"][key]["placements"][0]["rows_per_partition"].clone();
+                assert_eq!(rows(&found), rows(&expected), "{file} by {column}, key {key}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_type_of_a_folder_fits_the_values_of_all_folders() {
+    let dir = tempfile::tempdir().unwrap();
+    let types = |folders: &[&str], file: &str, text: &str| -> Vec<String> {
+        let root = tempfile::tempdir_in(dir.path()).unwrap();
+        for folder in folders {
+            std::fs::create_dir_all(root.path().join(folder)).unwrap();
+            write(&root.path().join(folder).join(file), text.as_bytes());
+        }
+        let report = json(root.path(), "evaluate {} --format json");
+        assert_eq!(report["rows"], 2 * folders.len());
+        let columns = report["columns"].as_array().unwrap().iter();
+        columns.map(|column| format!("{} {}", column["name"], column["type"]).replace('"', "")).collect()
+    };
+    for (file, text) in [("a.csv", "id\n1\n2\n"), ("a.ndjson", "{\"id\":1}\n{\"id\":2}\n")] {
+        let of = |folders: &[&str]| types(folders, file, text);
+        assert_eq!(of(&["n=1", "n=20"]), ["id Int64", "n Int64"]);
+        assert_eq!(of(&["n=1", "n=two"]), ["id Int64", "n Utf8"]);
+        assert_eq!(of(&["n=01", "n=12"]), ["id Int64", "n Utf8"]);
+        let days = ["dt=2026-01-31/h=7", "dt=2026-02-01/h=__HIVE_DEFAULT_PARTITION__"];
+        assert_eq!(of(&days), ["id Int64", "dt Date", "h Int64"]);
+        // A column of the file itself is that of the file.
+        assert_eq!(of(&["id=a"]), ["id Int64"]);
+    }
 }
 
 #[test]
