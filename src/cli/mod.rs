@@ -14,6 +14,7 @@ mod demo;
 mod evaluate;
 mod export;
 mod generate;
+mod html_file;
 mod ingest;
 mod input;
 mod inspect;

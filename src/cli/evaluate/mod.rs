@@ -30,6 +30,7 @@ use serde_json::Value;
 
 use crate::cli::evaluate::assessing::{Assessing, Work, assess_in_background};
 use crate::cli::evaluate::plan::Placements;
+use crate::cli::html_file;
 use crate::cli::input::ReadingArgs;
 use crate::cli::local_path::LocalPath;
 use crate::cli::output::Format;
@@ -266,12 +267,7 @@ struct Evaluated<'a> {
 pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     let baseline = args.baseline.as_deref().map(read_baseline).transpose()?;
     // Fail now rather than after a long read.
-    if let Some(folder) = args.html.as_deref().and_then(Path::parent)
-        && !folder.as_os_str().is_empty()
-        && !folder.is_dir()
-    {
-        return Err(Failure::wrong_usage(format!("--html: there is no folder {}", folder.display())));
-    }
+    args.html.as_deref().map_or(Ok(()), html_file::check)?;
     profiles::check(&args)?;
     let merged = profiles::read(&args.merge)?;
     let like = profiles::read(args.like.as_slice())?.pop();
@@ -334,7 +330,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     let now = serde_json::to_value(&assessment)?;
     let drift = baseline.map(|baseline| compare(&baseline, &now)).transpose().map_err(Failure::usage)?;
     if let Some(path) = &args.html {
-        write_report(path, &report::html(&assessment), out)?;
+        html_file::write(path, &report::html(&assessment), out)?;
     }
     let verbose = args.verbose;
     let evaluated = Evaluated { assessment: &assessment, drift: drift.as_deref() };
@@ -461,14 +457,6 @@ fn read_baseline(path: &Path) -> Result<Value, Failure> {
     let text = read_text(path, BASELINE)?;
     serde_json::from_str(&text)
         .map_err(|error| Failure::wrong_usage(format!("{}: is not JSON: {error}", path.display())))
-}
-
-/// Writes a report with pictures, and prints its path in a note.
-pub(crate) fn write_report(path: &Path, html: &str, out: &Output) -> Result<(), Failure> {
-    std::fs::write(path, html)
-        .map_err(|error| anyhow::anyhow!("{}: cannot write: {error}", path.display()))?;
-    out.note(&format!("the report is in {}", path.display()));
-    Ok(())
 }
 
 /// Derives a table name from the first input: without its endings, and with other characters

@@ -15,7 +15,8 @@ use evenkeel::table::ColumnType;
 use indicatif::ProgressBar;
 
 use crate::cli::evaluate::assessing::{Assessing, is_usage};
-use crate::cli::evaluate::{Args, described, named_column, plan, table_name, thresholds, write_report};
+use crate::cli::evaluate::{Args, described, named_column, plan, table_name, thresholds};
+use crate::cli::html_file;
 use crate::cli::{Failure, Output};
 
 /// Maximum number of inputs whose columns are all compared; of more, as a shell makes of a pattern,
@@ -120,7 +121,7 @@ pub(super) async fn run(
     }
     if let Some(path) = &args.html {
         for table in &found.tables {
-            write_report(&beside(path, &table.table), &report::html(&table.report), out)?;
+            html_file::write(&beside(path, &table.table), &report::html(&table.report), out)?;
         }
     }
     let verbose = args.verbose;

@@ -9,7 +9,7 @@ use evenkeel::source::{Export, InputOptions, InputPath, OnUnreadable};
 use evenkeel::spanner::simulate::splits::ModelParameters;
 use evenkeel::spanner::simulate::{KeyOrder, SimulateOptions, Strategy};
 
-use crate::cli::evaluate::write_report;
+use crate::cli::html_file;
 use crate::cli::local_path::LocalPath;
 use crate::cli::numbers::positive;
 use crate::cli::output::Format;
@@ -83,7 +83,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     let mut simulation = in_background(export, None, options, out).await?;
     simulation.inputs = vec!["the access log of Spanner's guide".to_owned()];
     if let Some(path) = &args.html {
-        write_report(path, &report::simulation_html(&simulation), out)?;
+        html_file::write(path, &report::simulation_html(&simulation), out)?;
     }
     out.result(args.format, &simulation, report::simulation)
 }

@@ -13,7 +13,8 @@ use evenkeel::spanner::simulate::{Declared, RecommendedSchema, Simulation};
 use evenkeel::table::Column;
 use serde::Serialize;
 
-use crate::cli::evaluate::{table_name, write_report};
+use crate::cli::evaluate::table_name;
+use crate::cli::html_file;
 use crate::cli::spanner::replay::{Tree, in_background};
 use crate::cli::spanner::simulate::declarations::{declared, with_schema_hint};
 use crate::cli::spanner::simulate::options::options;
@@ -25,6 +26,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     if args.model.split_size.0 == 0 {
         return Err(Failure::wrong_usage("--split-size 0: a split must hold at least one row"));
     }
+    args.html.as_deref().map_or(Ok(()), html_file::check)?;
     let (export, children, declared, child) = open(&args, out).await?;
     let columns = export.columns().to_vec();
     let child_columns = children.as_ref().map(|export| export.columns().to_vec()).unwrap_or_default();
@@ -38,7 +40,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
         None => failure,
     })?;
     if let Some(path) = &args.html {
-        write_report(path, &report::simulation_html(&simulation), out)?;
+        html_file::write(path, &report::simulation_html(&simulation), out)?;
     }
     let table = (columns.as_slice(), &declared);
     let child = child.as_ref().map(|child| (child_columns.as_slice(), child));

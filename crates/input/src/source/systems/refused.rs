@@ -165,12 +165,13 @@ fn is_bson(head: &[u8]) -> bool {
 /// Whether every other byte of a text is 0.
 fn is_utf16(head: &[u8]) -> bool {
     let (pairs, _) = head.as_chunks::<2>();
-    let is_latin = |zero: usize, letter: usize| {
-        let pair =
-            |pair: &&[u8; 2]| pair[zero] == 0 && (pair[letter] >= b' ' || pair[letter].is_ascii_whitespace());
-        pairs.iter().filter(pair).count() * 10 >= pairs.len() * 9
+    let is_letter = |byte: u8| byte >= b' ' || byte.is_ascii_whitespace();
+    let are_most = |is_latin: &dyn Fn(&[u8; 2]) -> bool| {
+        pairs.iter().filter(|pair| is_latin(pair)).count() * 10 >= pairs.len() * 9
     };
-    pairs.len() >= 4 && (is_latin(1, 0) || is_latin(0, 1))
+    let little = |[low, high]: &[u8; 2]| *high == 0 && is_letter(*low);
+    let big = |[high, low]: &[u8; 2]| *high == 0 && is_letter(*low);
+    pairs.len() >= 4 && (are_most(&little) || are_most(&big))
 }
 
 /// Whether the second line is the rule that psql and Markdown draw below the names of columns.
