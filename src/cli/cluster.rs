@@ -7,8 +7,8 @@ use std::time::Duration;
 use clap::{Args as ClapArgs, Subcommand};
 use evenkeel::bounded::{CREDENTIALS, read_text};
 use evenkeel::cluster::{
-    CLIENT_TIMEOUT, ClientSecurity, Cluster, ExecutorOptions, JobOptions, OnLostExecutor, RunningExecutor,
-    RunningScheduler, SchedulerOptions, ServerSecurity, Token, read_pem,
+    CLIENT_TIMEOUT, ClientSecurity, Cluster, ExecutorOptions, JobOptions, RunningExecutor, RunningScheduler,
+    SchedulerOptions, ServerSecurity, Token, read_pem,
 };
 use evenkeel::units::{ByteSize, Micros};
 use tokio::sync::Notify;
@@ -242,7 +242,6 @@ async fn scheduler(args: SchedulerArgs, out: &mut Output) -> Result<(), Failure>
         executor_timeout: duration(args.executor_timeout),
         client,
         client_timeout: CLIENT_TIMEOUT,
-        lost: OnLostExecutor::FailJobs,
     };
     let scheduler = RunningScheduler::start(options).await?;
     warning.iter().for_each(|warning| out.note(warning));

@@ -11,9 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use evenkeel::cluster::{
-    CLIENT_TIMEOUT, ClientSecurity, OnLostExecutor, RunningScheduler, SchedulerOptions, ServerSecurity,
-};
+use evenkeel::cluster::{CLIENT_TIMEOUT, ClientSecurity, RunningScheduler, SchedulerOptions, ServerSecurity};
 
 use crate::cluster::{Process, TestCluster, cluster, query_file, signal_to};
 use crate::common::{Run, arguments, done, evenkeel, json};
@@ -226,10 +224,7 @@ fn an_ingest_that_loses_an_executor_at_any_stage_takes_each_row_once_or_none() {
 }
 
 /// A scheduler in this process, and the threads that it lives on.
-fn scheduler_of_ours(
-    lost: OnLostExecutor,
-    client_timeout: Duration,
-) -> (tokio::runtime::Runtime, RunningScheduler) {
+fn scheduler_of_ours(client_timeout: Duration) -> (tokio::runtime::Runtime, RunningScheduler) {
     let threads = tokio::runtime::Runtime::new().unwrap();
     let scheduler = threads.block_on(RunningScheduler::start(SchedulerOptions {
         listen: "127.0.0.1:0".parse().unwrap(),
@@ -237,42 +232,8 @@ fn scheduler_of_ours(
         executor_timeout: Duration::from_secs(6),
         client: ClientSecurity::default(),
         client_timeout,
-        lost,
     }));
     (threads, scheduler.unwrap())
-}
-
-#[test]
-#[ignore = "takes minutes; tests/cloud.sh runs it"]
-fn a_scheduler_that_repeats_lost_parts_is_noticed() {
-    let dir = tempfile::tempdir().unwrap();
-    let dir = dir.path();
-    let (query, expected) = prepare(dir);
-    let (_threads, scheduler) = scheduler_of_ours(OnLostExecutor::RepeatParts, CLIENT_TIMEOUT);
-    let mut cluster = TestCluster::of(format!("http://{}", scheduler.address()), 2);
-    let began = Instant::now();
-    assert_eq!(cluster.done(dir, &query), expected);
-    // Long enough that a query which is not done by then will never be.
-    let deadline = (10 * began.elapsed()).max(Duration::from_secs(60)).as_secs();
-    let mut outcomes = Vec::new();
-    for fault in [Fault::Kill, Fault::Terminate, Fault::Kill, Fault::Kill, Fault::Terminate] {
-        let query = format!("{query} --tries 1 --deadline {deadline}s");
-        let (child, first) = spawn_and_wait(&cluster, dir, &query, 3);
-        strike(&cluster, first, fault);
-        let run = ended(child, Duration::from_secs(deadline + 60), "a query whose parts are repeated");
-        heal(&mut cluster, first);
-        let is_late = run.stderr.contains("was not done within");
-        outcomes.push(format!("{fault:?}: {} {}", run.stdout.replace('\n', " "), run.stderr));
-        if is_late || (run.code == 0 && run.stdout != expected) {
-            crate::crash::tell(&format!("repeated parts are noticed: {outcomes:?}"));
-            // What is written is checked before it is committed, so that even then no row comes twice.
-            strike_ingest(&mut cluster, dir, "u", Fault::Kill, 2);
-            return;
-        }
-    }
-    panic!(
-        "repeating the parts of a lost executor gave no wrong result; is the guard still needed? {outcomes:?}"
-    );
 }
 
 #[test]
@@ -285,7 +246,7 @@ fn tasks_of_jobs_that_nobody_waits_for_are_called_off() {
     let endless = format!("query {{}}/t {file} --timeout 1h");
     // Who is interrupted cancels the job; who is killed says nothing more.
     for (signal, client_timeout) in [("INT", CLIENT_TIMEOUT), ("KILL", Duration::from_secs(10))] {
-        let (_threads, scheduler) = scheduler_of_ours(OnLostExecutor::FailJobs, client_timeout);
+        let (_threads, scheduler) = scheduler_of_ours(client_timeout);
         let cluster = TestCluster::of(format!("http://{}", scheduler.address()), 2);
         let mut child = spawn(&cluster, dir, &endless);
         while cluster.executors.iter().all(|executor| executor.ended_tasks(2) == 0) {

@@ -56,11 +56,7 @@ impl Act {
             match self {
                 Upsert(key) => ingest(&mut table, key, IngestMode::Upsert).await,
                 Insert(key) => ingest(&mut table, key, IngestMode::Insert).await,
-                Compact => {
-                    let options =
-                        CompactionOptions { scope: Scope::Everything, ..CompactionOptions::default() };
-                    table.compact(&options, &|_| {}).await.map(|_| ())
-                }
+                Compact => table.compact(&everything(), &|_| {}).await.map(|_| ()),
                 Alter => {
                     let more = Column::nullable("more", ColumnType::Int64);
                     let change = |definition: &mut evenkeel::table::TableDefinition| {
@@ -102,6 +98,10 @@ async fn ingest(table: &mut Table, key: i64, mode: IngestMode) -> Result<(), Tab
     let rows = batch(table.spec(), key..key + 1, key);
     let stream = futures::stream::iter([Ok::<_, std::io::Error>(rows)]);
     table.ingest(stream, &IngestOptions { mode, ..IngestOptions::default() }).await.map(|_| ())
+}
+
+fn everything() -> CompactionOptions {
+    CompactionOptions { scope: Scope::Everything, ..CompactionOptions::default() }
 }
 
 async fn clean(table: &mut Table, unnamed_age: Micros) -> Result<(), TableError> {
@@ -186,14 +186,23 @@ async fn copy(from: &Arc<dyn ObjectStore>) -> Arc<dyn ObjectStore> {
     to
 }
 
-/// A table with so many commits, of the keys from 0 on.
-async fn template(commits: i64) -> Arc<dyn ObjectStore> {
+/// A table with so many commits, and the number of its keys, which go from 0 on. A long one is compacted near its
+/// end: what counts is the length of its log, and each run reads all of its portions several times.
+async fn template(commits: u64) -> (Arc<dyn ObjectStore>, i64) {
     let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
     let mut table = Table::create_at(storage(store.clone()), &spec(1)).await.unwrap();
-    for key in 0..commits {
-        ingest(&mut table, key, IngestMode::Upsert).await.unwrap();
+    let first = table.snapshot().version().0;
+    let mut keys = 0;
+    loop {
+        match commits - (table.snapshot().version().0 - first) {
+            0 => return (store, keys),
+            6 => drop(table.compact(&everything(), &|_| {}).await.unwrap()),
+            _ => {
+                ingest(&mut table, keys, IngestMode::Upsert).await.unwrap();
+                keys += 1;
+            }
+        }
     }
-    store
 }
 
 /// The requests that an act makes on a table of nobody else.
@@ -218,9 +227,9 @@ struct Outcomes<'a> {
 }
 
 impl Outcomes<'_> {
-    /// The keys that must be in the table, and those that may.
-    fn keys(&self, commits: i64) -> (BTreeSet<i64>, BTreeSet<i64>) {
-        let mut sure: BTreeSet<i64> = (0..commits).collect();
+    /// The keys that must be in the table, and those that may, if it had the first ones before.
+    fn keys(&self, first: i64) -> (BTreeSet<i64>, BTreeSet<i64>) {
+        let mut sure: BTreeSet<i64> = (0..first).collect();
         let mut possible = sure.clone();
         for (act, outcome) in &self.ended {
             let others: Vec<Act> = self.acts.iter().copied().filter(|other| other != act).collect();
@@ -235,9 +244,9 @@ impl Outcomes<'_> {
 }
 
 /// Looks at all that the acts left, and works on with it.
-async fn verify(store: &Arc<dyn ObjectStore>, commits: i64, outcomes: Outcomes<'_>) {
+async fn verify(store: &Arc<dyn ObjectStore>, keys: i64, outcomes: Outcomes<'_>) {
     let what = outcomes.what;
-    let (mut sure, possible) = outcomes.keys(commits);
+    let (mut sure, possible) = outcomes.keys(keys);
     for round in 0..2 {
         let mut table =
             Table::open_at(storage(store.clone())).await.unwrap_or_else(|error| panic!("{what}: {error}"));
@@ -267,7 +276,7 @@ async fn verify(store: &Arc<dyn ObjectStore>, commits: i64, outcomes: Outcomes<'
 }
 
 /// One process is held up at a request while others do their work from beginning to end.
-async fn held_up(template: &Arc<dyn ObjectStore>, commits: i64, act: Act, at: usize, others: &[Act]) {
+async fn held_up(template: &Arc<dyn ObjectStore>, keys: i64, act: Act, at: usize, others: &[Act]) {
     let what = format!("{act:?} held up at request {at}, meanwhile {others:?}");
     let store = copy(template).await;
     let process = Process::begin(&store, act, at).await;
@@ -277,7 +286,7 @@ async fn held_up(template: &Arc<dyn ObjectStore>, commits: i64, act: Act, at: us
     }
     ended.push((act, process.end(&what).await));
     let acts = others.iter().copied().chain([act]).collect();
-    verify(&store, commits, Outcomes { what: &what, acts, ended }).await;
+    verify(&store, keys, Outcomes { what: &what, acts, ended }).await;
 }
 
 const ACTS: [Act; 7] = [Upsert(100), Insert(100), Compact, Alter, Clean, Sweep, Export];
@@ -301,7 +310,7 @@ async fn a_process_may_be_held_up_at_any_request_while_others_work_and_clean() {
     let every = std::env::var("EVENKEEL_INTERLEAVINGS").is_ok();
     let mut tried = 0;
     for commits in [2, 62, 63] {
-        let template = template(commits).await;
+        let (template, keys) = template(commits).await;
         for (turn, act) in ACTS.into_iter().enumerate() {
             let requests = requests(&template, act).await;
             let runs = (0..=requests).flat_map(|at| MEANWHILE.iter().map(move |others| (at, *others)));
@@ -314,7 +323,7 @@ async fn a_process_may_be_held_up_at_any_request_while_others_work_and_clean() {
                 29
             };
             for (at, others) in runs.skip(turn % stride).step_by(stride) {
-                held_up(&template, commits, act, at, others).await;
+                held_up(&template, keys, act, at, others).await;
                 tried += 1;
             }
         }
@@ -327,7 +336,7 @@ async fn a_process_may_be_held_up_at_any_request_while_others_work_and_clean() {
 #[tokio::test(flavor = "multi_thread")]
 async fn two_processes_may_be_held_up_at_once() {
     let runs = std::env::var("EVENKEEL_INTERLEAVINGS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(150);
-    let template = template(2).await;
+    let (template, keys) = template(2).await;
     let mut random = ChaCha8Rng::seed_from_u64(7);
     for _ in 0..runs {
         let first = ACTS[random.random_range(0..ACTS.len())];
@@ -351,7 +360,7 @@ async fn two_processes_may_be_held_up_at_once() {
             ended.push((process.act, process.end(&what).await));
         }
         let acts = others.iter().copied().chain([first, second]).collect();
-        verify(&store, 2, Outcomes { what: &what, acts, ended }).await;
+        verify(&store, keys, Outcomes { what: &what, acts, ended }).await;
     }
     tell(&format!("{runs} runs of two processes that were held up"));
 }
@@ -364,9 +373,16 @@ async fn a_declaration_that_comes_late_does_not_disturb_a_table() {
         let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
         let gate = Arc::new(HookedStore::new(store.clone(), Gate::at(at)));
         let late = storage(gate.clone());
-        let late = tokio::spawn(async move { Table::create_at(late, &spec(1)).await.map(|_| ()) });
+        let mut late = tokio::spawn(async move { Table::create_at(late, &spec(1)).await.map(|_| ()) });
         let mut reached = gate.hooks.reached.subscribe();
-        let _ = tokio::time::timeout(PATIENCE, reached.wait_for(|reached| *reached)).await;
+        tokio::select! {
+            held_up = reached.wait_for(|reached| *reached) => drop(held_up),
+            // It makes fewer requests than that.
+            ended = &mut late => {
+                ended.unwrap().unwrap();
+                break;
+            }
+        }
         if Table::create_at(storage(store.clone()), &spec(1)).await.is_err() {
             // The late one was there already.
             gate.hooks.open.send_replace(true);

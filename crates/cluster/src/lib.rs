@@ -37,7 +37,7 @@ pub use crate::evaluate::advise;
 pub use crate::executor::{ExecutorOptions, RunningExecutor};
 pub use crate::ingest::ingest_files;
 pub use crate::query::{explain, query};
-pub use crate::scheduler::{CLIENT_TIMEOUT, OnLostExecutor, RunningScheduler, SchedulerOptions};
+pub use crate::scheduler::{CLIENT_TIMEOUT, RunningScheduler, SchedulerOptions};
 pub use crate::security::{ClientSecurity, ServerSecurity, Token, read_pem};
 
 use evenkeel_advisor::evaluate::EvaluateError;

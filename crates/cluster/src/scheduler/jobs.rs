@@ -4,7 +4,29 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use ballista_core::JobId;
+use futures::FutureExt;
+use futures::future::BoxFuture;
+
 use crate::scheduler::{RESULTS_KEPT, Server};
+
+/// Jobs that a scheduler runs.
+pub(super) trait RunningJobs: Send + Sync {
+    /// Returns their ids.
+    fn ids(&self) -> Vec<JobId>;
+    /// Cancels one of them. It may have ended in the meantime.
+    fn cancel(&self, job: JobId) -> BoxFuture<'_, ()>;
+}
+
+impl RunningJobs for Server {
+    fn ids(&self) -> Vec<JobId> {
+        self.state.task_manager.get_running_job_cache().keys().cloned().collect()
+    }
+
+    fn cancel(&self, job: JobId) -> BoxFuture<'_, ()> {
+        self.cancel_job(job).map(drop).boxed()
+    }
+}
 
 /// Times of jobs that Ballista does not keep.
 #[derive(Debug, Clone, Default)]
@@ -55,13 +77,13 @@ impl Jobs {
 }
 
 /// Cancels jobs whose clients disappeared without cancelling them.
-pub(super) async fn cancel_abandoned(server: Server, jobs: Jobs, timeout: Duration) {
+pub(super) async fn cancel_abandoned(running: Arc<dyn RunningJobs>, jobs: Jobs, timeout: Duration) {
     loop {
         tokio::time::sleep(timeout / 6).await;
-        for job in server.state.task_manager.get_running_job_cache().keys() {
+        for job in running.ids() {
             if jobs.is_abandoned(job.as_ref(), timeout) {
                 log::warn!("no client has polled job {job} for {} s: it is cancelled", timeout.as_secs());
-                let _ = server.cancel_job(job.clone()).await;
+                running.cancel(job).await;
             }
         }
     }

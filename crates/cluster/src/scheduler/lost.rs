@@ -11,22 +11,25 @@ use ballista_scheduler::cluster::{BoundTask, ClusterState, ClusterStateEventStre
 use ballista_scheduler::config::TaskDistributionPolicy;
 use ballista_scheduler::state::task_manager::JobInfoCache;
 
-use crate::scheduler::Server;
-use crate::scheduler::jobs::Jobs;
+use crate::scheduler::jobs::{Jobs, RunningJobs};
 
 /// Cluster state that cancels the jobs of an executor before it removes the executor. Ballista
 /// would run a part of them again, although downstream tasks may already have read output of the
 /// first run.
 pub(super) struct FailFast {
     inner: Arc<dyn ClusterState>,
-    server: Arc<OnceLock<Server>>,
+    running: Arc<OnceLock<Arc<dyn RunningJobs>>>,
     jobs: Jobs,
 }
 
 impl FailFast {
-    /// Guards `inner`. `server` is set once the server is built.
-    pub(super) fn new(inner: Arc<dyn ClusterState>, server: Arc<OnceLock<Server>>, jobs: Jobs) -> Self {
-        Self { inner, server, jobs }
+    /// Guards `inner`. `running` is set once the server is built.
+    pub(super) fn new(
+        inner: Arc<dyn ClusterState>,
+        running: Arc<OnceLock<Arc<dyn RunningJobs>>>,
+        jobs: Jobs,
+    ) -> Self {
+        Self { inner, running, jobs }
     }
 
     /// Whether an executor can have worked on a job: not if it was last heard of before the job was
@@ -78,11 +81,12 @@ impl ClusterState for FailFast {
     }
 
     async fn remove_executor(&self, executor_id: &str) -> BallistaResult<()> {
-        if let Some(server) = self.server.get() {
-            let running = server.state.task_manager.get_running_job_cache();
-            for job in running.keys().filter(|job| self.may_have_worked(executor_id, job.as_ref())) {
+        if let Some(running) = self.running.get() {
+            let affected =
+                running.ids().into_iter().filter(|job| self.may_have_worked(executor_id, job.as_ref()));
+            for job in affected {
                 log::warn!("executor {executor_id} is lost: job {job} is cancelled");
-                let _ = server.cancel_job(job.clone()).await;
+                running.cancel(job).await;
             }
         }
         self.inner.remove_executor(executor_id).await

@@ -12,7 +12,7 @@ use ballista_core::config::TaskSchedulingPolicy;
 use ballista_core::error::Result as BallistaResult;
 use ballista_core::serde::protobuf::scheduler_grpc_server::SchedulerGrpcServer;
 use ballista_core::utils::{GrpcServerConfig, create_grpc_server, create_grpc_server_incoming};
-use ballista_scheduler::cluster::BallistaCluster;
+use ballista_scheduler::cluster::{BallistaCluster, ClusterState};
 use ballista_scheduler::config::SchedulerConfig;
 use ballista_scheduler::scheduler_process::create_scheduler;
 use ballista_scheduler::scheduler_server::{JobIdGenerator, SchedulerServer};
@@ -24,7 +24,7 @@ use tonic::service::interceptor::InterceptedService;
 use crate::codec::Codec;
 pub(super) use crate::scheduler::front::EXECUTORS;
 use crate::scheduler::front::Front;
-use crate::scheduler::jobs::{Jobs, cancel_abandoned};
+use crate::scheduler::jobs::{Jobs, RunningJobs, cancel_abandoned};
 use crate::scheduler::lost::FailFast;
 use crate::session;
 use crate::{ClientSecurity, ClusterError, MESSAGE_BYTES, ServerSecurity};
@@ -47,33 +47,14 @@ pub struct SchedulerOptions {
     pub client: ClientSecurity,
     /// Time without a poll by its client after which a job counts as abandoned and is cancelled.
     pub client_timeout: Duration,
-    /// Handling of the jobs of an executor that is lost.
-    pub lost: OnLostExecutor,
 }
 
 /// Default time that a client may be silent.
 pub const CLIENT_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Handling of the jobs of an executor that is lost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum OnLostExecutor {
-    /// The jobs fail, and their clients run them again as a whole.
-    #[default]
-    FailJobs,
-    /// Ballista repeats the parts that are lost. With Ballista 55.0, rows are then duplicated or
-    /// the job hangs: this shows why the other variant is needed.
-    RepeatParts,
-}
-
-impl OnLostExecutor {
-    /// Returns how often a task or a stage may fail before its job does.
-    fn failures(self) -> usize {
-        match self {
-            Self::FailJobs => 1,
-            Self::RepeatParts => 4,
-        }
-    }
-}
+/// How often a task or a stage may fail before its job does. Ballista 55.0 duplicates rows or hangs if it
+/// repeats parts of a job, so clients run the whole job again.
+const FAILURES: usize = 1;
 
 type Server = SchedulerServer<LogicalPlanNode, PhysicalPlanNode>;
 
@@ -104,9 +85,10 @@ impl RunningScheduler {
             create_grpc_server_incoming(options.listen, &grpc).map_err(|e| failed(e.to_string()))?;
         let address = incoming.local_addr().map_err(|e| failed(e.to_string()))?;
         let jobs = Jobs::default();
-        let server = build(&options, &jobs).await.map_err(|e| failed(e.to_string()))?;
-        let clearing = tokio::spawn(cancel_abandoned(server.clone(), jobs.clone(), options.client_timeout));
-        let service = SchedulerGrpcServer::new(Front::new(server, jobs))
+        let (server, executors) = build(&options, &jobs).await.map_err(|e| failed(e.to_string()))?;
+        let running = Arc::new(server.clone());
+        let clearing = tokio::spawn(cancel_abandoned(running, jobs.clone(), options.client_timeout));
+        let service = SchedulerGrpcServer::new(Front::new(server, executors, jobs))
             .max_decoding_message_size(MESSAGE_BYTES)
             .max_encoding_message_size(MESSAGE_BYTES);
         let service = InterceptedService::new(service, options.security.check());
@@ -137,13 +119,14 @@ impl RunningScheduler {
     }
 }
 
-async fn build(options: &SchedulerOptions, jobs: &Jobs) -> BallistaResult<Server> {
+/// Builds the server, and the state that knows its executors.
+async fn build(options: &SchedulerOptions, jobs: &Jobs) -> BallistaResult<(Server, Arc<dyn ClusterState>)> {
     let config = Arc::new(SchedulerConfig {
         scheduling_policy: TaskSchedulingPolicy::PullStaged,
         bind_host: options.listen.ip().to_string(),
         bind_port: options.listen.port(),
-        task_max_failures: options.lost.failures(),
-        stage_max_failures: options.lost.failures(),
+        task_max_failures: FAILURES,
+        stage_max_failures: FAILURES,
         executor_timeout_seconds: options.executor_timeout.as_secs().max(1),
         expire_dead_executor_interval_seconds: (options.executor_timeout.as_secs() / 6).max(1),
         finished_job_data_clean_up_interval_seconds: RESULTS_KEPT.as_secs(),
@@ -156,15 +139,13 @@ async fn build(options: &SchedulerOptions, jobs: &Jobs) -> BallistaResult<Server
     });
     config.validate()?;
     let cluster = BallistaCluster::new_from_config(&config).await?;
-    let server = Arc::new(OnceLock::new());
-    let guard = FailFast::new(cluster.cluster_state(), Arc::clone(&server), jobs.clone());
-    let cluster = match options.lost {
-        OnLostExecutor::FailJobs => BallistaCluster::new(Arc::new(guard), cluster.job_state()),
-        OnLostExecutor::RepeatParts => cluster,
-    };
-    let built = create_scheduler::<LogicalPlanNode, PhysicalPlanNode>(cluster, config).await?;
-    let _ = server.set(built.clone());
-    Ok(built)
+    let running = Arc::new(OnceLock::<Arc<dyn RunningJobs>>::new());
+    let guard = FailFast::new(cluster.cluster_state(), Arc::clone(&running), jobs.clone());
+    let executors: Arc<dyn ClusterState> = Arc::new(guard);
+    let cluster = BallistaCluster::new(Arc::clone(&executors), cluster.job_state());
+    let server: Server = create_scheduler(cluster, config).await?;
+    let _ = running.set(Arc::new(server.clone()));
+    Ok((server, executors))
 }
 
 struct JobIds;

@@ -43,11 +43,11 @@ impl TableStorage {
         if bytes.len() > 2 * PART_BYTES {
             return self.put_in_parts(relative, bytes).await.map(|()| true);
         }
-        if self.put_new(relative, bytes).await? {
+        if self.put_new(relative, bytes.clone()).await? {
             return Ok(true);
         }
         // A put that the store retried after a lost response finds the file that it wrote itself.
-        Ok(self.size(relative).await? == Some(size))
+        Ok(self.size(relative).await? == Some(size) && self.read(relative).await? == bytes)
     }
 
     async fn put_in_parts(&self, relative: &str, bytes: Bytes) -> Result<(), StorageError> {

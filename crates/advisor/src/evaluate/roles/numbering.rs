@@ -126,10 +126,10 @@ fn line_of(column: &Profile<'_>, columns: &[Profile<'_>], composite: &[Vec<usize
 fn pairs_of(column: &Profile<'_>, columns: &[Profile<'_>]) -> Vec<Vec<usize>> {
     let can_be_part = |at: &usize| {
         columns.get(*at).is_some_and(|part| {
-            part.column.name != column.column.name
+            part.distinct * 4 <= part.rows
                 && !part.is_constant()
                 && !part.column.column_type.is_time()
-                && part.distinct * 4 <= part.rows
+                && part.column.name != column.column.name
         })
     };
     let parts: Vec<usize> = (0..columns.len()).filter(can_be_part).take(MOST_PAIRED).collect();
@@ -200,10 +200,10 @@ fn serial_of(column: &Profile<'_>, columns: &[Profile<'_>]) -> Vec<usize> {
         return Vec::new();
     }
     let can_number = |parent: &Profile<'_>| {
-        parent.column.name != column.column.name
+        parent.distinct * 4 <= parent.rows
             && !parent.is_constant()
             && !parent.column.column_type.is_time()
-            && parent.distinct * 4 <= parent.rows
+            && parent.column.name != column.column.name
     };
     let parents: Vec<usize> =
         (0..columns.len()).filter(|at| columns.get(*at).is_some_and(can_number)).collect();
@@ -267,8 +267,13 @@ fn rises_in(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<usize> {
         }
         pairs * 5 >= numbers.len() && above.max(below) as f64 >= RISING * pairs as f64
     };
+    // The first row of each parent has none before it; most columns of many values end here, which keeps
+    // exports of thousands of columns fast.
     let can_be_parent = |parent: &Profile<'_>| {
-        parent.column.name != column.column.name && parent.distinct >= FEWEST_NUMBERS && !parent.is_time()
+        parent.distinct >= FEWEST_NUMBERS
+            && numbers.len().saturating_sub(parent.distinct) * 5 >= numbers.len()
+            && parent.column.name != column.column.name
+            && !parent.is_time()
     };
     let is_parent =
         |parent: &Profile<'_>| rises(parent) && (!is_ordered || changes_with(&parent.codes, numbers));
