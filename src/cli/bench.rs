@@ -1,6 +1,6 @@
 //! `evenkeel bench`.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use clap::{Args as ClapArgs, Subcommand};
@@ -22,6 +22,7 @@ use crate::cli::local_path::LocalPath;
 use crate::cli::output::Format;
 use crate::cli::query::{no_file, sql_of_file};
 use crate::cli::scenario::{Answer, KEYS, QUERIES, answer, answered, busiest_user};
+use crate::cli::tables::TablesArgs;
 use crate::cli::workplace::Workplace;
 use crate::cli::{Failure, Output};
 
@@ -94,10 +95,10 @@ Examples:
   evenkeel bench queries events -f queries/clicks_of_campaign.sql \\
       -f queries/clicks_per_campaign.sql --param campaign=1
 
-$now is by default the newest event in the table.")]
+$now is by default the newest event in the tables.")]
 pub(crate) struct QueriesArgs {
-    /// Directory of the table.
-    dir: PathBuf,
+    #[command(flatten)]
+    tables: TablesArgs,
 
     /// Queries, in addition to those of -f.
     #[arg(value_name = "SQL")]
@@ -269,8 +270,8 @@ async fn time_queries(args: QueriesArgs, limits: &QueryLimits, out: &mut Output)
     if let Some(unused) = args.params.iter().find(|param| !is_used(param)) {
         return Err(Failure::wrong_usage(format!("no query uses the parameter of --param {unused}")));
     }
-    let table = crate::cli::open(&args.dir, None).await?;
-    let session = table.session_with(limits)?;
+    let tables = args.tables.open(None, out).await?;
+    let session = tables.session_with(limits)?;
     let mut planned = Vec::new();
     let several = queries.len() > 1;
     for (name, sql) in &queries {
@@ -293,8 +294,10 @@ async fn time_queries(args: QueriesArgs, limits: &QueryLimits, out: &mut Output)
 
 /// Whether a query uses the parameter that `param` gives as NAME=VALUE.
 fn uses(sql: &str, param: &str) -> bool {
-    let name = param.split('=').next().unwrap_or_default();
-    sql.contains(&format!("${name}"))
+    let name = format!("${}", param.split('=').next().unwrap_or_default());
+    // `$ab` is not `$a`.
+    let ends = |rest: &str| !rest.starts_with(|next: char| next.is_alphanumeric() || next == '_');
+    sql.match_indices(&name).any(|(at, _)| sql.get(at + name.len()..).is_some_and(ends))
 }
 
 /// Returns those parameters that a query uses.
@@ -358,6 +361,7 @@ mod tests {
         let params = ["campaign=1".to_owned(), "now=2026-01-01T00:00:00Z".to_owned()];
         let names = |sql: &str| params_of(sql, &params).cloned().collect::<Vec<_>>();
         assert_eq!(names("SELECT $campaign"), params[..1]);
+        assert!(names("SELECT $campaign_id, $nowadays").is_empty());
         assert_eq!(names("SELECT $campaign, $now"), params);
         assert!(names("SELECT campaign").is_empty());
     }

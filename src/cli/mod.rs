@@ -31,6 +31,7 @@ mod repartition;
 mod scenario;
 mod skew;
 mod spanner;
+mod tables;
 mod workplace;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};

@@ -1,7 +1,7 @@
 //! `evenkeel query`.
 
 use std::io::{self, BufWriter, Stdout, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -21,7 +21,8 @@ use futures::TryStreamExt;
 use crate::cli::check::check;
 use crate::cli::limits::{LimitArgs, within};
 use crate::cli::local_path::LocalPath;
-use crate::cli::{Failure, Output, open};
+use crate::cli::tables::{Tables, TablesArgs};
+use crate::cli::{Failure, Output};
 
 /// Output format of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -34,7 +35,7 @@ enum Format {
     Parquet,
 }
 
-/// Run SQL on a table, available as t and under its own name.
+/// Run SQL on a table, available as t and under its own name, or on several tables.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Examples:
@@ -43,14 +44,16 @@ Examples:
   evenkeel query events -f queries/events_of_user.sql --param user=u600000007 --explain
   evenkeel query events 'SELECT * FROM t' --output events.parquet
   evenkeel query events 'SELECT * FROM sys.partition_stats'
+  evenkeel query events --table users=users.parquet 'SELECT country, count(*) FROM events JOIN users USING (user_id) GROUP BY country'
+  evenkeel query ads/ 'SELECT count(*) FROM events JOIN campaigns USING (campaign_id)'
 
 System tables: sys.partition_stats, sys.primary_index_portion_stats. Functions in addition to those of \
 DataFusion: farm_fingerprint(value, ...),
-bit_reverse(value[, preserve_sign]), shard_id(N, value, ...), ydb_partition(N, value, ...). $now is by default the newest event in the table.
+bit_reverse(value[, preserve_sign]), shard_id(N, value, ...), ydb_partition(N, value, ...). $now is by default the newest event in the tables.
 Names of tables and columns are case-sensitive, as in YQL.")]
 pub(crate) struct Args {
-    /// Directory of the table.
-    dir: PathBuf,
+    #[command(flatten)]
+    tables: TablesArgs,
 
     /// Version to read [default: the newest].
     #[arg(long = "version", value_name = "N")]
@@ -101,7 +104,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
-    let dir = args.dir.clone();
+    let dir = args.tables.dir.clone();
     let limits = args.limits.limits()?;
     within(&limits, answer(args, &limits, out)).await.map_err(|failure| failure.with_hint_of_damage(&dir))
 }
@@ -123,11 +126,13 @@ async fn answer(args: Args, limits: &QueryLimits, out: &mut Output) -> Result<()
     let params = Params::parse(&args.params).map_err(Failure::usage)?;
     let format = format(&args)?;
     let sql = sql(&args)?;
-    let mut table = open(&args.dir, args.at_version).await?;
+    let mut tables = args.tables.open(args.at_version, out).await?;
     if args.skip_damaged {
-        table = without_damaged(&table, out).await?;
+        for (_, table) in &mut tables.tables {
+            *table = without_damaged(table, out).await?;
+        }
     }
-    let answering = Answering::connect(&args, limits, table, out).await?;
+    let answering = Answering::connect(&args, limits, tables, out).await?;
     if args.explain {
         let (scans, plan) = answering.explain(&sql, &params).await?;
         return match format {
@@ -199,16 +204,24 @@ enum Answering {
 
 impl Answering {
     /// Connects to the requested cluster, else opens a session here.
-    async fn connect(args: &Args, limits: &QueryLimits, table: Table, out: &Output) -> Result<Self, Failure> {
+    async fn connect(
+        args: &Args,
+        limits: &QueryLimits,
+        tables: Tables,
+        out: &Output,
+    ) -> Result<Self, Failure> {
         #[cfg(feature = "cluster")]
         if let Some(cluster) = args.cluster.connect(out).await? {
+            let table = tables.single().cloned().ok_or_else(|| {
+                Failure::wrong_usage("a cluster runs queries on one table; run those on several tables here")
+            })?;
             return Ok(Self::OnCluster(Box::new(cluster), Box::new(table)));
         }
         #[cfg(not(feature = "cluster"))]
         let _ = (args, out);
         // The timeout of the command also bounds its query.
         let limits = QueryLimits { timeout: None, ..limits.clone() };
-        Ok(Self::Here(Box::new(table.session_with(&limits)?)))
+        Ok(Self::Here(Box::new(tables.session_with(&limits)?)))
     }
 
     async fn query(&self, sql: &str, params: &Params) -> Result<QueryResult, Failure> {

@@ -22,6 +22,7 @@ mod commit_boundary;
 mod common;
 mod crash;
 mod crash_objects;
+mod databases;
 mod delta;
 mod edges;
 mod evaluate;

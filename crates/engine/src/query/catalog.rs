@@ -1,8 +1,11 @@
-//! Names under which a session finds the table and its system tables.
+//! Names under which a session finds its tables and their system tables.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use arrow::array::{ArrayRef, RecordBatch, StringArray};
+use arrow::compute::concat_batches;
+use arrow::error::ArrowError;
 use datafusion::catalog::{MemorySchemaProvider, SchemaProvider, TableProvider};
 use datafusion::common::TableReference;
 use datafusion::datasource::MemTable;
@@ -13,42 +16,86 @@ use crate::query::error::QueryError;
 use crate::query::provider::SnapshotTable;
 use crate::query::system::{partition_stats, portion_stats};
 
-/// Name under which every table is available.
-pub(super) const TABLE_ALIAS: &str = "t";
+/// A table, and the names that queries know it by.
+#[derive(Debug, Clone)]
+pub(super) struct NamedTable {
+    pub(super) names: Vec<String>,
+    pub(super) table: Arc<SnapshotTable>,
+}
 
-/// Registers the table and its system tables. Returns the names that users can query.
+impl NamedTable {
+    /// Name under which a table is available if it is the only one.
+    pub(super) const ALIAS: &str = "t";
+
+    /// Names the only table of a session: `t`, and its own name.
+    pub(super) fn alone(table: Arc<SnapshotTable>) -> Self {
+        let own = table.snapshot().spec().name().to_owned();
+        let mut names = vec![Self::ALIAS.to_owned()];
+        names.extend((own != Self::ALIAS).then_some(own));
+        Self { names, table }
+    }
+
+    /// Returns the name that comes last, which is the table's own if it has two.
+    pub(super) fn name(&self) -> &str {
+        self.names.last().map_or(Self::ALIAS, String::as_str)
+    }
+}
+
+/// What each system table has for one table.
+type SystemView = fn(&evenkeel_store::log::Snapshot) -> Result<RecordBatch, ArrowError>;
+
+const SYSTEM: [(&str, SystemView); 2] =
+    [("partition_stats", partition_stats), ("primary_index_portion_stats", portion_stats)];
+
+/// Registers tables, each with what queries scan as the table, and their system tables: for each name of a
+/// table, and as those of schema `sys`, which have the rows of all tables. Returns the names that users
+/// can query.
 pub(super) fn register_tables(
     context: &SessionContext,
-    table: &Arc<SnapshotTable>,
-    provider: &Arc<dyn TableProvider>,
+    tables: &[(NamedTable, Arc<dyn TableProvider>)],
 ) -> Result<Vec<String>, QueryError> {
-    let snapshot = table.snapshot();
-    let own_name = snapshot.spec().name().to_owned();
-    let mut names = vec![TABLE_ALIAS.to_owned()];
-    if own_name != TABLE_ALIAS {
-        names.push(own_name);
-    }
-    let system = [
-        ("partition_stats", partition_stats(snapshot)),
-        ("primary_index_portion_stats", portion_stats(snapshot)),
-    ];
     let schema = Arc::new(MemorySchemaProvider::new());
-    for (system_name, batch) in system {
-        let batch = batch.map_err(DataFusionError::from)?;
-        let view = Arc::new(MemTable::try_new(batch.schema(), vec![vec![batch]])?);
-        schema.register_table(system_name.to_owned(), view.clone())?;
-        for name in &names {
-            context
-                .register_table(TableReference::bare(format!("{name}/.sys/{system_name}")), view.clone())?;
+    let mut known = Vec::new();
+    for (named, provider) in tables {
+        for name in &named.names {
+            context.register_table(TableReference::bare(name.clone()), Arc::clone(provider))?;
+            known.push(name.clone());
         }
     }
-    for name in &names {
-        context.register_table(TableReference::bare(name.clone()), Arc::clone(provider))?;
+    for (system_name, view) in SYSTEM {
+        let mut parts = Vec::new();
+        for (named, _) in tables {
+            let batch = view(named.table.snapshot()).map_err(DataFusionError::from)?;
+            let of_one = in_memory(batch.clone())?;
+            for name in &named.names {
+                let name = TableReference::bare(format!("{name}/.sys/{system_name}"));
+                context.register_table(name, Arc::clone(&of_one))?;
+            }
+            parts.push(if tables.len() > 1 { of_table(named.name(), &batch)? } else { batch });
+        }
+        if let Some(first) = parts.first() {
+            let all = concat_batches(&first.schema(), &parts).map_err(DataFusionError::from)?;
+            schema.register_table(system_name.to_owned(), in_memory(all)?)?;
+        }
     }
     let system_names = schema.table_names().into_iter().map(|name| format!("sys.{name}"));
-    names.extend(system_names.collect::<BTreeSet<_>>());
+    known.extend(system_names.collect::<BTreeSet<_>>());
     if let Some(catalog) = context.catalog("datafusion") {
         catalog.register_schema("sys", schema)?;
     }
-    Ok(names)
+    Ok(known)
+}
+
+fn in_memory(batch: RecordBatch) -> Result<Arc<dyn TableProvider>, DataFusionError> {
+    Ok(Arc::new(MemTable::try_new(batch.schema(), vec![vec![batch]])?))
+}
+
+/// Returns the rows of a system table with the name of their table in front.
+fn of_table(name: &str, batch: &RecordBatch) -> Result<RecordBatch, DataFusionError> {
+    let names: ArrayRef =
+        Arc::new(StringArray::from_iter_values(std::iter::repeat_n(name, batch.num_rows())));
+    let schema = batch.schema();
+    let others =
+        schema.fields().iter().map(|field| field.name().as_str()).zip(batch.columns().iter().cloned());
+    Ok(RecordBatch::try_from_iter([("table", names)].into_iter().chain(others))?)
 }

@@ -17,7 +17,9 @@ mod catalog;
 mod checked;
 mod checked_sum;
 mod count;
+mod database;
 mod error;
+mod export_table;
 mod expression_schema;
 mod float_extremes;
 mod float_groups;
@@ -49,6 +51,7 @@ mod window_frames;
 mod yielding;
 
 pub(crate) use crate::query::count::{PartitionKeys, count_visible_rows};
+pub use crate::query::database::{Database, DatabaseError};
 pub use crate::query::error::QueryError;
 pub use crate::query::functions::{aggregates, functions};
 pub use crate::query::key_order::key_ordering;

@@ -1,10 +1,10 @@
-//! Newest point in time in a table, the default of `$now`.
+//! Newest point in time in the tables of a session, the default of `$now`.
 
 use arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::ScalarValue;
 use datafusion::prelude::SessionContext;
 
-use crate::query::catalog::TABLE_ALIAS;
+use crate::query::catalog::NamedTable;
 use crate::query::error::QueryError;
 use crate::query::portion_statistics::scalar;
 use evenkeel_model::table::KeyValue;
@@ -13,17 +13,30 @@ use evenkeel_store::log::Snapshot;
 /// Type of a point in time in SQL.
 const MICROS: DataType = DataType::Timestamp(TimeUnit::Microsecond, None);
 
-/// Returns the newest point in time in the table; NULL if the table has no rows, `None` if it has
-/// no times.
+/// Returns the newest point in time in all tables; NULL if those with times have no rows, `None` if none
+/// has times.
 pub(super) async fn newest_time(
-    snapshot: &Snapshot,
+    tables: &[NamedTable],
     context: &SessionContext,
 ) -> Result<Option<ScalarValue>, QueryError> {
+    let mut newest: Option<ScalarValue> = None;
+    for named in tables {
+        let Some(time) = newest_of(named, context).await? else { continue };
+        newest = Some(match newest {
+            Some(other) if time.is_null() || other > time => other,
+            _ => time,
+        });
+    }
+    Ok(newest)
+}
+
+async fn newest_of(named: &NamedTable, context: &SessionContext) -> Result<Option<ScalarValue>, QueryError> {
+    let snapshot = named.table.snapshot();
     let spec = snapshot.spec();
     let Some(column) = spec.time_column() else { return Ok(None) };
     let newest = match spec.primary_key().iter().position(|index| *index == column) {
         Some(position) => Some(newest_in_key(snapshot, position, spec.schema().field(column).data_type())?),
-        None => newest_in_rows(context, spec.schema().field(column).name()).await?,
+        None => newest_in_rows(context, named.name(), spec.schema().field(column).name()).await?,
     };
     Ok(newest.map(|newest| newest.cast_to(&MICROS)).transpose()?)
 }
@@ -43,9 +56,13 @@ fn newest_in_key(
 }
 
 /// Largest value of a column among the visible rows.
-async fn newest_in_rows(context: &SessionContext, column: &str) -> Result<Option<ScalarValue>, QueryError> {
-    let name = column.replace('"', "\"\"");
-    let sql = format!("SELECT max(\"{name}\") FROM {TABLE_ALIAS}");
+async fn newest_in_rows(
+    context: &SessionContext,
+    table: &str,
+    column: &str,
+) -> Result<Option<ScalarValue>, QueryError> {
+    let quoted = |name: &str| name.replace('"', "\"\"");
+    let sql = format!("SELECT max(\"{}\") FROM \"{}\"", quoted(column), quoted(table));
     let batches = context.sql(&sql).await?.collect().await?;
     let newest = batches.first().and_then(|batch| batch.columns().first());
     Ok(newest.map(|array| ScalarValue::try_from_array(array, 0)).transpose()?)

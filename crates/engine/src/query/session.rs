@@ -1,4 +1,4 @@
-//! SQL on one table, with its system tables and parameters.
+//! SQL on tables, with their system tables and parameters.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,6 +7,7 @@ use std::time::Duration;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use datafusion::catalog::TableProvider;
+use datafusion::common::TableReference;
 use datafusion::dataframe::DataFrame;
 use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::execution::runtime_env::RuntimeEnv;
@@ -18,9 +19,10 @@ use datafusion::prelude::{SessionConfig, SessionContext};
 use datafusion::sql::parser::Statement;
 use futures::TryStreamExt;
 
-use crate::query::catalog::register_tables;
+use crate::query::catalog::{NamedTable, register_tables};
 use crate::query::checked::CheckedArithmetic;
 use crate::query::error::QueryError;
+use crate::query::export_table::ExportTable;
 use crate::query::functions::{aggregates, functions};
 use crate::query::limits::Watch;
 use crate::query::newest_time::newest_time;
@@ -35,15 +37,16 @@ use crate::sql::{
     NOW, Params, declared_change, parameters_of, parse_within_limits, read_times_in_microseconds, side_effect,
 };
 
-/// A DataFusion session with one table, available as `t` and under its own name, and its system
-/// tables `sys.partition_stats` and `sys.primary_index_portion_stats` (also
-/// `"t/.sys/partition_stats"` and so on, as in YDB).
+/// A DataFusion session with tables and their system tables `sys.partition_stats` and
+/// `sys.primary_index_portion_stats` (also `"events/.sys/partition_stats"` and so on, as in YDB). A
+/// single table is available as `t` and under its own name. If there are several, the tables of schema
+/// `sys` have their names in a column `table`.
 #[derive(Clone)]
 pub struct TableSession {
     context: SessionContext,
-    table: Arc<SnapshotTable>,
+    tables: Vec<NamedTable>,
     /// Names that a query can read from.
-    tables: Vec<String>,
+    names: Vec<String>,
     /// Time limit of a query; `None` for no limit.
     timeout: Option<Duration>,
 }
@@ -58,7 +61,7 @@ pub struct QueryResult {
 
 impl fmt::Debug for TableSession {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TableSession").field("table", &self.table).finish_non_exhaustive()
+        f.debug_struct("TableSession").field("names", &self.names).finish_non_exhaustive()
     }
 }
 
@@ -69,18 +72,24 @@ impl fmt::Debug for QueryResult {
 }
 
 impl TableSession {
-    /// Creates a session in an environment that several sessions share: file footers that one
-    /// session reads need not be read again by the others. Names of tables and columns are
+    /// Creates a session with one table in an environment that several sessions share: file footers
+    /// that one session reads need not be read again by the others. Names of tables and columns are
     /// case-sensitive, as in YQL.
     ///
     /// # Errors
     /// [`QueryError`] if a table cannot be registered.
     pub(crate) fn on(table: Arc<SnapshotTable>, runtime: Arc<RuntimeEnv>) -> Result<Self, QueryError> {
+        Self::on_all(vec![NamedTable::alone(table)], runtime)
+    }
+
+    /// Like [`TableSession::on`], with several tables.
+    pub(super) fn on_all(tables: Vec<NamedTable>, runtime: Arc<RuntimeEnv>) -> Result<Self, QueryError> {
         let mut config = SessionConfig::new().with_information_schema(true);
         config.options_mut().sql_parser.enable_ident_normalization = false;
         config.options_mut().execution.parquet.pushdown_filters = true;
         let mut rules = corrected_rules(PhysicalOptimizer::new().rules);
-        rules.insert(0, Arc::new(PartitionAware::new(vec![Arc::clone(&table)])));
+        let snapshots = tables.iter().map(|named| Arc::clone(&named.table)).collect();
+        rules.insert(0, Arc::new(PartitionAware::new(snapshots)));
         rules.push(Arc::new(YieldingJoins));
         let state = SessionStateBuilder::new()
             .with_config(config)
@@ -88,8 +97,11 @@ impl TableSession {
             .with_default_features()
             .with_physical_optimizer_rules(rules)
             .build();
-        let provider = Arc::clone(&table);
-        Self::with_provider(state, table, provider)
+        let scanned = |named: NamedTable| {
+            let provider: Arc<dyn TableProvider> = Arc::clone(&named.table) as _;
+            (named, provider)
+        };
+        Self::with_providers(state, tables.into_iter().map(scanned).collect())
     }
 
     /// Creates a session in a given state. Queries scan `provider` as the table.
@@ -97,6 +109,13 @@ impl TableSession {
         state: SessionState,
         table: Arc<SnapshotTable>,
         provider: Arc<dyn TableProvider>,
+    ) -> Result<Self, QueryError> {
+        Self::with_providers(state, vec![(NamedTable::alone(table), provider)])
+    }
+
+    fn with_providers(
+        state: SessionState,
+        tables: Vec<(NamedTable, Arc<dyn TableProvider>)>,
     ) -> Result<Self, QueryError> {
         let mut rules = Analyzer::new().rules;
         rules.insert(0, Arc::new(FramesWithoutOffsets));
@@ -109,8 +128,9 @@ impl TableSession {
         functions().for_each(|function| context.register_udf(function));
         aggregates().for_each(|function| context.register_udaf(function));
         context.add_analyzer_rule(Arc::new(CheckedArithmetic::new()));
-        let tables = register_tables(&context, &table, &provider)?;
-        Ok(Self { context, table, tables, timeout: None })
+        let names = register_tables(&context, &tables)?;
+        let tables = tables.into_iter().map(|(named, _)| named).collect();
+        Ok(Self { context, tables, names, timeout: None })
     }
 
     /// Returns the session with a limit on the time of each query, from its planning to its last
@@ -118,6 +138,18 @@ impl TableSession {
     #[must_use]
     pub(crate) fn with_timeout(self, timeout: Option<Duration>) -> Self {
         Self { timeout, ..self }
+    }
+
+    /// Returns the session with exports that queries can join, by name.
+    ///
+    /// # Errors
+    /// [`QueryError`] if a name is taken.
+    pub(super) fn with_exports(mut self, exports: &[(String, Arc<ExportTable>)]) -> Result<Self, QueryError> {
+        for (name, export) in exports {
+            self.context.register_table(TableReference::bare(name.clone()), Arc::clone(export) as _)?;
+        }
+        self.names.splice(0..0, exports.iter().map(|(name, _)| name.clone()));
+        Ok(self)
     }
 
     /// Returns the physical plan of one query.
@@ -172,11 +204,24 @@ impl TableSession {
         let (session, sql, params) = (self.clone(), sql.to_owned(), params.clone());
         let explain = async move {
             let frame = session.plan(&sql, &params).await?;
-            let _ = session.table.take_scans();
+            let _ = session.take_scans();
             let plan = frame.create_physical_plan().await?;
-            Ok((session.table.take_scans(), displayable(plan.as_ref()).indent(false).to_string()))
+            Ok((session.take_scans(), displayable(plan.as_ref()).indent(false).to_string()))
         };
         plan_in_thread(self.watch().as_ref(), &self.memory_pool(), explain).await
+    }
+
+    /// Returns the summaries of the scans planned so far, and forgets them.
+    fn take_scans(&self) -> Vec<ScanSummary> {
+        let scans = |named: &NamedTable| {
+            let named = named.clone();
+            named
+                .table
+                .take_scans()
+                .into_iter()
+                .map(move |scan| ScanSummary { table: named.name().to_owned(), ..scan })
+        };
+        self.tables.iter().flat_map(scans).collect()
     }
 
     fn memory_pool(&self) -> Arc<dyn MemoryPool> {
@@ -198,7 +243,7 @@ impl TableSession {
         }
         let types = parameters_of(&plan)?;
         let needs_now = types.contains_key(&format!("${NOW}")) && params.get(NOW).is_none();
-        let now = if needs_now { newest_time(self.table.snapshot(), &self.context).await? } else { None };
+        let now = if needs_now { newest_time(&self.tables, &self.context).await? } else { None };
         let bound = params.bind(&types, now)?;
         let plan = if types.is_empty() { plan } else { plan.with_param_values(bound)? };
         Ok(self.context.execute_logical_plan(plan).await?)
@@ -222,7 +267,7 @@ impl TableSession {
             if !self.context.table_exist(table.clone())? {
                 return Err(QueryError::UnknownTable {
                     name: table.to_string(),
-                    known: self.tables.join(", "),
+                    known: self.names.join(", "),
                 });
             }
         }

@@ -59,6 +59,17 @@ impl TableStorage {
         }
     }
 
+    /// Lists the names of the folders directly below the place, which need not be a table.
+    ///
+    /// # Errors
+    /// [`StorageError`] if the store fails.
+    pub async fn list_folders(&self) -> Result<Vec<String>, StorageError> {
+        let prefix = (!self.root.as_ref().is_empty()).then_some(&self.root);
+        let listed = self.store.list_with_delimiter(prefix).await;
+        let listed = listed.map_err(|source| self.error("list", ".", source))?;
+        Ok(listed.common_prefixes.iter().filter_map(|folder| folder.filename().map(str::to_owned)).collect())
+    }
+
     /// Lists all files below the table's root.
     ///
     /// # Errors

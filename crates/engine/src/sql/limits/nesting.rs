@@ -128,8 +128,8 @@ impl<'a> Nesting<'a> {
                 if keyword == Keyword::SELECT {
                     self.innermost.begin_expression();
                 }
-                // A keyword after a sign is a name, as in `a + date`.
-                self.innermost.operators += u32::from(!is_sign(self.previous));
+                // A keyword after a sign is a name, as in `a + date`; but NOT has all that follows as its operand.
+                self.innermost.operators += u32::from(keyword == Keyword::NOT || !is_sign(self.previous));
                 self.innermost.doubles |= is_doubling_keyword(keyword);
             }
         }
@@ -253,6 +253,7 @@ mod tests {
                 (inner.clone(), binary, inner.clone()).prop_map(|(a, sign, b)| format!("{a} {sign} {b}")),
                 inner.clone().prop_map(|a| format!("({a})")),
                 inner.clone().prop_map(|a| format!("(NOT {a})")),
+                (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("{a} % NOT {b}")),
                 inner.prop_map(|a| format!("({a} IS NULL)")),
             ]
         })
@@ -270,6 +271,7 @@ mod tests {
         assert_eq!(measured("a"), 0);
         assert_eq!(measured("a = 1 AND b = 2 AND c = 3"), 3);
         assert_eq!(measured("a = 1 OR b = 2 AND c = 3"), 3);
+        assert_eq!(measured("a % NOT b % NOT c"), 4);
         assert_eq!(measured("f(a = 1, (b)), c"), 2);
         // Brackets that nothing opened close nothing.
         assert_eq!(measured("a = 1) END"), 2);

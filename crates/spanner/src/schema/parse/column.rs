@@ -84,7 +84,8 @@ fn generator(rest: &[TokenWithSpan]) -> Option<Made> {
             _ => None,
         });
         let shards = numbers.next_back().filter(|shards| (1..=MOST_SHARDS).contains(shards));
-        return Some(shards.map_or(Made::Other, |shards| Made::Shard(fingerprint_shard(rest, shards))));
+        let shard = shards.and_then(|shards| fingerprint_shard(rest, shards));
+        return Some(shard.map_or(Made::Other, Made::Shard));
     }
     if has(&["GENERATE_UUID", "NEW_UUID"]) {
         return Some(Made::Uuid);
@@ -95,20 +96,28 @@ fn generator(rest: &[TokenWithSpan]) -> Option<Made> {
     has(&["AS", "GENERATED"]).then_some(Made::Other)
 }
 
-/// Returns the shard with the columns that its fingerprint is computed from. The remainder may be
-/// negative if `MOD` occurs exactly once and `ABS` does not occur.
-fn fingerprint_shard(rest: &[TokenWithSpan], shards: u32) -> Shard {
+/// Returns the shard with the columns that its fingerprint is computed from; `None` if another function
+/// changes their values first. The remainder may be negative if `MOD` occurs exactly once and `ABS` does
+/// not occur.
+fn fingerprint_shard(rest: &[TokenWithSpan], shards: u32) -> Option<Shard> {
     let count = |word: &str| rest.iter().filter(|token| is_word(&token.token, word)).count();
-    let words = rest.iter().skip_while(|token| !is_word(&token.token, "FARM_FINGERPRINT")).skip(1);
-    let known = ["CAST", "CONCAT", "AS", "STRING", "STORED", "MOD", "ABS", "TEXT", "BYTES", "VARCHAR", "MAX"];
+    let function = rest.iter().position(|token| is_word(&token.token, "FARM_FINGERPRINT"))?;
+    let tokens: Vec<&Token> = rest.iter().skip(function + 1).map(|token| &token.token).collect();
     let mut columns: Vec<String> = Vec::new();
-    for token in words {
-        if let Token::Word(word) = &token.token
-            && !known.iter().any(|known| word.value.eq_ignore_ascii_case(known))
-            && !columns.contains(&word.value)
-        {
-            columns.push(word.value.clone());
+    let mut depth = 0_u32;
+    let mut is_type = false;
+    for (at, token) in tokens.iter().enumerate() {
+        match token {
+            Token::LParen => depth += 1,
+            Token::RParen if depth <= 1 => break,
+            Token::RParen => depth -= 1,
+            Token::Word(_) if ["CAST", "CONCAT", "MAX"].iter().any(|word| is_word(token, word)) => {}
+            Token::Word(_) if is_type || is_word(token, "AS") => {}
+            Token::Word(_) if tokens.get(at + 1) == Some(&&Token::LParen) => return None,
+            Token::Word(word) if !columns.contains(&word.value) => columns.push(word.value.clone()),
+            _ => {}
         }
+        is_type = is_word(token, "AS") || **token == Token::DoubleColon;
     }
-    Shard { shards, columns, signed: count("MOD") == 1 && count("ABS") == 0 }
+    Some(Shard { shards, columns, signed: count("MOD") == 1 && count("ABS") == 0 })
 }

@@ -296,6 +296,29 @@ mod tests {
     }
 
     #[test]
+    fn a_fingerprint_of_columns_is_a_shard_and_one_of_their_functions_is_not() {
+        let shard = |expression: &str| {
+            let column =
+                format!("s INT64 NOT NULL AS (MOD(FARM_FINGERPRINT({expression}), 16)) STORED HIDDEN");
+            let text = format!("CREATE TABLE t (a INT64, b STRING(MAX), {column}) PRIMARY KEY (s, a)");
+            let schema = parse_schema(&text).unwrap();
+            match &schema.tables[0].columns[2].made {
+                Some(Made::Shard(shard)) => Some(shard.columns.clone()),
+                _ => None,
+            }
+        };
+        assert_eq!(shard("CAST(a AS STRING(20))"), Some(vec!["a".into()]));
+        assert_eq!(
+            shard("CONCAT(CAST(CAST(a AS NUMERIC) AS STRING), '-', b)"),
+            Some(vec!["a".into(), "b".into()])
+        );
+        assert_eq!(shard("b || CAST(a AS STRING)"), Some(vec!["b".into(), "a".into()]));
+        assert_eq!(shard("a::text || b"), Some(vec!["a".into(), "b".into()]));
+        assert_eq!(shard("LOWER(b)"), None);
+        assert_eq!(shard("CONCAT(b, FORMAT('%d', a))"), None);
+    }
+
+    #[test]
     fn no_cut_of_a_schema_panics() {
         let text = "CREATE TABLE a.t (x INT64 AS (MOD(FARM_FINGERPRINT('y'), 5)) STORED, PRIMARY KEY (x DESC)), INTERLEAVE IN p;";
         for end in 0..text.len() {

@@ -1,0 +1,87 @@
+//! Several tables in one session.
+
+use std::sync::Arc;
+
+use thiserror::Error;
+
+use evenkeel_input::source::{Export, SourceError};
+use evenkeel_model::bounded::quote;
+
+use crate::query::catalog::NamedTable;
+use crate::query::error::QueryError;
+use crate::query::export_table::ExportTable;
+use crate::query::limits::QueryLimits;
+use crate::query::provider::SnapshotTable;
+use crate::query::runtime::{runtime_within, shared_runtime};
+use crate::query::session::TableSession;
+
+/// Tables and exports that queries can join, each under a name of its own. Each table is read at the
+/// snapshot that it was added with, so all queries of all sessions see the same rows.
+#[derive(Debug, Default)]
+pub struct Database {
+    tables: Vec<NamedTable>,
+    exports: Vec<(String, Arc<ExportTable>)>,
+}
+
+/// Refusal of a table of a database.
+#[derive(Debug, Error)]
+#[allow(missing_docs, reason = "the fields are named in the messages")]
+pub enum DatabaseError {
+    #[error("two tables are named '{name}'; give each a name of its own, as in --table NAME=PLACE", name = quote(name))]
+    NameTaken { name: String },
+    #[error(transparent)]
+    Source(#[from] SourceError),
+}
+
+impl Database {
+    /// Adds a table under a name.
+    ///
+    /// # Errors
+    /// [`DatabaseError::NameTaken`] if another one has the name.
+    pub fn add_table(&mut self, name: &str, table: Arc<SnapshotTable>) -> Result<(), DatabaseError> {
+        self.check_name(name)?;
+        self.tables.push(NamedTable { names: vec![name.to_owned()], table });
+        Ok(())
+    }
+
+    /// Adds an export under a name. Its files are read anew by each query.
+    ///
+    /// # Errors
+    /// [`DatabaseError`] if another one has the name, or a file cannot be read.
+    pub fn add_export(&mut self, name: &str, export: Arc<Export>) -> Result<(), DatabaseError> {
+        self.check_name(name)?;
+        self.exports.push((name.to_owned(), Arc::new(ExportTable::new(export)?)));
+        Ok(())
+    }
+
+    fn check_name(&self, name: &str) -> Result<(), DatabaseError> {
+        let mut taken = self.names();
+        match taken.any(|taken| taken == name) {
+            true => Err(DatabaseError::NameTaken { name: name.to_owned() }),
+            false => Ok(()),
+        }
+    }
+
+    /// Returns the names of its tables and exports.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        let exports = self.exports.iter().map(|(name, _)| name.as_str());
+        self.tables.iter().map(NamedTable::name).chain(exports)
+    }
+
+    /// Returns a session of all of them. A table that is the only one is also available as `t`.
+    ///
+    /// # Errors
+    /// [`QueryError`] if the directory to spill to cannot be used.
+    pub fn session_with(&self, limits: &QueryLimits) -> Result<TableSession, QueryError> {
+        let mut tables = self.tables.clone();
+        let alias = NamedTable::ALIAS;
+        if let [only] = tables.as_mut_slice()
+            && self.names().all(|name| name != alias)
+        {
+            only.names.insert(0, alias.to_owned());
+        }
+        let runtime = runtime_within(&shared_runtime()?, limits)?;
+        let session = TableSession::on_all(tables, runtime)?.with_timeout(limits.timeout);
+        session.with_exports(&self.exports)
+    }
+}

@@ -1,0 +1,125 @@
+//! The tables that SQL is run on: one, those of a folder, and others by name.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::Args;
+use evenkeel::log::LogError;
+use evenkeel::query::{Database, QueryLimits, TableSession};
+use evenkeel::source::{Export, InputOptions, find_inputs};
+use evenkeel::storage::{StorageError, TableStorage};
+use evenkeel::{Table, TableError};
+
+use crate::cli::{Failure, Output, open};
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct TablesArgs {
+    /// Directory of a table, or a folder of tables, each of which has the name of its directory.
+    pub(crate) dir: PathBuf,
+
+    /// Another table under a name: a directory of a table, or an export in any input format;
+    /// repeatable.
+    #[arg(long = "table", value_name = "NAME=PLACE")]
+    tables: Vec<String>,
+}
+
+/// Opened tables, all at one version each.
+#[derive(Debug)]
+pub(crate) struct Tables {
+    /// Tables by name.
+    pub(crate) tables: Vec<(String, Table)>,
+    exports: Vec<(String, Arc<Export>)>,
+}
+
+impl TablesArgs {
+    /// Opens the tables, and prints notes on exports. `version` is that of a single table.
+    pub(crate) async fn open(&self, version: Option<u64>, out: &Output) -> Result<Tables, Failure> {
+        let mut opened = Tables { tables: self.place(version).await?, exports: Vec::new() };
+        for named in &self.tables {
+            let Some((name, place)) =
+                named.split_once('=').filter(|(name, place)| !name.is_empty() && !place.is_empty())
+            else {
+                return Err(Failure::wrong_usage(format!("--table {named}: write --table NAME=PLACE")));
+            };
+            match as_table(Path::new(place)).await? {
+                Some(table) => opened.tables.push((name.to_owned(), table)),
+                None => opened.exports.push((name.to_owned(), export(place, out).await?)),
+            }
+        }
+        Ok(opened)
+    }
+
+    /// Opens the table at the place, or else all tables directly below it.
+    async fn place(&self, version: Option<u64>) -> Result<Vec<(String, Table)>, Failure> {
+        let no_table = match open(&self.dir, version).await {
+            Ok(table) => return Ok(vec![(table.spec().name().to_owned(), table)]),
+            Err(error @ TableError::Log(LogError::NotATable { .. })) => error,
+            Err(error) => return Err(error.into()),
+        };
+        let mut folders = TableStorage::open(&self.dir)?.list_folders().await?;
+        folders.sort();
+        let mut tables = Vec::new();
+        for folder in folders {
+            let table = as_table(&self.dir.join(&folder)).await?;
+            tables.extend(table.map(|table| (folder, table)));
+        }
+        if tables.is_empty() {
+            return Err(no_table.into());
+        }
+        if version.is_some() {
+            let message =
+                format!("{}: --version is that of one table, and this is a folder", self.dir.display());
+            return Err(Failure::wrong_usage(message));
+        }
+        Ok(tables)
+    }
+}
+
+/// Opens a table; `None` if the place is something else.
+async fn as_table(place: &Path) -> Result<Option<Table>, Failure> {
+    match open(place, None).await {
+        Ok(table) => Ok(Some(table)),
+        Err(
+            TableError::Log(LogError::NotATable { .. })
+            | TableError::Storage(StorageError::NoDirectory { .. } | StorageError::File { .. }),
+        ) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Opens an export, as `evaluate` does.
+async fn export(place: &str, out: &Output) -> Result<Arc<Export>, Failure> {
+    let inputs = find_inputs(&[place.to_owned()], None)?;
+    inputs.notes.iter().for_each(|note| out.note(note));
+    let options = inputs.options(InputOptions::default());
+    let opening =
+        tokio::task::spawn_blocking(move || Export::open(&inputs.paths, options, &Default::default()));
+    let export = opening.await??;
+    export.notes().iter().for_each(|note| out.note(&note.to_string()));
+    Ok(Arc::new(export))
+}
+
+impl Tables {
+    /// Returns the table if it is the only one and there is no export.
+    pub(crate) fn single(&self) -> Option<&Table> {
+        match (self.tables.as_slice(), self.exports.is_empty()) {
+            ([(_, table)], true) => Some(table),
+            _ => None,
+        }
+    }
+
+    /// Opens a session with all of them.
+    pub(crate) fn session_with(&self, limits: &QueryLimits) -> Result<TableSession, Failure> {
+        if let Some(table) = self.single() {
+            return Ok(table.session_with(limits)?);
+        }
+        let mut database = Database::default();
+        for (name, table) in &self.tables {
+            database.add_table(name, table.provider()?)?;
+        }
+        for (name, export) in &self.exports {
+            database.add_export(name, Arc::clone(export))?;
+        }
+        Ok(database.session_with(limits)?)
+    }
+}

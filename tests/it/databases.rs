@@ -1,0 +1,228 @@
+//! Queries on several tables and exports. The truth is DataFusion over the same rows in memory, in one partition.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use datafusion::datasource::MemTable;
+use datafusion::prelude::{SessionConfig, SessionContext};
+use evenkeel::Table;
+use evenkeel::ingest::IngestOptions;
+use evenkeel::query::{Database, Params, QueryLimits};
+use evenkeel::source::{Export, InputOptions, InputPath};
+use evenkeel::table::{Column, ColumnType, PlacementFunction, TableDefinition, TableSpec};
+use evenkeel::units::PartitionCount;
+use parquet::arrow::ArrowWriter;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use crate::common::{done, run, sorted_rows};
+
+fn spec(name: &str, key: &str, value: &str, partitions: u64) -> TableSpec {
+    TableSpec::new(TableDefinition {
+        name: name.into(),
+        columns: vec![
+            Column::required("id", ColumnType::Int64),
+            Column::nullable(key, ColumnType::Int64),
+            Column::nullable(value, ColumnType::Utf8),
+        ],
+        primary_key: vec!["id".into()],
+        partition_key: vec!["id".into()],
+        partitions: PartitionCount::new(partitions).unwrap(),
+        placement: PlacementFunction::Ydb,
+        ttl: None,
+    })
+    .unwrap()
+}
+
+/// Rows whose second column has few values, most of them of one kind, and NULL.
+fn batch(spec: &TableSpec, ids: std::ops::Range<i64>, keys: i64, random: &mut ChaCha8Rng) -> RecordBatch {
+    let key = |random: &mut ChaCha8Rng| match random.random_range(0..10) {
+        0 => None,
+        1..4 => Some(7 % keys),
+        _ => Some(random.random_range(0..keys)),
+    };
+    let join: Int64Array = ids.clone().map(|_| key(random)).collect();
+    let text: StringArray = ids
+        .clone()
+        .map(|id| (id % 11 != 0).then(|| format!("{} {}", spec.name(), random.random_range(0..50))))
+        .collect();
+    let columns: [ArrayRef; 3] =
+        [Arc::new(Int64Array::from_iter_values(ids)), Arc::new(join), Arc::new(text)];
+    RecordBatch::try_new(Arc::clone(spec.schema()), columns.to_vec()).unwrap()
+}
+
+async fn table(place: &Path, spec: &TableSpec, batches: &[RecordBatch]) -> Table {
+    let mut table = Table::create(place, spec).await.unwrap();
+    for batch in batches {
+        let stream = futures::stream::iter([Ok::<_, std::io::Error>(batch.clone())]);
+        table.ingest(stream, &IngestOptions::default()).await.unwrap();
+    }
+    table
+}
+
+fn export(path: &Path) -> Arc<Export> {
+    let inputs = [InputPath::File(path.to_owned())];
+    Arc::new(Export::open(&inputs, InputOptions::default(), &Default::default()).unwrap())
+}
+
+const STATEMENTS: &[&str] = &[
+    "SELECT count(*) FROM a",
+    "SELECT count(*) FROM c",
+    "SELECT count(*), count(x), min(id), max(id) FROM d",
+    "SELECT a.id, b.id, a.v, b.w FROM a JOIN b ON a.k = b.j WHERE a.id < 300",
+    "SELECT a.id, b.w FROM a LEFT JOIN b ON a.k = b.j AND b.id < 40",
+    "SELECT a.v, b.id FROM a RIGHT JOIN b ON a.id = b.id",
+    "SELECT a.id, b.id FROM a FULL JOIN b ON a.id = b.id AND a.k = b.j",
+    "SELECT a.id FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b.j = a.k)",
+    "SELECT a.id FROM a WHERE NOT EXISTS (SELECT 1 FROM b WHERE b.j = a.k)",
+    "SELECT a.id FROM a WHERE a.k NOT IN (SELECT b.j FROM b WHERE b.j IS NOT NULL)",
+    "SELECT a.k, count(*), count(b.w) FROM a JOIN b ON a.id = b.id GROUP BY a.k",
+    "SELECT a.id, count(*) FROM a JOIN b ON a.id = b.id GROUP BY a.id",
+    "SELECT c.x, count(*) FROM a JOIN c ON a.k = c.i GROUP BY c.x",
+    "SELECT d.x, count(*) FROM d JOIN b ON d.i = b.j JOIN c ON c.id = b.id GROUP BY d.x",
+    "SELECT id FROM a UNION ALL SELECT id FROM b UNION ALL SELECT id FROM c",
+    "SELECT id, k FROM a INTERSECT SELECT id, j FROM b",
+    "SELECT id FROM a EXCEPT SELECT id FROM c",
+    "SELECT count(*) FROM a CROSS JOIN (SELECT * FROM c ORDER BY id LIMIT 3)",
+    "SELECT x.id, y.id FROM a x JOIN a y ON x.k = y.k WHERE x.id < 30 AND y.id < 30",
+    "SELECT id FROM c ORDER BY id LIMIT 5",
+    "SELECT x FROM d WHERE id = 17",
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn joins_of_tables_and_exports_give_the_rows_of_a_naive_engine() {
+    for seed in 0..3 {
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        let dir = tempfile::tempdir().unwrap();
+        let [of_a, of_b] = [spec("a", "k", "v", 4), spec("b", "j", "w", [4, 1, 7][seed as usize])];
+        let of_export = spec("export", "i", "x", 1);
+        let a = [batch(&of_a, 0..3_000, 900, &mut random), batch(&of_a, 3_000..4_000, 40, &mut random)];
+        let b = [batch(&of_b, 500..1_500, 900, &mut random)];
+        let c = batch(&of_export, 0..900, 300, &mut random);
+        let d = batch(&of_export, 0..600, 20, &mut random);
+        let mut database = Database::default();
+        for (name, spec, batches) in [("a", &of_a, a.as_slice()), ("b", &of_b, b.as_slice())] {
+            let table = table(&dir.path().join(name), spec, batches).await;
+            database.add_table(name, table.provider().unwrap()).unwrap();
+        }
+        let (parquet, csv) = (dir.path().join("c.parquet"), dir.path().join("d.csv"));
+        let mut writer = ArrowWriter::try_new(fs::File::create(&parquet).unwrap(), c.schema(), None).unwrap();
+        writer.write(&c).unwrap();
+        writer.close().unwrap();
+        arrow::csv::Writer::new(fs::File::create(&csv).unwrap()).write(&d).unwrap();
+        database.add_export("c", export(&parquet)).unwrap();
+        database.add_export("d", export(&csv)).unwrap();
+        let session = database.session_with(&QueryLimits::default()).unwrap();
+
+        let truth = SessionContext::new_with_config(SessionConfig::new().with_target_partitions(1));
+        for (name, batches) in [("a", a.as_slice()), ("b", &b), ("c", &[c]), ("d", &[d])] {
+            let table = MemTable::try_new(batches[0].schema(), vec![batches.to_vec()]).unwrap();
+            truth.register_table(name, Arc::new(table)).unwrap();
+        }
+        for sql in STATEMENTS {
+            let expected = sorted_rows(&truth.sql(sql).await.unwrap().collect().await.unwrap());
+            let found = sorted_rows(&session.collect(sql, &Params::default()).await.unwrap());
+            assert!(found == expected, "seed {seed}: {sql}: {} rows, not {}", found.len(), expected.len());
+            assert!(!expected.is_empty(), "{sql}");
+        }
+    }
+}
+
+/// Two tables of a database, and two exports.
+fn database(dir: &Path) {
+    fs::create_dir(dir.join("db")).unwrap();
+    done(
+        dir,
+        "create {}/db/events --column id:int64:not-null --column user:int64 --column at:timestamp:not-null --primary-key id --partitions 8",
+    );
+    done(
+        dir,
+        "create {}/db/users --column id:int64:not-null --column name:utf8 --primary-key id --partitions 4",
+    );
+    let event = |id: i64| format!("{id},{},2026-01-01T00:{:02}:{:02}Z\n", id % 10, id / 60, id % 60);
+    fs::write(dir.join("events.csv"), format!("id,user,at\n{}", (0..600).map(event).collect::<String>()))
+        .unwrap();
+    let user = |id: i64| format!("{id},user {id}\n");
+    fs::write(dir.join("users.csv"), format!("id,name\n{}", (0..8).map(user).collect::<String>())).unwrap();
+    done(dir, "ingest {}/db/events {}/events.csv");
+    done(dir, "ingest {}/db/users {}/users.csv");
+    // Neither a table nor in the way.
+    fs::create_dir(dir.join("db/notes")).unwrap();
+    fs::write(dir.join("db/README"), "x").unwrap();
+}
+
+/// Runs a query whose SQL has blanks.
+fn query(dir: &Path, places: &str, sql: &str) -> crate::common::Run {
+    let file = dir.join("query.sql");
+    fs::write(&file, sql).unwrap();
+    run(dir, &format!("query {places} --format csv -f {{}}/query.sql"))
+}
+
+#[test]
+fn a_folder_of_tables_is_a_database_and_exports_join_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    database(dir);
+    let rows = |places: &str, sql: &str| {
+        let found = query(dir, places, sql);
+        assert_eq!(found.code, 0, "{places} {sql}\n{}", found.stderr);
+        found.stdout.lines().skip(1).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let join = "SELECT name, count(*) AS n FROM events JOIN users ON events.user = users.id GROUP BY name ORDER BY name";
+    let expected: Vec<String> = (0..8).map(|user| format!("user {user},60")).collect();
+    assert_eq!(rows("{}/db", join), expected);
+    for users in ["{}/users.csv", "{}/db/users"] {
+        assert_eq!(rows(&format!("{{}}/db/events --table users={users}"), join), expected, "{users}");
+    }
+    // A table that is the only one keeps its short name.
+    let short = join.replace("FROM events", "FROM t AS events");
+    assert_eq!(rows("{}/db/events --table users={}/users.csv", &short), expected);
+    assert_eq!(
+        rows("{}/db", "SELECT \"table\", sum(rows) FROM sys.partition_stats GROUP BY 1 ORDER BY 1"),
+        ["events,600", "users,8"]
+    );
+    assert_eq!(rows("{}/db", "SELECT count(*) FROM \"users/.sys/partition_stats\""), ["4"]);
+    assert_eq!(rows("{}/db", "SELECT $now"), ["2026-01-01T00:09:59"]);
+    let plan = done(dir, "query {}/db --explain -f {}/query.sql");
+    assert!(!plan.is_empty());
+    let timed = done(dir, "bench queries {}/db --runs 1 --format json -f {}/query.sql");
+    assert!(timed.contains("\"rows\""), "{timed}");
+}
+
+#[test]
+fn wrong_names_and_places_of_tables_are_refused_in_one_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    database(dir);
+    for (places, code, said) in [
+        ("{}/db --table users={}/users.csv", 1, "two tables are named 'users'"),
+        ("{}/db --table users", 2, "write --table NAME=PLACE"),
+        ("{}/db --table =x", 2, "write --table NAME=PLACE"),
+        ("{}/db --table more={}/absent.csv", 1, "absent.csv"),
+        ("{}/db/notes", 1, "is not a table"),
+        ("{}/db --version 1", 2, "--version is that of one table"),
+    ] {
+        let found = query(dir, places, "SELECT 1");
+        assert_eq!(found.code, code, "{places}: {}", found.stderr);
+        assert!(
+            found.stderr.contains(said) && found.stderr.lines().count() == 1,
+            "{places}: {}",
+            found.stderr
+        );
+    }
+    let unknown = query(dir, "{}/db --table more={}/users.csv", "SELECT * FROM user");
+    assert!(unknown.stderr.contains("there are: more, events, users, sys."), "{}", unknown.stderr);
+    let row = |id: i64| if id == 49_999 { format!("{id},{id},7\n") } else { format!("{id},{id}\n") };
+    fs::write(dir.join("bad.csv"), format!("id,n\n{}", (0..50_000).map(row).collect::<String>())).unwrap();
+    let bad = query(dir, "{}/db --table bad={}/bad.csv", "SELECT max(n + 1) FROM bad");
+    assert_eq!(bad.code, 1, "{}", bad.stderr);
+    assert!(
+        bad.stderr.contains("bad.csv, line 50001: has 3 fields")
+            && bad.stderr.starts_with("error: /")
+            && bad.stderr.contains("--on-error reject"),
+        "{}",
+        bad.stderr
+    );
+}
