@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use arrow::temporal_conversions::timestamp_ms_to_datetime;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use chrono::{Datelike, SecondsFormat, Timelike};
 use serde_json::{Map, Value};
 
 /// Kind of a value.
@@ -36,6 +37,9 @@ pub(super) fn read(object: &str) -> Option<(Kind, Option<Cow<'_, str>>)> {
         && let Some(kind) = kind_of_text(name)
     {
         return Some((kind, Some(Cow::Borrowed(text))));
+    }
+    if let Some(millis) = date_of_long(first) {
+        return Some((Kind::Time, Some(Cow::Owned(rfc_3339(millis)?))));
     }
     let members: Map<String, Value> = serde_json::from_str(object).ok()?;
     let text = |name: &str| members.get(name).and_then(Value::as_str).map(str::to_owned);
@@ -84,7 +88,42 @@ fn date(value: &Value) -> Option<String> {
         Value::Object(inner) => inner.get("$numberLong")?.as_str()?.parse().ok()?,
         _ => return None,
     };
-    Some(format!("{}Z", timestamp_ms_to_datetime(millis)?.format("%Y-%m-%dT%H:%M:%S%.3f")))
+    rfc_3339(millis)
+}
+
+/// Returns the milliseconds of the usual spelling of a point in time, `{"$date":{"$numberLong":"7"}}`,
+/// behind its first brace.
+fn date_of_long(members: &str) -> Option<i64> {
+    let value = members.strip_prefix("\"$date\"")?.trim_ascii_start().strip_prefix(':')?.trim_ascii_start();
+    let inner = value.strip_prefix('{')?.trim_ascii_start();
+    let (name, text) = only_text(inner.trim_ascii_end().strip_suffix('}')?)?;
+    (name == "$numberLong").then(|| text.parse().ok())?
+}
+
+/// Returns a point in time as text. Each row of an export has some, so usual years are written digit by digit.
+fn rfc_3339(millis: i64) -> Option<String> {
+    let at = timestamp_ms_to_datetime(millis)?;
+    let Ok(year @ 0..=9999) = u32::try_from(at.year()) else {
+        return Some(at.and_utc().to_rfc3339_opts(SecondsFormat::Millis, true));
+    };
+    let mut text = String::with_capacity(24);
+    let parts = [
+        (year, 4, '-'),
+        (at.month(), 2, '-'),
+        (at.day(), 2, 'T'),
+        (at.hour(), 2, ':'),
+        (at.minute(), 2, ':'),
+        (at.second(), 2, '.'),
+        (at.nanosecond() / 1_000_000 % 1_000, 3, 'Z'),
+    ];
+    for (number, digits, end) in parts {
+        for place in (0..digits).rev() {
+            let digit = number / 10_u32.pow(place) % 10;
+            text.push(char::from_digit(digit, 10)?);
+        }
+        text.push(end);
+    }
+    Some(text)
 }
 
 /// Returns the text of binary data: a UUID as such, anything else in Base64.
@@ -128,6 +167,17 @@ mod tests {
         ] {
             assert_eq!(read(object), Some((kind, text.map(Cow::Borrowed))), "{object}");
         }
+    }
+
+    #[test]
+    fn points_in_time_are_those_of_chrono() {
+        let span = 8_000_000_000_000_i64;
+        for step in -2_000..2_000_i64 {
+            let millis = step * (span / 50) + step.pow(3);
+            let time = timestamp_ms_to_datetime(millis).unwrap().and_utc();
+            assert_eq!(rfc_3339(millis), Some(time.to_rfc3339_opts(SecondsFormat::Millis, true)), "{millis}");
+        }
+        assert_eq!(rfc_3339(i64::MAX), None);
     }
 
     #[test]
