@@ -29,12 +29,15 @@ pub(crate) struct Tables {
     /// Tables by name.
     pub(crate) tables: Vec<(String, Table)>,
     exports: Vec<(String, Arc<Export>)>,
+    /// Whether the first table is also available as `t`.
+    has_main: bool,
 }
 
 impl TablesArgs {
     /// Opens the tables, and prints notes on exports. `version` is that of a single table.
     pub(crate) async fn open(&self, version: Option<u64>, out: &Output) -> Result<Tables, Failure> {
-        let mut opened = Tables { tables: self.place(version).await?, exports: Vec::new() };
+        let (tables, has_main) = self.place(version).await?;
+        let mut opened = Tables { tables, exports: Vec::new(), has_main };
         for named in &self.tables {
             let Some((name, place)) =
                 named.split_once('=').filter(|(name, place)| !name.is_empty() && !place.is_empty())
@@ -49,14 +52,16 @@ impl TablesArgs {
         Ok(opened)
     }
 
-    /// Opens the table at the place, or else all tables directly below it.
-    async fn place(&self, version: Option<u64>) -> Result<Vec<(String, Table)>, Failure> {
+    /// Opens the table at the place, or else all tables directly below it. Returns them by name, and whether
+    /// the place is a table.
+    async fn place(&self, version: Option<u64>) -> Result<(Vec<(String, Table)>, bool), Failure> {
         let no_table = match open(&self.dir, version).await {
-            Ok(table) => return Ok(vec![(table.spec().name().to_owned(), table)]),
+            Ok(table) => return Ok((vec![(table.spec().name().to_owned(), table)], true)),
             Err(error @ TableError::Log(LogError::NotATable { .. })) => error,
             Err(error) => return Err(error.into()),
         };
         let mut folders = TableStorage::open(&self.dir)?.list_folders().await?;
+        folders.retain(|folder| !folder.starts_with(['.', '_']));
         folders.sort();
         let mut tables = Vec::new();
         for folder in folders {
@@ -71,7 +76,7 @@ impl TablesArgs {
                 format!("{}: --version is that of one table, and this is a folder", self.dir.display());
             return Err(Failure::wrong_usage(message));
         }
-        Ok(tables)
+        Ok((tables, false))
     }
 }
 
@@ -114,8 +119,11 @@ impl Tables {
             return Ok(table.session_with(limits)?);
         }
         let mut database = Database::default();
-        for (name, table) in &self.tables {
-            database.add_table(name, table.provider()?)?;
+        for (at, (name, table)) in self.tables.iter().enumerate() {
+            match at == 0 && self.has_main {
+                true => database.add_main_table(table.provider()?)?,
+                false => database.add_table(name, table.provider()?)?,
+            }
         }
         for (name, export) in &self.exports {
             database.add_export(name, Arc::clone(export))?;

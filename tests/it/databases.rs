@@ -89,6 +89,11 @@ const STATEMENTS: &[&str] = &[
     "SELECT x.id, y.id FROM a x JOIN a y ON x.k = y.k WHERE x.id < 30 AND y.id < 30",
     "SELECT id FROM c ORDER BY id LIMIT 5",
     "SELECT x FROM d WHERE id = 17",
+    "SELECT 1 FROM c",
+    "SELECT count(*) FROM (SELECT * FROM c LIMIT 7)",
+    "SELECT count(*) FROM (SELECT 1 FROM c UNION ALL SELECT 1 FROM d)",
+    "SELECT id FROM b WHERE EXISTS (SELECT 1 FROM c)",
+    "SELECT count(*) FROM a CROSS JOIN c",
 ];
 
 #[tokio::test(flavor = "multi_thread")]
@@ -173,12 +178,17 @@ fn a_folder_of_tables_is_a_database_and_exports_join_it() {
     let join = "SELECT name, count(*) AS n FROM events JOIN users ON events.user = users.id GROUP BY name ORDER BY name";
     let expected: Vec<String> = (0..8).map(|user| format!("user {user},60")).collect();
     assert_eq!(rows("{}/db", join), expected);
-    for users in ["{}/users.csv", "{}/db/users"] {
-        assert_eq!(rows(&format!("{{}}/db/events --table users={users}"), join), expected, "{users}");
-    }
-    // A table that is the only one keeps its short name.
+    // The table of the place keeps its short name.
     let short = join.replace("FROM events", "FROM t AS events");
-    assert_eq!(rows("{}/db/events --table users={}/users.csv", &short), expected);
+    for users in ["{}/users.csv", "{}/db/users"] {
+        for sql in [join, &short] {
+            assert_eq!(
+                rows(&format!("{{}}/db/events --table users={users}"), sql),
+                expected,
+                "{users} {sql}"
+            );
+        }
+    }
     assert_eq!(
         rows("{}/db", "SELECT \"table\", sum(rows) FROM sys.partition_stats GROUP BY 1 ORDER BY 1"),
         ["events,600", "users,8"]
@@ -198,6 +208,7 @@ fn wrong_names_and_places_of_tables_are_refused_in_one_line() {
     database(dir);
     for (places, code, said) in [
         ("{}/db --table users={}/users.csv", 1, "two tables are named 'users'"),
+        ("{}/db/events --table t={}/users.csv", 1, "two tables are named 't'"),
         ("{}/db --table users", 2, "write --table NAME=PLACE"),
         ("{}/db --table =x", 2, "write --table NAME=PLACE"),
         ("{}/db --table more={}/absent.csv", 1, "absent.csv"),
@@ -210,6 +221,20 @@ fn wrong_names_and_places_of_tables_are_refused_in_one_line() {
             found.stderr.contains(said) && found.stderr.lines().count() == 1,
             "{places}: {}",
             found.stderr
+        );
+    }
+    for sql in
+        ["SELECT * FROM events LEFT JOIN users USING (id)", "SELECT 1 FROM events NATURAL FULL JOIN users"]
+    {
+        let refused = query(dir, "{}/db", sql);
+        assert!(refused.code == 1 && refused.stderr.contains("write ON"), "{sql}: {}", refused.stderr);
+    }
+    for inside in ["{}/db/users/*/*.parquet", "{}/db/users/partition=0000", "{}/db/users/_log"] {
+        let refused = query(dir, &format!("{{}}/db/events --table x={inside}"), "SELECT * FROM x");
+        assert!(
+            refused.code == 1 && refused.stderr.contains("superseded rows"),
+            "{inside}: {}",
+            refused.stderr
         );
     }
     let unknown = query(dir, "{}/db --table more={}/users.csv", "SELECT * FROM user");

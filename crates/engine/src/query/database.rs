@@ -44,6 +44,17 @@ impl Database {
         Ok(())
     }
 
+    /// Adds a table under its own name and as `t`.
+    ///
+    /// # Errors
+    /// [`DatabaseError::NameTaken`] if another one has one of the names.
+    pub fn add_main_table(&mut self, table: Arc<SnapshotTable>) -> Result<(), DatabaseError> {
+        let named = NamedTable::alone(table);
+        named.names.iter().try_for_each(|name| self.check_name(name))?;
+        self.tables.push(named);
+        Ok(())
+    }
+
     /// Adds an export under a name. Its files are read anew by each query.
     ///
     /// # Errors
@@ -65,23 +76,16 @@ impl Database {
     /// Returns the names of its tables and exports.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let exports = self.exports.iter().map(|(name, _)| name.as_str());
-        self.tables.iter().map(NamedTable::name).chain(exports)
+        self.tables.iter().flat_map(|named| &named.names).map(String::as_str).chain(exports)
     }
 
-    /// Returns a session of all of them. A table that is the only one is also available as `t`.
+    /// Returns a session of all of them.
     ///
     /// # Errors
     /// [`QueryError`] if the directory to spill to cannot be used.
     pub fn session_with(&self, limits: &QueryLimits) -> Result<TableSession, QueryError> {
-        let mut tables = self.tables.clone();
-        let alias = NamedTable::ALIAS;
-        if let [only] = tables.as_mut_slice()
-            && self.names().all(|name| name != alias)
-        {
-            only.names.insert(0, alias.to_owned());
-        }
         let runtime = runtime_within(&shared_runtime()?, limits)?;
-        let session = TableSession::on_all(tables, runtime)?.with_timeout(limits.timeout);
+        let session = TableSession::on_all(self.tables.clone(), runtime)?.with_timeout(limits.timeout);
         session.with_exports(&self.exports)
     }
 }

@@ -33,6 +33,11 @@ pub enum QueryError {
     Empty,
     #[error("there are {count} statements; run one at a time")]
     Several { count: usize },
+    #[error(
+        "an outer join with USING or NATURAL is not run, because its column could come from the side that has no row; \
+        write ON a.k = b.k, and coalesce(a.k, b.k) for the column of both"
+    )]
+    OuterJoinByName,
     #[error("only queries are run; this statement would {action}. To add rows, use 'evenkeel ingest'")]
     NotAQuery { action: &'static str },
     #[error("cannot count the rows of partition {partition}: {reason}")]

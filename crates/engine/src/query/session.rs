@@ -34,7 +34,8 @@ use crate::query::tasks::{plan_in_thread, run_in_task};
 use crate::query::window_frames::FramesWithoutOffsets;
 use crate::query::yielding::YieldingJoins;
 use crate::sql::{
-    NOW, Params, declared_change, parameters_of, parse_within_limits, read_times_in_microseconds, side_effect,
+    NOW, Params, declared_change, has_outer_join_by_name, parameters_of, parse_within_limits,
+    read_times_in_microseconds, side_effect,
 };
 
 /// A DataFusion session with tables and their system tables `sys.partition_stats` and
@@ -262,6 +263,9 @@ impl TableSession {
         }
         if let Some(action) = declared_change(&statement) {
             return Err(QueryError::NotAQuery { action });
+        }
+        if has_outer_join_by_name(&statement) {
+            return Err(QueryError::OuterJoinByName);
         }
         for table in state.resolve_table_references(&statement)? {
             if !self.context.table_exist(table.clone())? {

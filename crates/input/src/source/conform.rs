@@ -45,6 +45,8 @@ pub struct Conform {
     guessed: BTreeSet<String>,
     /// Whether text and bytes are returned as views.
     views: bool,
+    /// Whether batches lack columns that are outside a projection.
+    is_projected: bool,
 }
 
 /// Accepted rows of the table, and rejected ones.
@@ -153,7 +155,8 @@ impl Conform {
         let guessed = columns.iter().filter(|column| is_number(column.column_type));
         let guessed = guessed.map(|column| &column.name).filter(|name| options.guessed.contains(*name));
         let (guessed, views) = (guessed.cloned().collect(), options.views);
-        Self { file: file.to_owned(), columns, schema, primary_key, text, guessed, views }
+        let is_projected = !options.unprojected.is_empty();
+        Self { file: file.to_owned(), columns, schema, primary_key, text, guessed, views, is_projected }
     }
 
     /// Checks that an input with the columns `found` can serve the table. `found` holds all its
@@ -194,7 +197,9 @@ impl Conform {
         if let RawCells::Arrow(batch) = &raw.cells {
             let found: Vec<String> =
                 batch.schema().fields().iter().map(|field| field.name().clone()).collect();
-            self.check_names(&found)?;
+            if !self.is_projected {
+                self.check_names(&found)?;
+            }
         }
         let mut faults = Faults::new();
         let mut columns = Vec::with_capacity(self.columns.len());

@@ -168,6 +168,9 @@ fn expand(argument: &str, table: Option<&str>) -> Result<Inputs, SourceError> {
     let mut files = Vec::new();
     let has_files = found.iter().any(|path| !path.is_dir());
     for path in found {
+        if let Some(table) = table_around(&path) {
+            return Err(SourceError::Table { path: table.display().to_string() });
+        }
         if !path.is_dir() {
             files.push(InputPath::File(path));
             continue;
@@ -192,6 +195,24 @@ fn expand(argument: &str, table: Option<&str>) -> Result<Inputs, SourceError> {
         return Err(SourceError::EmptyFolder { path: argument.to_owned(), other: None });
     }
     Ok(inputs)
+}
+
+/// Returns the table whose log or whose partitions a path is in.
+fn table_around(path: &Path) -> Option<&Path> {
+    let is_commit = |name: &str| {
+        name.strip_suffix(".json")
+            .is_some_and(|version| version.len() == 20 && version.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    let is_log = |folder: &Path| {
+        let entries = std::fs::read_dir(folder).into_iter().flatten();
+        entries.filter_map(Result::ok).any(|entry| entry.file_name().to_str().is_some_and(is_commit))
+    };
+    path.ancestors().find_map(|folder| {
+        let name = folder.file_name()?.to_str()?;
+        let table = folder.parent()?;
+        let is_part = name == "_log" || name.starts_with("partition=");
+        (is_part && is_log(&table.join("_log"))).then_some(table)
+    })
 }
 
 /// Returns files that are named themselves; data files of a dump have a schema beside them, in the

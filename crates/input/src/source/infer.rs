@@ -551,7 +551,12 @@ fn check_names(
     };
     let fits = |(name, column_type): &(&String, ColumnType)| {
         let cell = BinaryArray::from_iter_values([name.as_bytes()]);
-        holds(&cell, *column_type, &options.text_of(name)).is_ok()
+        let holds_as = |column_type| holds(&cell, column_type, &options.text_of(name)).is_ok();
+        // A row need not fit the type that the other rows have: 1.5 above whole numbers, a time above dates.
+        let is_number = NUMBERS.contains(column_type)
+            && (holds_as(ColumnType::Double) || name.trim().parse::<f64>().is_ok_and(f64::is_finite));
+        let is_time = column_type.is_time() && TIMES.into_iter().any(holds_as);
+        holds_as(*column_type) || is_number || is_time
     };
     let numbers: Option<Vec<i64>> = typed.iter().map(|(name, _)| name.parse().ok()).collect();
     let are_names = numbers.is_some_and(|numbers| {
@@ -625,6 +630,20 @@ mod tests {
         let found =
             inferred("a.jsonl", "{\"a\": 18446744073709551615, \"b\": 99999999999999999999, \"c\": 1.5}\n");
         assert_eq!(types(&found.unwrap()), ["Uint64", "Utf8", "Double"]);
+    }
+
+    #[test]
+    fn a_first_row_is_no_header_even_if_it_does_not_fit_the_type_of_the_others() {
+        for text in [
+            "10,1.5\n20,2\n30,3\n",
+            "10.5,x\n20,y\n30,z\n",
+            "1e3,a\n5,b\n",
+            "99999999999999999999,5\n2,6\n3,7\n",
+            "10,2026-01-01 10:00:00\n20,2026-01-02\n",
+        ] {
+            assert!(matches!(inferred("a.csv", text), Err(SourceError::HeaderLikeRow { .. })), "{text}");
+        }
+        assert!(inferred("a.csv", "1a,2b\n1,2\n").is_ok());
     }
 
     #[test]
