@@ -16,7 +16,7 @@ use evenkeel::source::{Export, InputOptions, InputPath};
 use evenkeel::units::{ByteSize, PartitionCount};
 use serde::Serialize;
 
-use crate::cli::input::ReadingArgs;
+use crate::cli::input::{ReadingArgs, open_export};
 use crate::cli::limits::{LimitArgs, within};
 use crate::cli::local_path::LocalPath;
 use crate::cli::output::Format;
@@ -205,7 +205,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
 
 async fn run_ingest(args: IngestArgs, out: &mut Output) -> Result<(), Failure> {
     let (inputs, options) = args.input.find(&args.inputs, out)?;
-    let export = open(inputs.paths, options).await?;
+    let export = open_export(inputs.paths, options).await?;
     let workplace = Workplace::open(args.load.dir.as_deref())?;
     let bench =
         measure(&args.load, args.partition_keys, args.primary_key, export, workplace.path(), out).await?;
@@ -217,7 +217,8 @@ async fn run_ad_events(args: AdEventsArgs, out: &mut Output) -> Result<(), Failu
     let exports = workplace.path().join("exports");
     let events = AdEvents { rows: args.rows, seed: args.seed, ..AdEvents::default() };
     let files = events.write_files(&exports, OutputFormat::Parquet, args.rows, &|_| {})?;
-    let export = open(files.into_iter().map(InputPath::File).collect(), InputOptions::default()).await?;
+    let export =
+        open_export(files.into_iter().map(InputPath::File).collect(), InputOptions::default()).await?;
     let keys = KEYS.iter().map(|key| key.parse()).collect::<Result<Vec<Candidate>, _>>()?;
     let primary_key = "event_timestamp, user_id, campaign_id".parse()?;
     let ingest = measure(&args.load, keys, primary_key, export, workplace.path(), out).await?;
@@ -303,11 +304,6 @@ fn uses(sql: &str, param: &str) -> bool {
 /// Returns those parameters that a query uses.
 fn params_of<'a>(sql: &'a str, params: &'a [String]) -> impl Iterator<Item = &'a String> {
     params.iter().filter(move |param| uses(sql, param))
-}
-
-async fn open(inputs: Vec<InputPath>, options: InputOptions) -> Result<Arc<Export>, Failure> {
-    let export = tokio::task::spawn_blocking(move || Export::open(&inputs, options, &Default::default()));
-    Ok(Arc::new(export.await??))
 }
 
 async fn measure(

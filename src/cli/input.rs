@@ -1,11 +1,12 @@
 //! Arguments that control how inputs are read.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use evenkeel::bounded::{SQL, read_text};
 use evenkeel::source::{
-    DeclaredTable, InputFormat, InputOptions, Inputs, find_inputs, read_ddl, read_describe,
+    DeclaredTable, Export, InputFormat, InputOptions, InputPath, Inputs, find_inputs, read_ddl, read_describe,
 };
 use evenkeel::text_value::TextFormat;
 
@@ -234,6 +235,15 @@ impl ReadingArgs {
     pub(crate) fn options(&self) -> Result<InputOptions, Failure> {
         self.input.options()
     }
+}
+
+/// Opens an export whose types are those that are found.
+pub(crate) async fn open_export(
+    inputs: Vec<InputPath>,
+    options: InputOptions,
+) -> Result<Arc<Export>, Failure> {
+    let export = tokio::task::spawn_blocking(move || Export::open(&inputs, options, &Default::default()));
+    Ok(Arc::new(export.await??))
 }
 
 fn escape(text: &str) -> Result<u8, Failure> {

@@ -44,7 +44,7 @@ Examples:
   evenkeel query events -f queries/events_of_user.sql --param user=u600000007 --explain
   evenkeel query events 'SELECT * FROM t' --output events.parquet
   evenkeel query events 'SELECT * FROM sys.partition_stats'
-  evenkeel query events --table users=users.parquet 'SELECT country, count(*) FROM events JOIN users USING (user_id) GROUP BY country'
+  evenkeel query events --table users=users.parquet 'SELECT country, count(*) FROM t JOIN users USING (user_id) GROUP BY country'
   evenkeel query ads/ 'SELECT count(*) FROM events JOIN campaigns USING (campaign_id)'
 
 System tables: sys.partition_stats, sys.primary_index_portion_stats. Functions in addition to those of \

@@ -10,6 +10,7 @@ use evenkeel::source::{Export, InputOptions, find_inputs};
 use evenkeel::storage::{StorageError, TableStorage};
 use evenkeel::{Table, TableError};
 
+use crate::cli::input::open_export;
 use crate::cli::{Failure, Output, open};
 
 #[derive(Debug, Clone, Args)]
@@ -97,15 +98,14 @@ async fn export(place: &str, out: &Output) -> Result<Arc<Export>, Failure> {
     let inputs = find_inputs(&[place.to_owned()], None)?;
     inputs.notes.iter().for_each(|note| out.note(note));
     let options = inputs.options(InputOptions::default());
-    let opening =
-        tokio::task::spawn_blocking(move || Export::open(&inputs.paths, options, &Default::default()));
-    let export = opening.await??;
+    let export = open_export(inputs.paths, options).await?;
     export.notes().iter().for_each(|note| out.note(&note.to_string()));
-    Ok(Arc::new(export))
+    Ok(export)
 }
 
 impl Tables {
     /// Returns the table if it is the only one and there is no export.
+    #[cfg(feature = "cluster")]
     pub(crate) fn single(&self) -> Option<&Table> {
         match (self.tables.as_slice(), self.exports.is_empty()) {
             ([(_, table)], true) => Some(table),
@@ -115,9 +115,6 @@ impl Tables {
 
     /// Opens a session with all of them.
     pub(crate) fn session_with(&self, limits: &QueryLimits) -> Result<TableSession, Failure> {
-        if let Some(table) = self.single() {
-            return Ok(table.session_with(limits)?);
-        }
         let mut database = Database::default();
         for (at, (name, table)) in self.tables.iter().enumerate() {
             match at == 0 && self.has_main {

@@ -199,6 +199,10 @@ fn a_folder_of_tables_is_a_database_and_exports_join_it() {
     assert!(!plan.is_empty());
     let timed = done(dir, "bench queries {}/db --runs 1 --format json -f {}/query.sql");
     assert!(timed.contains("\"rows\""), "{timed}");
+    // A folder of one table is a folder, too: the table has the name of its directory.
+    fs::create_dir(dir.join("one")).unwrap();
+    done(dir, "create {}/one/visits --name other --column id:int64:not-null --primary-key id");
+    assert_eq!(rows("{}/one", "SELECT count(*) FROM visits"), ["0"]);
 }
 
 #[test]

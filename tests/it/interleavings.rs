@@ -186,8 +186,8 @@ async fn copy(from: &Arc<dyn ObjectStore>) -> Arc<dyn ObjectStore> {
     to
 }
 
-/// A table with so many commits, and the number of its keys, which go from 0 on. A long one is compacted near its
-/// end: what counts is the length of its log, and each run reads all of its portions several times.
+/// Makes a table of `commits` commits, and returns it with the number of its keys, which count from 0. Only the length of
+/// the log matters, and each run reads all portions several times, so a long one is compacted near its end.
 async fn template(commits: u64) -> (Arc<dyn ObjectStore>, i64) {
     let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
     let mut table = Table::create_at(storage(store.clone()), &spec(1)).await.unwrap();

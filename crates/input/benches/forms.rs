@@ -13,9 +13,10 @@ use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray, TimestampMicrosecondArray};
-use arrow::compute::cast;
-use arrow::datatypes::{DataType, Field, Schema};
+use arrow::array::{
+    ArrayRef, AsArray, Float64Array, Int64Array, RecordBatch, StringArray, TimestampMicrosecondArray,
+};
+use arrow::datatypes::{DataType, Field, Int64Type, Schema};
 use arrow_avro::writer::format::AvroOcfFormat;
 use arrow_avro::writer::{AvroWriter, WriterBuilder};
 use chrono::DateTime;
@@ -125,10 +126,8 @@ fn batches() -> Vec<RecordBatch> {
 /// Rows with times as text, as Spanner exports them.
 fn with_text_times(batch: &RecordBatch) -> RecordBatch {
     let mut columns = batch.columns().to_vec();
-    let times = batch.column(0).len();
-    let ids = cast(batch.column(0), &DataType::Int64).unwrap();
-    let ids = ids.as_any().downcast_ref::<Int64Array>().unwrap();
-    let times = (0..times).map(|row| Some(Row::new(ids.value(row)).time('T', "Z")));
+    let ids = batch.column(0).as_primitive::<Int64Type>().values().iter();
+    let times = ids.map(|id| Some(Row::new(*id).time('T', "Z")));
     *columns.get_mut(4).unwrap() = Arc::new(times.collect::<StringArray>());
     let mut fields: Vec<Field> = batch.schema().fields().iter().map(|field| (**field).clone()).collect();
     *fields.get_mut(4).unwrap() = Field::new("at", DataType::Utf8, true);

@@ -20,4 +20,4 @@ pub use crate::disk::{Disk, SystemDisk};
 pub use crate::error::{StorageError, brief};
 pub use crate::io::{handle, wait_for};
 pub use crate::place::{Place, remote_store};
-pub use crate::table_storage::{StoredFile, TableStorage};
+pub use crate::table_storage::{StoredFile, TableStorage, is_table};

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, StringArray};
-use arrow::compute::concat_batches;
+use arrow::datatypes::Schema;
 use arrow::error::ArrowError;
 use datafusion::catalog::{MemorySchemaProvider, SchemaProvider, TableProvider};
 use datafusion::common::TableReference;
@@ -41,7 +41,7 @@ impl NamedTable {
     }
 }
 
-/// What each system table has for one table.
+/// Computes the rows that a system table has about one table.
 type SystemView = fn(&evenkeel_store::log::Snapshot) -> Result<RecordBatch, ArrowError>;
 
 const SYSTEM: [(&str, SystemView); 2] =
@@ -66,17 +66,14 @@ pub(super) fn register_tables(
         let mut parts = Vec::new();
         for (named, _) in tables {
             let batch = view(named.table.snapshot()).map_err(DataFusionError::from)?;
-            let of_one = in_memory(batch.clone())?;
+            let of_one = in_memory(vec![batch.clone()])?;
             for name in &named.names {
                 let name = TableReference::bare(format!("{name}/.sys/{system_name}"));
                 context.register_table(name, Arc::clone(&of_one))?;
             }
             parts.push(if tables.len() > 1 { of_table(named.name(), &batch)? } else { batch });
         }
-        if let Some(first) = parts.first() {
-            let all = concat_batches(&first.schema(), &parts).map_err(DataFusionError::from)?;
-            schema.register_table(system_name.to_owned(), in_memory(all)?)?;
-        }
+        schema.register_table(system_name.to_owned(), in_memory(parts)?)?;
     }
     let system_names = schema.table_names().into_iter().map(|name| format!("sys.{name}"));
     known.extend(system_names.collect::<BTreeSet<_>>());
@@ -86,8 +83,9 @@ pub(super) fn register_tables(
     Ok(known)
 }
 
-fn in_memory(batch: RecordBatch) -> Result<Arc<dyn TableProvider>, DataFusionError> {
-    Ok(Arc::new(MemTable::try_new(batch.schema(), vec![vec![batch]])?))
+fn in_memory(batches: Vec<RecordBatch>) -> Result<Arc<dyn TableProvider>, DataFusionError> {
+    let schema = batches.first().map_or_else(|| Arc::new(Schema::empty()), RecordBatch::schema);
+    Ok(Arc::new(MemTable::try_new(schema, vec![batches])?))
 }
 
 /// Returns the rows of a system table with the name of their table in front.

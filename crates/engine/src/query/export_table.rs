@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
-use arrow::error::ArrowError;
 use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::stats::Precision;
@@ -23,7 +22,7 @@ use datafusion::physical_plan::stream::RecordBatchReceiverStream;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 
 use evenkeel_input::source::{Export, OnUnreadable, SourceError, row_counts};
-use evenkeel_model::table::{as_view, view_schema};
+use evenkeel_model::table::view_schema;
 
 /// Number of batches that a reader may be ahead of the query.
 const BATCHES_AHEAD: usize = 2;
@@ -112,51 +111,25 @@ impl ExportExec {
     }
 
     /// Reads the rows on this thread; `send` returns whether more are wanted.
-    fn read(&self, mut send: impl FnMut(RecordBatch) -> bool) -> Result<()> {
+    fn read(&self, mut send: impl FnMut(Result<RecordBatch>) -> bool) -> Result<()> {
         let mut left = self.limit.unwrap_or(usize::MAX);
         let is_read = |position: usize| self.projection.contains(&position);
-        self.export.read_columns::<ReadError>(OnUnreadable::Fail, &is_read, |_, batch| {
-            let batch = self.project(&batch)?;
+        let read = self.export.read_columns::<SourceError>(OnUnreadable::Fail, &is_read, |_, batch| {
             left = left.saturating_sub(batch.num_rows());
-            Ok(send(batch) && left > 0)
-        })?;
-        Ok(())
-    }
-
-    /// Returns the columns of the projection, text as views.
-    fn project(&self, batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
-        let batch = batch.project(&self.projection)?;
-        let columns = batch.columns().iter().map(as_view).collect::<Result<Vec<_>, _>>()?;
-        let rows = arrow::array::RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-        RecordBatch::try_new_with_options(self.schema(), columns, &rows)
+            Ok(send(batch.project(&self.projection).map_err(DataFusionError::from)) && left > 0)
+        });
+        read.map(drop).map_err(error_of_query)
     }
 }
 
-/// An error while rows are read.
-struct ReadError(DataFusionError);
-
-impl From<SourceError> for ReadError {
-    fn from(error: SourceError) -> Self {
-        Self(match error {
-            // The advice of the error itself is for evaluations.
-            SourceError::Unreadable { reject } => {
-                let advice = "Correct the file, or ingest it into a table with --on-error reject";
-                DataFusionError::External(format!("{reject}. {advice}").into())
-            }
-            error => DataFusionError::External(Box::new(error)),
-        })
-    }
-}
-
-impl From<ArrowError> for ReadError {
-    fn from(error: ArrowError) -> Self {
-        Self(error.into())
-    }
-}
-
-impl From<ReadError> for DataFusionError {
-    fn from(error: ReadError) -> Self {
-        error.0
+fn error_of_query(error: SourceError) -> DataFusionError {
+    match error {
+        // The advice of the error itself is for evaluations.
+        SourceError::Unreadable { reject } => {
+            let advice = "Correct the file, or ingest it into a table with --on-error reject";
+            DataFusionError::External(format!("{reject}. {advice}").into())
+        }
+        error => DataFusionError::External(Box::new(error)),
     }
 }
 
@@ -207,8 +180,8 @@ impl ExecutionPlan for ExportExec {
         let (sender, scan) = (rows.tx(), self.clone());
         rows.spawn_blocking(move || {
             scan.read(|batch| {
-                metrics.output_rows().add(batch.num_rows());
-                sender.blocking_send(Ok(batch)).is_ok()
+                metrics.output_rows().add(batch.as_ref().map_or(0, RecordBatch::num_rows));
+                sender.blocking_send(batch).is_ok()
             })
         });
         Ok(rows.build())

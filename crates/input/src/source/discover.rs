@@ -11,7 +11,7 @@ use crate::source::file_name::format_of_name;
 use crate::source::options::InputOptions;
 use crate::source::remote::{self, Found, RemoteFile};
 use crate::source::systems::{self, Listed, Listing, ydb};
-use evenkeel_storage::Place;
+use evenkeel_storage::{Place, is_table};
 
 /// One input to read.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -199,19 +199,10 @@ fn expand(argument: &str, table: Option<&str>) -> Result<Inputs, SourceError> {
 
 /// Returns the table whose log or whose partitions a path is in.
 fn table_around(path: &Path) -> Option<&Path> {
-    let is_commit = |name: &str| {
-        name.strip_suffix(".json")
-            .is_some_and(|version| version.len() == 20 && version.bytes().all(|byte| byte.is_ascii_digit()))
-    };
-    let is_log = |folder: &Path| {
-        let entries = std::fs::read_dir(folder).into_iter().flatten();
-        entries.filter_map(Result::ok).any(|entry| entry.file_name().to_str().is_some_and(is_commit))
-    };
     path.ancestors().find_map(|folder| {
         let name = folder.file_name()?.to_str()?;
-        let table = folder.parent()?;
         let is_part = name == "_log" || name.starts_with("partition=");
-        (is_part && is_log(&table.join("_log"))).then_some(table)
+        folder.parent().filter(|table| is_part && is_table(table))
     })
 }
 

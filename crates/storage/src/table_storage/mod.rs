@@ -15,6 +15,7 @@ use object_store::path::Path;
 use uuid::Uuid;
 
 pub use list::StoredFile;
+pub use open::is_table;
 
 use crate::durable::DurableLocal;
 use crate::error::StorageError;

@@ -137,7 +137,8 @@ impl TableStorage {
 }
 
 /// Whether a directory contains the log of a table.
-fn is_table(directory: &FsPath) -> bool {
+#[must_use]
+pub fn is_table(directory: &FsPath) -> bool {
     let is_commit = |entry: std::io::Result<std::fs::DirEntry>| {
         let name = entry.ok().and_then(|entry| entry.file_name().into_string().ok()).unwrap_or_default();
         name.ends_with(".json") && name.starts_with(|c: char| c.is_ascii_digit())
