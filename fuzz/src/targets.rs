@@ -6,7 +6,9 @@ use evenkeel::evaluate::Profile;
 use evenkeel::log::{LogEntry, fold, read_checkpoint, read_entries, write_entries};
 use evenkeel::placement::{Placement, parse_key};
 use evenkeel::portion::PortionFooter;
-use evenkeel::source::{Conform, Input, InputFormat, InputOptions, Section, read_ddl, read_scheme};
+use evenkeel::source::{
+    Conform, Input, InputFormat, InputOptions, Section, read_ddl, read_describe, read_scheme,
+};
 use evenkeel::table::{
     Column, ColumnType, PlacementFunction, TableDefinition, TableSpec, Ttl, parse_create_table,
     write_create_table,
@@ -270,10 +272,15 @@ fn ydb_dump(data: &[u8]) {
     rows(data, InputFormat::YdbDump);
 }
 
-/// Text as the schema of a YDB dump: keys have columns, and no column is there twice.
+/// Text as the schema of a YDB dump, or as the description of a table: keys have columns, and no column is
+/// there twice.
 fn scheme(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
-    let Ok(table) = read_scheme(text, "scheme.pb", "t") else { return };
+    let read = match text.starts_with('{') {
+        true => read_describe(text, "t.json"),
+        false => read_scheme(text, "scheme.pb", "t"),
+    };
+    let Ok(table) = read else { return };
     let names: Vec<&str> = table.columns.iter().map(|column| column.name.as_str()).collect();
     assert!(!names.is_empty());
     for (position, name) in names.iter().enumerate() {

@@ -1,5 +1,6 @@
 //! `evenkeel bench`.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -205,7 +206,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
 
 async fn run_ingest(args: IngestArgs, out: &mut Output) -> Result<(), Failure> {
     let (inputs, options) = args.input.find(&args.inputs, out)?;
-    let export = open_export(inputs.paths, options).await?;
+    let export = open_export(inputs.paths, options, BTreeMap::new()).await?;
     let workplace = Workplace::open(args.load.dir.as_deref())?;
     let bench =
         measure(&args.load, args.partition_keys, args.primary_key, export, workplace.path(), out).await?;
@@ -217,8 +218,12 @@ async fn run_ad_events(args: AdEventsArgs, out: &mut Output) -> Result<(), Failu
     let exports = workplace.path().join("exports");
     let events = AdEvents { rows: args.rows, seed: args.seed, ..AdEvents::default() };
     let files = events.write_files(&exports, OutputFormat::Parquet, args.rows, &|_| {})?;
-    let export =
-        open_export(files.into_iter().map(InputPath::File).collect(), InputOptions::default()).await?;
+    let export = open_export(
+        files.into_iter().map(InputPath::File).collect(),
+        InputOptions::default(),
+        BTreeMap::new(),
+    )
+    .await?;
     let keys = KEYS.iter().map(|key| key.parse()).collect::<Result<Vec<Candidate>, _>>()?;
     let primary_key = "event_timestamp, user_id, campaign_id".parse()?;
     let ingest = measure(&args.load, keys, primary_key, export, workplace.path(), out).await?;

@@ -8,6 +8,7 @@ use evenkeel::bounded::{SQL, read_text};
 use evenkeel::source::{
     DeclaredTable, Export, InputFormat, InputOptions, InputPath, Inputs, find_inputs, read_ddl, read_describe,
 };
+use evenkeel::table::ColumnType;
 use evenkeel::text_value::TextFormat;
 
 use crate::cli::local_path::LocalPath;
@@ -27,9 +28,10 @@ pub(crate) enum InputFormatArg {
     Orc,
 }
 
+/// Arguments about the format of inputs.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Reading inputs")]
-pub(crate) struct InputArgs {
+pub(crate) struct FormatArgs {
     /// Format of the inputs [default: detected from name and content].
     #[arg(long, value_enum, value_name = "FORMAT")]
     input_format: Option<InputFormatArg>,
@@ -47,10 +49,6 @@ pub(crate) struct InputArgs {
     /// Delimiter of CSV fields [default: a comma; a tab in .tsv files].
     #[arg(long, value_name = "CHARACTER")]
     delimiter: Option<String>,
-
-    /// Table of a dump of several tables, such as ads/events, or of --ddl.
-    #[arg(long, value_name = "NAME")]
-    pub(crate) table: Option<String>,
 
     /// Names of the columns, in order, of text files without a header line.
     #[arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with = "header")]
@@ -75,7 +73,7 @@ pub(crate) struct InputArgs {
     escape: Option<String>,
 }
 
-impl InputArgs {
+impl FormatArgs {
     /// Returns the arguments as they would be written on a command line.
     pub(crate) fn words(&self) -> Vec<String> {
         let mut words = Vec::new();
@@ -86,9 +84,6 @@ impl InputArgs {
         self.timestamp_formats.iter().for_each(|format| pair("--timestamp-format", format));
         if let Some(delimiter) = &self.delimiter {
             pair("--delimiter", delimiter);
-        }
-        if let Some(table) = &self.table {
-            pair("--table", table);
         }
         if !self.names.is_empty() {
             pair("--names", &self.names.join(","));
@@ -155,6 +150,30 @@ impl InputArgs {
             },
             ..defaults
         })
+    }
+}
+
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Reading inputs")]
+pub(crate) struct InputArgs {
+    #[command(flatten)]
+    format: FormatArgs,
+
+    /// Table of a dump of several tables, such as ads/events, or of --ddl.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) table: Option<String>,
+}
+
+impl InputArgs {
+    /// Returns the arguments as they would be written on a command line.
+    fn words(&self) -> Vec<String> {
+        let table = self.table.iter().flat_map(|table| ["--table".to_owned(), table.clone()]);
+        self.format.words().into_iter().chain(table).collect()
+    }
+
+    /// Checks the arguments and returns the options.
+    pub(crate) fn options(&self) -> Result<InputOptions, Failure> {
+        self.format.options()
     }
 }
 
@@ -237,12 +256,13 @@ impl ReadingArgs {
     }
 }
 
-/// Opens an export whose types are those that are found.
+/// Opens an export; its types are those given, or else those found.
 pub(crate) async fn open_export(
     inputs: Vec<InputPath>,
     options: InputOptions,
+    types: BTreeMap<String, ColumnType>,
 ) -> Result<Arc<Export>, Failure> {
-    let export = tokio::task::spawn_blocking(move || Export::open(&inputs, options, &Default::default()));
+    let export = tokio::task::spawn_blocking(move || Export::open(&inputs, options, &types));
     Ok(Arc::new(export.await??))
 }
 

@@ -144,9 +144,21 @@ async fn answer(args: Args, limits: &QueryLimits, out: &mut Output) -> Result<()
         };
     }
     let result = answering.query(&sql, &params).await?;
+    write_result(result, format, &args, out).await?;
+    answering.notes().iter().for_each(|note| out.note(note));
+    Ok(())
+}
+
+/// Writes the rows to where they are wanted.
+async fn write_result(
+    result: QueryResult,
+    format: Format,
+    args: &Args,
+    out: &mut Output,
+) -> Result<(), Failure> {
     let format = match format {
-        Format::Table => return print_table(result, Layout::Plain, &args, out).await,
-        Format::Markdown => return print_table(result, Layout::Markdown, &args, out).await,
+        Format::Table => return print_table(result, Layout::Plain, args, out).await,
+        Format::Markdown => return print_table(result, Layout::Markdown, args, out).await,
         Format::Json => OutputFormat::Json,
         Format::Ndjson => OutputFormat::Ndjson,
         Format::Csv => OutputFormat::Csv,
@@ -231,6 +243,15 @@ impl Answering {
             Self::OnCluster(cluster, table) => {
                 evenkeel::cluster::query(cluster, table, sql, params).await.map_err(of_cluster)
             }
+        }
+    }
+
+    /// Returns notes on the exports that were read.
+    fn notes(&self) -> Vec<String> {
+        match self {
+            Self::Here(session) => session.notes().iter().map(ToString::to_string).collect(),
+            #[cfg(feature = "cluster")]
+            Self::OnCluster(..) => Vec::new(),
         }
     }
 

@@ -1,16 +1,19 @@
 //! The tables that SQL is run on: one, those of a folder, and others by name.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
 use evenkeel::log::LogError;
 use evenkeel::query::{Database, QueryLimits, TableSession};
-use evenkeel::source::{Export, InputOptions, find_inputs};
+use evenkeel::source::{Export, SourceError, find_inputs};
 use evenkeel::storage::{StorageError, TableStorage};
+use evenkeel::table::ColumnType;
 use evenkeel::{Table, TableError};
 
-use crate::cli::input::open_export;
+use crate::cli::evaluate::column_type;
+use crate::cli::input::{FormatArgs, open_export};
 use crate::cli::{Failure, Output, open};
 
 #[derive(Debug, Clone, Args)]
@@ -22,6 +25,14 @@ pub(crate) struct TablesArgs {
     /// repeatable.
     #[arg(long = "table", value_name = "NAME=PLACE")]
     tables: Vec<String>,
+
+    /// Type of a column of an export, if the detected type is not the right one; repeatable. With several
+    /// exports, NAME.COLUMN:TYPE.
+    #[arg(long = "type", value_name = "COLUMN:TYPE")]
+    types: Vec<String>,
+
+    #[command(flatten)]
+    format: FormatArgs,
 }
 
 /// Opened tables, all at one version each.
@@ -39,6 +50,7 @@ impl TablesArgs {
     pub(crate) async fn open(&self, version: Option<u64>, out: &Output) -> Result<Tables, Failure> {
         let (tables, has_main) = self.place(version).await?;
         let mut opened = Tables { tables, exports: Vec::new(), has_main };
+        let mut exports = Vec::new();
         for named in &self.tables {
             let Some((name, place)) =
                 named.split_once('=').filter(|(name, place)| !name.is_empty() && !place.is_empty())
@@ -47,10 +59,65 @@ impl TablesArgs {
             };
             match as_table(Path::new(place)).await? {
                 Some(table) => opened.tables.push((name.to_owned(), table)),
-                None => opened.exports.push((name.to_owned(), export(place, out).await?)),
+                None => exports.push((name, place)),
             }
         }
+        if exports.iter().filter(|(_, place)| *place == "-").count() > 1 {
+            return Err(SourceError::StdinTwice.into());
+        }
+        let names: Vec<&str> = exports.iter().map(|(name, _)| *name).collect();
+        let mut types = self.types_by_export(&names)?;
+        if names.is_empty() && !self.format.words().is_empty() {
+            return Err(Failure::wrong_usage(
+                "options for reading inputs apply to exports, and --table NAME=PLACE names none",
+            ));
+        }
+        for (name, place) in exports {
+            let export = self.export(place, types.remove(name).unwrap_or_default(), out).await?;
+            opened.exports.push((name.to_owned(), export));
+        }
         Ok(opened)
+    }
+
+    /// Returns the types of columns that are given, by the names of the exports.
+    fn types_by_export(
+        &self,
+        exports: &[&str],
+    ) -> Result<BTreeMap<String, BTreeMap<String, ColumnType>>, Failure> {
+        let mut types: BTreeMap<String, BTreeMap<String, ColumnType>> = BTreeMap::new();
+        for text in &self.types {
+            let (column, column_type) = column_type(text)?;
+            let named = exports.iter().find_map(|name| {
+                let of_export = column.strip_prefix(*name)?.strip_prefix('.')?;
+                Some((*name, of_export))
+            });
+            let (name, column) = match (named, exports) {
+                (Some(named), _) => named,
+                (None, [only]) => (*only, column.as_str()),
+                (None, _) => {
+                    return Err(Failure::wrong_usage(format!(
+                        "--type {text}: of which export? Write --type NAME.COLUMN:TYPE, with a name of --table"
+                    )));
+                }
+            };
+            types.entry(name.to_owned()).or_default().insert(column.to_owned(), column_type);
+        }
+        Ok(types)
+    }
+
+    /// Opens an export, as `evaluate` does.
+    async fn export(
+        &self,
+        place: &str,
+        types: BTreeMap<String, ColumnType>,
+        out: &Output,
+    ) -> Result<Arc<Export>, Failure> {
+        let inputs = find_inputs(&[place.to_owned()], None)?;
+        inputs.notes.iter().for_each(|note| out.note(note));
+        let options = inputs.options(self.format.options()?);
+        let export = open_export(inputs.paths, options, types).await?;
+        export.notes().iter().for_each(|note| out.note(&note.to_string()));
+        Ok(export)
     }
 
     /// Opens the table at the place, or else all tables directly below it. Returns them by name, and whether
@@ -91,16 +158,6 @@ async fn as_table(place: &Path) -> Result<Option<Table>, Failure> {
         ) => Ok(None),
         Err(error) => Err(error.into()),
     }
-}
-
-/// Opens an export, as `evaluate` does.
-async fn export(place: &str, out: &Output) -> Result<Arc<Export>, Failure> {
-    let inputs = find_inputs(&[place.to_owned()], None)?;
-    inputs.notes.iter().for_each(|note| out.note(note));
-    let options = inputs.options(InputOptions::default());
-    let export = open_export(inputs.paths, options).await?;
-    export.notes().iter().for_each(|note| out.note(&note.to_string()));
-    Ok(export)
 }
 
 impl Tables {

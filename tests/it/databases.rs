@@ -206,6 +206,42 @@ fn a_folder_of_tables_is_a_database_and_exports_join_it() {
 }
 
 #[test]
+fn exports_in_queries_take_the_options_of_inputs_and_note_what_they_leave_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    database(dir);
+    fs::write(dir.join("users.txt"), "1;007;31/01/2026\n2;-;01/02/2026\n").unwrap();
+    let options = "--table more={}/users.txt --input-format csv --delimiter ; --names user,code,day --null-value - \
+                   --timestamp-format day=%d/%m/%Y";
+    let sql = "SELECT * FROM more ORDER BY user";
+    let found = query(dir, &format!("{{}}/db/events {options}"), sql);
+    let rows = "user,code,day\n1,007,2026-01-31\n2,,2026-02-01\n";
+    assert_eq!((found.stdout.as_str(), found.code), (rows, 0), "{}", found.stderr);
+    let found = query(dir, &format!("{{}}/db/events {options} --type code:int32"), sql);
+    assert_eq!(found.stdout, rows.replace("007", "7"), "{}", found.stderr);
+    let two = format!("{{}}/db/events {options} --table u={{}}/users.txt");
+    let found = query(dir, &format!("{two} --type u.code:int32"), "SELECT code FROM u ORDER BY user");
+    assert_eq!(found.stdout, "code\n7\n\"\"\n", "{}", found.stderr);
+    for (places, said) in [
+        (two.clone() + " --type code:int32", "--type NAME.COLUMN:TYPE"),
+        ("{}/db/events --delimiter ;".to_owned(), "--table NAME=PLACE names none"),
+        ("{}/db/events --type code:int32".to_owned(), "of which export?"),
+        (format!("{{}}/db/events {options} --type absent:int32"), "absent"),
+    ] {
+        let refused = query(dir, &places, sql);
+        assert!(refused.code != 0 && refused.stderr.contains(said), "{places}: {}", refused.stderr);
+    }
+    fs::create_dir(dir.join("days")).unwrap();
+    fs::write(dir.join("days/1.csv"), "id,n\n1,a\n").unwrap();
+    fs::write(dir.join("days/2.csv"), "id,late\n2,b\n").unwrap();
+    let found = query(dir, "{}/db/events --table days={}/days", "SELECT * FROM days ORDER BY id");
+    assert_eq!(found.stdout, "id,n\n1,a\n2,\n");
+    for said in ["late of", "lacks columns, which are NULL in its rows: n"] {
+        assert!(found.stderr.contains(said), "{}", found.stderr);
+    }
+}
+
+#[test]
 fn wrong_names_and_places_of_tables_are_refused_in_one_line() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
@@ -216,6 +252,7 @@ fn wrong_names_and_places_of_tables_are_refused_in_one_line() {
         ("{}/db --table users", 2, "write --table NAME=PLACE"),
         ("{}/db --table =x", 2, "write --table NAME=PLACE"),
         ("{}/db --table more={}/absent.csv", 1, "absent.csv"),
+        ("{}/db --table a=- --table b=-", 1, "standard input"),
         ("{}/db/notes", 1, "is not a table"),
         ("{}/db --version 1", 2, "--version is that of one table"),
     ] {

@@ -12,6 +12,7 @@ use evenkeel::sink::{OutputFormat, Sink};
 use evenkeel::source::{Export, InputOptions, OnUnreadable, SourceError, find_inputs};
 use evenkeel::table::{ColumnType, PlacementFunction};
 use evenkeel::units::PartitionCount;
+use sha2::{Digest, Sha256};
 
 use crate::common::{done, json, run};
 
@@ -221,6 +222,49 @@ fn the_rows_of_each_partition_are_compared_with_the_computed_placement() {
     // A dump by size says nothing about partitions.
     std::fs::remove_file(folder.join("metadata.json")).unwrap();
     assert!(json(dir.path(), "evaluate {}/export --format json")["measured"].is_null());
+}
+
+#[test]
+fn files_that_do_not_have_their_checksum_are_refused() {
+    let of =
+        |bytes: &[u8]| Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    for ending in ["csv", "csv.zst", "parquet"] {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join("export");
+        dump(&folder, ending);
+        write(&folder, "metadata.json", "{\"version\":1}");
+        write(&folder, "scheme.pb.sha256", format!("{} scheme.pb", of(scheme().as_bytes())));
+        for number in 0..3 {
+            // Compression comes after the checksum.
+            let stored = std::fs::read(folder.join(format!("data_{number:02}.{ending}"))).unwrap();
+            let plain = match ending.strip_suffix(".zst") {
+                Some(_) if !stored.is_empty() => zstd::decode_all(stored.as_slice()).unwrap(),
+                _ => stored,
+            };
+            let name = format!("data_{number:02}.{}", ending.trim_end_matches(".zst"));
+            write(&folder, &format!("{name}.sha256"), format!("{} {name}", of(&plain)));
+        }
+        let alone = format!("evaluate {{}}/export/data_00.{ending} --format json");
+        assert_eq!(json(dir.path(), "evaluate {}/export --format json")["rows"], ROWS);
+        assert_eq!(json(dir.path(), &alone)["rows"], 1000);
+        // A file of another partition is readable, but not the one that was exported.
+        let data = |number| folder.join(format!("data_{number:02}.{ending}"));
+        std::fs::copy(data(2), data(0)).unwrap();
+        for command in ["evaluate {}/export", &alone] {
+            let refused = run(dir.path(), command);
+            let said = "its checksum (SHA-256) is not the one in";
+            assert_eq!(refused.code, 1, "{command}: {}", refused.stderr);
+            assert!(
+                refused.stderr.contains(&format!("data_00.{ending}")) && refused.stderr.contains(said),
+                "{command}: {}",
+                refused.stderr
+            );
+        }
+        assert_eq!(run(dir.path(), &format!("evaluate {{}}/export/data_02.{ending}")).code, 0);
+        write(&folder, "scheme.pb", scheme() + "\n");
+        let refused = run(dir.path(), "evaluate {}/export");
+        assert!(refused.stderr.contains("checksum"), "{}", refused.stderr);
+    }
 }
 
 /// Reads all values of an export as text.

@@ -5,14 +5,21 @@ use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::Arc;
 
-use arrow::array::{BooleanArray, RecordBatch};
-use arrow::compute::filter_record_batch;
+use arrow::array::{
+    ArrayRef, BooleanArray, Date32Array, Int64Array, RecordBatch, TimestampMicrosecondArray,
+    TimestampMillisecondArray,
+};
+use arrow::compute::{cast, filter_record_batch};
+use arrow::datatypes::DataType;
 use arrow::ipc::writer::{FileWriter, StreamWriter};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
+use arrow_avro::writer::AvroWriter;
 use evenkeel::generate::AdEvents;
 use evenkeel::sink::{OutputFormat, Sink};
 use evenkeel::source::{Export, InputOptions, InputPath, OnUnreadable, SourceError};
+use parquet::arrow::ArrowWriter;
 
 use serde_json::Value;
 
@@ -137,6 +144,47 @@ fn folders_named_by_values_give_columns() {
                     |report: &Value| report["candidates"][key]["placements"][0]["rows_per_partition"].clone();
                 assert_eq!(rows(&found), rows(&expected), "{file} by {column}, key {key}");
             }
+        }
+    }
+}
+
+#[test]
+fn years_that_date_does_not_have_are_read_in_every_columnar_format() {
+    let (days, micros): (Vec<i32>, Vec<i64>) =
+        (-800_000..).step_by(20_000).take(100).map(|day| (day, i64::from(day) * 86_400_000_000)).unzip();
+    let days: ArrayRef = Arc::new(Date32Array::from(days));
+    let millis: ArrayRef =
+        Arc::new(TimestampMillisecondArray::from_iter_values(micros.iter().map(|micros| micros / 1000)));
+    let ids: ArrayRef = Arc::new(Int64Array::from_iter_values(0..100));
+    let micros: ArrayRef = Arc::new(TimestampMicrosecondArray::from(micros));
+    let day_times: ArrayRef = cast(&days, &DataType::Date64).unwrap();
+    let columns = [("id", ids), ("day", days), ("at", micros), ("at_millis", millis)];
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    let times = RecordBatch::try_from_iter([("id", batch.column(0).clone()), ("day", day_times)]).unwrap();
+    let arrow = |batch: &RecordBatch| {
+        let mut writer = FileWriter::try_new(Vec::new(), &batch.schema()).unwrap();
+        writer.write(batch).unwrap();
+        writer.into_inner().unwrap()
+    };
+    let mut parquet = ArrowWriter::try_new(Vec::new(), batch.schema(), None).unwrap();
+    parquet.write(&batch).unwrap();
+    let mut avro = AvroWriter::new(Vec::new(), batch.schema().as_ref().clone()).unwrap();
+    avro.write(&batch).unwrap();
+    avro.finish().unwrap();
+    let files = [
+        ("a.parquet", parquet.into_inner().unwrap()),
+        ("a.arrow", arrow(&batch)),
+        ("a.avro", avro.into_inner()),
+        ("b.arrow", arrow(&times)),
+    ];
+    let dir = tempfile::tempdir().unwrap();
+    for (name, bytes) in files {
+        write(&dir.path().join(name), &bytes);
+        let report = json(dir.path(), &format!("evaluate {{}}/{name} --format json"));
+        assert_eq!(report["rows"], 100, "{name}");
+        for column in report["columns"].as_array().unwrap().iter().skip(1) {
+            let wide = if column["name"] == "day" { "Date32" } else { "Timestamp64" };
+            assert_eq!(column["type"], wide, "{name}: {column}");
         }
     }
 }

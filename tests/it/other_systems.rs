@@ -459,6 +459,12 @@ fn folders_of_mysqldump_and_text_of_spanner_name_their_columns_beside_the_rows()
     write(dir.path(), "in/t.txt", "1\ta\\\nb\n2\t\\N\n3\t\n");
     let rows = through_a_table(dir.path(), "{}/in", "id", "id", "").unwrap();
     assert_eq!(rows, "{\"id\":1,\"s\":\"a\\nb\"}\n{\"id\":2}\n{\"id\":3,\"s\":\"\"}\n");
+    // So does a file that is named itself, unless what is beside it is other SQL.
+    let report = json(dir.path(), "evaluate {}/in/t.txt --format json");
+    assert_eq!((&report["rows"], &report["columns"][0]["name"]), (&3.into(), &"id".into()));
+    write(dir.path(), "other/t.sql", "SELECT 1;\n");
+    write(dir.path(), "other/t.txt", "id\ts\n1\ta\n2\tb\n");
+    assert_eq!(json(dir.path(), "evaluate {}/other/t.txt --format json")["rows"], 2);
     let dir = tempfile::tempdir().unwrap();
     write(dir.path(), "in/out-schema", r#"{"Id":"INT64","Name":"STRING(MAX)","Day":"DATE"}"#);
     write(dir.path(), "in/out-00000-of-00002.csv", "\"1\",\"\",\"2026-01-31\"\n\"2\",,\n");
@@ -507,7 +513,7 @@ fn object_ids_are_a_type_of_their_own_which_mongodb_hashes() {
     for number in 0..400u64 {
         let id = format!("{:08x}{:016x}", 0x6543_2100 + number, number.wrapping_mul(0x9E37_79B9_7F4A_7C15));
         writeln!(json_text, "{{\"_id\":{{\"$oid\":\"{id}\"}},\"n\":{number}}}").unwrap();
-        writeln!(csv, "ObjectId({id}),{number}").unwrap();
+        writeln!(csv, "ObjectId({}),{number}", id.to_uppercase()).unwrap();
         writeln!(plain, "{{\"_id\":\"{id}\",\"n\":{number}}}").unwrap();
     }
     write(dir, "m.json", &json_text);

@@ -25,7 +25,6 @@ use crate::evaluate::roles::RoleReport;
 use crate::evaluate::verdict::findings::find_findings;
 use crate::evaluate::verdict::ranking::{Choice, Knowledge, recommend};
 use evenkeel_input::source::{Export, Extent, Unreadable};
-use evenkeel_model::bounded::quote;
 use evenkeel_model::finding::Finding;
 use evenkeel_model::note::Note;
 use evenkeel_model::table::{Column, ColumnType};
@@ -204,30 +203,6 @@ impl Counting {
     }
 }
 
-/// Returns notes on the rows and columns that were left out.
-fn notes_of_left_out(export: &Export, left_out: Unreadable) -> Vec<Note> {
-    let Unreadable { rows, first, mut unknown_columns, missing_columns } = left_out;
-    // Columns without a YDB type have a note of their own.
-    let without_type = export.notes().iter().filter_map(|note| match note {
-        Note::ColumnLeftOut { column, .. } => Some(quote(column).to_string()),
-        _ => None,
-    });
-    without_type.for_each(|column| drop(unknown_columns.remove(&column)));
-    let mut notes = Vec::new();
-    notes.extend(first.map(|first| Note::RowsLeftOut {
-        rows,
-        place: first.place(),
-        first: Some(first.reason),
-    }));
-    if let Some(file) = unknown_columns.values().next().cloned() {
-        notes.push(Note::UnknownColumns { columns: unknown_columns.into_keys().collect(), file });
-    }
-    if let Some(file) = missing_columns.values().next().cloned() {
-        notes.push(Note::MissingColumns { columns: missing_columns.into_keys().collect(), file });
-    }
-    notes
-}
-
 /// Evaluates an export with the figures that `count` returns. `widens` says whether `count` can read
 /// columns as other types.
 fn advise_counted(
@@ -266,7 +241,7 @@ fn advise_counted(
     let values = find_values(export, options.on_unreadable, &mut evaluation.candidates, stop)?;
     find_examples(export, options.on_unreadable, &mut evaluation.primary_keys, stop)?;
     let unreadable_rows = unreadable.rows;
-    notes.extend(notes_of_left_out(export, unreadable));
+    notes.extend(export.notes_on(unreadable));
     let measured = measure(export, &options, stop)?;
     let found = Found { evaluation, look, notes, unreadable_rows, measured };
     let report = found.report(export, &options, started);

@@ -1,7 +1,7 @@
 //! An export as a table of DataFusion: its files are read anew by each scan.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
@@ -21,7 +21,8 @@ use datafusion::physical_plan::statistics::StatisticsArgs;
 use datafusion::physical_plan::stream::RecordBatchReceiverStream;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 
-use evenkeel_input::source::{Export, OnUnreadable, SourceError, row_counts};
+use evenkeel_input::source::{Export, OnUnreadable, SourceError, Unreadable, row_counts};
+use evenkeel_model::note::Note;
 use evenkeel_model::table::view_schema;
 
 /// Number of batches that a reader may be ahead of the query.
@@ -33,6 +34,7 @@ pub(super) struct ExportTable {
     export: Arc<Export>,
     schema: SchemaRef,
     rows: Precision<usize>,
+    left_out: Arc<Mutex<Unreadable>>,
 }
 
 impl ExportTable {
@@ -45,7 +47,13 @@ impl ExportTable {
         let counted = row_counts(export.inputs(), export.options())?;
         let rows = counted.and_then(|counts| usize::try_from(counts.iter().sum::<u64>()).ok());
         let rows = rows.map_or(Precision::Absent, Precision::Exact);
-        Ok(Self { export, schema, rows })
+        Ok(Self { export, schema, rows, left_out: Arc::default() })
+    }
+
+    /// Returns notes on the columns that scans have left out or filled in so far.
+    pub(super) fn notes(&self) -> Vec<Note> {
+        let left_out = self.left_out.lock().unwrap_or_else(PoisonError::into_inner);
+        self.export.notes_on(left_out.clone())
     }
 }
 
@@ -67,7 +75,7 @@ impl TableProvider for ExportTable {
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let projection = projection.cloned().unwrap_or_else(|| (0..self.schema.fields().len()).collect());
-        let scan = ExportExec::try_new(Arc::clone(&self.export), &self.schema, projection, limit, self.rows)?;
+        let scan = ExportExec::try_new(self, projection, limit)?;
         Ok(Arc::new(scan))
     }
 }
@@ -81,19 +89,14 @@ struct ExportExec {
     /// Number of rows after which reading may end.
     limit: Option<usize>,
     rows: Precision<usize>,
+    left_out: Arc<Mutex<Unreadable>>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
 }
 
 impl ExportExec {
-    fn try_new(
-        export: Arc<Export>,
-        schema: &SchemaRef,
-        projection: Vec<usize>,
-        limit: Option<usize>,
-        rows: Precision<usize>,
-    ) -> Result<Self> {
-        let schema = Arc::new(schema.project(&projection)?);
+    fn try_new(table: &ExportTable, projection: Vec<usize>, limit: Option<usize>) -> Result<Self> {
+        let schema = Arc::new(table.schema.project(&projection)?);
         let properties = PlanProperties::new(
             EquivalenceProperties::new(schema),
             Partitioning::UnknownPartitioning(1),
@@ -101,10 +104,11 @@ impl ExportExec {
             Boundedness::Bounded,
         );
         Ok(Self {
-            export,
+            export: Arc::clone(&table.export),
             projection,
             limit,
-            rows,
+            rows: table.rows,
+            left_out: Arc::clone(&table.left_out),
             properties: Arc::new(properties),
             metrics: ExecutionPlanMetricsSet::new(),
         })
@@ -118,7 +122,9 @@ impl ExportExec {
             left = left.saturating_sub(batch.num_rows());
             Ok(send(batch.project(&self.projection).map_err(DataFusionError::from)) && left > 0)
         });
-        read.map(drop).map_err(error_of_query)
+        let left_out = read.map_err(error_of_query)?;
+        self.left_out.lock().unwrap_or_else(PoisonError::into_inner).merge(left_out);
+        Ok(())
     }
 }
 

@@ -19,6 +19,8 @@ use datafusion::prelude::{SessionConfig, SessionContext};
 use datafusion::sql::parser::Statement;
 use futures::TryStreamExt;
 
+use evenkeel_model::note::Note;
+
 use crate::query::catalog::{NamedTable, register_tables};
 use crate::query::checked::CheckedArithmetic;
 use crate::query::error::QueryError;
@@ -46,6 +48,7 @@ use crate::sql::{
 pub struct TableSession {
     context: SessionContext,
     tables: Vec<NamedTable>,
+    exports: Vec<Arc<ExportTable>>,
     /// Names that a query can read from.
     names: Vec<String>,
     /// Time limit of a query; `None` for no limit.
@@ -131,7 +134,7 @@ impl TableSession {
         context.add_analyzer_rule(Arc::new(CheckedArithmetic::new()));
         let names = register_tables(&context, &tables)?;
         let tables = tables.into_iter().map(|(named, _)| named).collect();
-        Ok(Self { context, tables, names, timeout: None })
+        Ok(Self { context, tables, exports: Vec::new(), names, timeout: None })
     }
 
     /// Returns the session with a limit on the time of each query, from its planning to its last
@@ -150,7 +153,14 @@ impl TableSession {
             self.context.register_table(TableReference::bare(name.clone()), Arc::clone(export) as _)?;
         }
         self.names.splice(0..0, exports.iter().map(|(name, _)| name.clone()));
+        self.exports = exports.iter().map(|(_, export)| Arc::clone(export)).collect();
         Ok(self)
+    }
+
+    /// Returns notes on the columns of exports that queries have left out or filled in so far.
+    #[must_use]
+    pub fn notes(&self) -> Vec<Note> {
+        self.exports.iter().flat_map(|export| export.notes()).collect()
     }
 
     /// Returns the physical plan of one query.

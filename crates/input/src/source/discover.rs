@@ -10,7 +10,7 @@ use crate::source::error::SourceError;
 use crate::source::file_name::format_of_name;
 use crate::source::options::InputOptions;
 use crate::source::remote::{self, Found, RemoteFile};
-use crate::source::systems::{self, Listed, Listing, ydb};
+use crate::source::systems::{self, Listed, Listing, mysql, ydb};
 use evenkeel_storage::{Place, is_table};
 
 /// One input to read.
@@ -42,6 +42,12 @@ impl InputPath {
             Self::Stdin => "standard input".to_owned(),
             Self::Copy { name, .. } => name.clone(),
         }
+    }
+
+    /// Returns the name of the input without its folder.
+    pub(super) fn file_name(&self) -> String {
+        let name = self.name();
+        name.rsplit(['/', '\\']).next().unwrap_or_default().to_owned()
     }
 
     /// Returns the path of the input, whose folders may give columns; `None` for standard input.
@@ -228,12 +234,21 @@ fn of_files(
     {
         return Ok(Inputs { paths: files, notes: declared.notes.clone(), declared: Some(declared) });
     }
-    let data_file = files.iter().find(|file| ydb::is_data_file(file));
-    let declared = data_file.map(|file| ydb::table_of_file(&beside(file)?)).transpose()?.flatten();
-    if let (Some(declared), Some(other)) = (&declared, files.iter().find(|file| !ydb::is_data_file(file))) {
-        return Err(SourceError::OtherTable { first: declared.file.clone(), other: other.name() });
+    if let Some(file) = files.iter().find(|file| ydb::is_data_file(file))
+        && let Some(declared) = ydb::table_of_files(&files, &beside(file)?)?
+    {
+        if let Some(other) = files.iter().find(|file| !ydb::is_data_file(file)) {
+            return Err(SourceError::OtherTable { first: declared.file, other: other.name() });
+        }
+        return Ok(Inputs { paths: files, declared: Some(declared), notes: Vec::new() });
     }
-    Ok(Inputs { paths: files, declared, notes: Vec::new() })
+    if let [only] = files.as_slice()
+        && mysql::is_data_file(only)
+        && let Some(declared) = mysql::table_of_file(only, &beside(only)?)?
+    {
+        return Ok(Inputs { paths: files, declared: Some(declared), notes: Vec::new() });
+    }
+    Ok(Inputs { paths: files, declared: None, notes: Vec::new() })
 }
 
 /// Returns the inputs in a folder: those of a dump, or all files with a known ending.

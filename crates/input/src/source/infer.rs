@@ -1,12 +1,12 @@
 //! Infers columns from a sample file.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::BufReader;
 use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::{Array, AsArray, BinaryArray};
-use arrow::compute::cast;
+use arrow::compute::{cast, max, min};
 use arrow::datatypes::{DataType, Field, Int64Type, Schema, TimeUnit};
 
 use crate::source::avro::NUMBERS_AS_TEXT;
@@ -75,9 +75,9 @@ impl Sample {
 }
 
 /// Infers the columns of a file, given as a path or as a URL of an object store, with their YDB
-/// types. A column takes NULL unless the file declares it NOT NULL. Dates and times of a Parquet file
-/// whose statistics reach outside 1970 to 2105 are Date32 and Timestamp64. Text files are judged by their
-/// first 100,000 records: whole numbers are Int64 (Uint64 if they need it), other numbers Double,
+/// types. A column takes NULL unless the file declares it NOT NULL. Dates and times outside 1970 to 2105 are
+/// Date32 and Timestamp64: of a Parquet file its statistics are asked, of other columnar files the first
+/// 100,000 records. Text files are judged by their first 100,000 records, too: whole numbers are Int64 (Uint64 if they need it), other numbers Double,
 /// dates Date, points in time Timestamp (Date32 and Timestamp64 outside 1970 to 2105), everything
 /// else Utf8. Numbers with leading zeros or a plus sign, and numbers with more digits than Double
 /// holds exactly, are text.
@@ -117,7 +117,12 @@ pub(super) fn infer_input(input_path: &InputPath, options: &InputOptions) -> Res
     let input = Input::open_unknown(input_path, &[], options)?;
     if let Some(schema) = input.file_schema() {
         let mut sample = columns_of_schema(schema);
-        widen_times(&mut sample.columns, schema, &input);
+        if input.format() == InputFormat::Parquet {
+            widen_times(&mut sample.columns, schema, |column| input.extremes(column));
+        } else {
+            let extremes = first_extremes(&sample.columns, input_path, options)?;
+            widen_times(&mut sample.columns, schema, |column| extremes.get(column).copied());
+        }
         sample.of_path = input.path_columns().cloned().collect();
         if input.format() == InputFormat::Avro {
             let schema = Arc::clone(schema);
@@ -235,9 +240,9 @@ fn read_texts(
     Ok(())
 }
 
-/// Gives columns the type that holds years before 1970 and after 2105, if the file states that it has
-/// such values.
-fn widen_times(columns: &mut [Column], schema: &Schema, input: &Input) {
+/// Gives columns the type that holds years before 1970 and after 2105, if they are known to have such
+/// values; `extremes` returns the least and the greatest value of a column, as its numbers.
+fn widen_times(columns: &mut [Column], schema: &Schema, extremes: impl Fn(&str) -> Option<(i64, i64)>) {
     for column in columns {
         let wide = match column.column_type {
             ColumnType::Date => ColumnType::Date32,
@@ -251,7 +256,7 @@ fn widen_times(columns: &mut [Column], schema: &Schema, input: &Input) {
             _ => 1,
         };
         let (Some(range), Some((least, greatest))) =
-            (column.column_type.value_range(), input.extremes(&column.name))
+            (column.column_type.value_range(), extremes(&column.name))
         else {
             continue;
         };
@@ -259,6 +264,45 @@ fn widen_times(columns: &mut [Column], schema: &Schema, input: &Input) {
             column.column_type = wide;
         }
     }
+}
+
+/// Returns the least and the greatest value of columns of dates and times in the first rows of a columnar
+/// file, as numbers of its own unit.
+fn first_extremes(
+    columns: &[Column],
+    input: &InputPath,
+    options: &InputOptions,
+) -> Result<BTreeMap<String, (i64, i64)>, SourceError> {
+    let of_time = |column: &&Column| matches!(column.column_type, ColumnType::Date | ColumnType::Timestamp);
+    let names: Vec<String> = columns.iter().filter(of_time).map(|column| column.name.clone()).collect();
+    let mut extremes: BTreeMap<String, (i64, i64)> = BTreeMap::new();
+    if names.is_empty() {
+        return Ok(extremes);
+    }
+    let mut input = Input::open_unknown(input, &names, options)?;
+    let mut records = 0;
+    while records < SAMPLE_RECORDS
+        && let Some(batch) = input.next_batch()?
+    {
+        let RawCells::Arrow(batch) = batch.cells else { break };
+        for name in &names {
+            let days_or_time = batch.column_by_name(name).and_then(|array| match array.data_type() {
+                DataType::Date64 => cast(array, &DataType::Date32).ok(),
+                _ => Some(Arc::clone(array)),
+            });
+            let numbers = days_or_time.and_then(|array| cast(&array, &DataType::Int64).ok());
+            let Some(numbers) = numbers.as_ref().and_then(|array| array.as_primitive_opt::<Int64Type>())
+            else {
+                continue;
+            };
+            if let (Some(least), Some(greatest)) = (min(numbers), max(numbers)) {
+                let known = extremes.entry(name.clone()).or_insert((least, greatest));
+                *known = (known.0.min(least), known.1.max(greatest));
+            }
+        }
+        records += batch.num_rows();
+    }
+    Ok(extremes)
 }
 
 /// Returns the initial guesses for NDJSON. JSON has types of its own; only strings, and numbers of
@@ -447,13 +491,28 @@ fn holds(cells: &BinaryArray, column_type: ColumnType, format: &TextFormat) -> R
     if numbers.all(|value| (range.min..=range.max).contains(&value)) { Ok(()) } else { Err(outside) }
 }
 
-/// Whether a whole number exceeds 2^53, above which Double skips some whole numbers.
+/// Whether a whole number exceeds 2^53, above which Double skips some whole numbers. With a fraction of
+/// zeros, only if it is one of those that Double skips: writers of Doubles spell the others so, too.
 pub(super) fn has_more_digits_than_double(cell: &[u8]) -> bool {
     let digits = cell.trim_ascii();
     let digits = digits.strip_prefix(b"-").unwrap_or(digits);
-    let whole = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
-    let number = std::str::from_utf8(digits).ok().and_then(|digits| digits.parse::<u64>().ok());
-    whole && number.is_none_or(|number| number > 1 << 53)
+    let Some((whole, fraction)) = std::str::from_utf8(digits).ok().map(|text| match text.split_once('.') {
+        Some((whole, fraction)) => (whole, Some(fraction)),
+        None => (text, None),
+    }) else {
+        return false;
+    };
+    let is_whole = !whole.is_empty() && whole.bytes().all(|byte| byte.is_ascii_digit());
+    if !is_whole || whole.parse::<u64>().is_ok_and(|number| number <= 1 << 53) {
+        return false;
+    }
+    match fraction {
+        None => true,
+        Some(fraction) if fraction.bytes().any(|byte| byte != b'0') => false,
+        Some(_) => {
+            whole.parse::<f64>().is_ok_and(|number| format!("{number:.0}") != whole.trim_start_matches('0'))
+        }
+    }
 }
 
 /// Whether a string has blanks around a number.
@@ -630,6 +689,8 @@ mod tests {
         let found =
             inferred("a.jsonl", "{\"a\": 18446744073709551615, \"b\": 99999999999999999999, \"c\": 1.5}\n");
         assert_eq!(types(&found.unwrap()), ["Uint64", "Utf8", "Double"]);
+        let found = inferred("a.csv", "skipped,kept\n9007199254740993.0,9007199254740994.0\n1.5,1.5\n");
+        assert_eq!(types(&found.unwrap()), ["Utf8", "Double"]);
     }
 
     #[test]

@@ -13,7 +13,7 @@
 //! - Dates and times: see [`TimestampFormat`]; digits beyond microseconds must be zeros; no leap
 //!   second, no 24:00.
 //! - Uuid: 32 hexadecimal digits, plain, with hyphens, in braces or as a URN.
-//! - ObjectId: 24 hexadecimal digits, plain or as `ObjectId(...)`, which mongoexport writes into CSV.
+//! - ObjectId: 24 hexadecimal digits, which become lower case, plain or as `ObjectId(...)`, which mongoexport writes into CSV.
 
 mod cell_error;
 mod number;
@@ -225,7 +225,7 @@ impl Cells<'_> {
             let digits = digits.unwrap_or(text);
             let is_id = digits.len() == 24 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
             if is_id {
-                Ok(digits.to_owned())
+                Ok(digits.to_ascii_lowercase())
             } else {
                 Err(CellError::from("is not an ObjectId of 24 hexadecimal digits"))
             }

@@ -15,6 +15,8 @@ use crate::source::open::Input;
 use crate::source::options::InputOptions;
 use crate::source::raw::{Positions, RawBatch, RawCells};
 use crate::source::reject::Reject;
+use evenkeel_model::bounded::quote;
+use evenkeel_model::note::Note;
 use evenkeel_model::table::Column;
 
 /// Treatment of rows that cannot be read.
@@ -178,6 +180,31 @@ impl Export {
             unreadable.unknown_columns.entry(column).or_insert_with(|| name.to_string());
         }
         Ok(true)
+    }
+
+    /// Returns notes on the rows and columns that a reading left out.
+    #[must_use]
+    pub fn notes_on(&self, left_out: Unreadable) -> Vec<Note> {
+        let Unreadable { rows, first, mut unknown_columns, missing_columns } = left_out;
+        // Columns without a YDB type have a note of their own.
+        let without_type = self.notes().iter().filter_map(|note| match note {
+            Note::ColumnLeftOut { column, .. } => Some(quote(column).to_string()),
+            _ => None,
+        });
+        without_type.for_each(|column| drop(unknown_columns.remove(&column)));
+        let mut notes = Vec::new();
+        notes.extend(first.map(|first| Note::RowsLeftOut {
+            rows,
+            place: first.place(),
+            first: Some(first.reason),
+        }));
+        if let Some(file) = unknown_columns.values().next().cloned() {
+            notes.push(Note::UnknownColumns { columns: unknown_columns.into_keys().collect(), file });
+        }
+        if let Some(file) = missing_columns.values().next().cloned() {
+            notes.push(Note::MissingColumns { columns: missing_columns.into_keys().collect(), file });
+        }
+        notes
     }
 
     /// Cuts timestamps finer than a microsecond to the precision of a YDB column.

@@ -1,9 +1,10 @@
 //! Files of other systems: recognised by the names in a folder and by the first bytes of a file,
 //! and either read or refused by name.
 
+mod checksums;
 mod greenplum;
 mod listing;
-mod mysql;
+pub(super) mod mysql;
 mod pg_lines;
 pub(super) mod postgres;
 mod refused;
@@ -12,6 +13,7 @@ mod spanner;
 mod spanner_text;
 pub(super) mod ydb;
 
+pub(super) use crate::source::systems::checksums::{Checksum, check as check_checksums};
 pub(super) use crate::source::systems::shards::check as check_shards;
 pub(super) use crate::source::systems::spanner::table_of_files as spanner_table;
 
@@ -33,8 +35,8 @@ use evenkeel_model::units::ByteSize;
 pub(super) struct ForeignTable {
     pub(super) declared: DeclaredTable,
     pub(super) files: Vec<InputPath>,
-    /// MD5 of files in Base64, to be checked before they are read.
-    pub(super) checksums: Vec<(InputPath, String)>,
+    /// Checksums of files, to be compared before they are read.
+    pub(super) checksums: Vec<(InputPath, Checksum)>,
 }
 
 /// Finds the table in a folder that another system wrote; `None` if the folder holds plain files.
@@ -51,7 +53,7 @@ pub(super) fn table_in(listing: &Listing, table: Option<&str>) -> Result<Option<
     tables.extend(mysql::tables(listing)?);
     let found = choose(&listing.name, tables, table)?;
     if let Some(table) = &found {
-        spanner::check(&table.checksums)?;
+        check_checksums(&table.checksums)?;
     }
     Ok(found)
 }

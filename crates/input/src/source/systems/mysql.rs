@@ -5,9 +5,13 @@ use std::path::Path;
 
 use crate::source::ddl::read_ddl;
 use crate::source::declared::{DataForm, DeclaredTable};
+use crate::source::discover::InputPath;
 use crate::source::error::SourceError;
 use crate::source::file_name::format_of_name;
 use crate::source::systems::{ForeignTable, Listed, Listing};
+
+/// Programs that name themselves in the first lines of their statements.
+const WRITERS: [&str; 2] = ["-- MySQL dump", "-- MariaDB dump"];
 
 /// Returns the tables of a folder; none if it is no such dump.
 ///
@@ -23,19 +27,46 @@ pub(in crate::source) fn tables(listing: &Listing) -> Result<Vec<ForeignTable>, 
         listing.files.iter().find(|file| file.path == rows)
     };
     let pairs = listing.files.iter().filter_map(|file| Some((file, pair(file)?)));
-    let mut tables = Vec::new();
-    for (statement, rows) in pairs {
-        let file = statement.input.name();
-        let declared = read_ddl(&statement.text()?, &file, None).map_err(|error| SourceError::Refused {
-            file,
-            problem: format!("cannot be read as the statement of a table: {error}"),
-            advice: "name the .txt file and give the statement with --ddl".to_owned(),
-        })?;
-        tables.push(ForeignTable {
-            declared: DeclaredTable { form: DataForm::Escaped, ..declared },
-            files: vec![rows.input.clone()],
-            checksums: Vec::new(),
-        });
-    }
-    Ok(tables)
+    let table = |(statement, rows): (&Listed, &Listed)| {
+        let declared = declared_in(&statement.text()?, statement)?;
+        Ok(ForeignTable { declared, files: vec![rows.input.clone()], checksums: Vec::new() })
+    };
+    pairs.map(table).collect()
+}
+
+fn declared_in(text: &str, statement: &Listed) -> Result<DeclaredTable, SourceError> {
+    let file = statement.input.name();
+    let declared = read_ddl(text, &file, None).map_err(|error| SourceError::Refused {
+        file,
+        problem: format!("cannot be read as the statement of a table: {error}"),
+        advice: "give the statement with --ddl, and name a copy of the .txt file in another folder"
+            .to_owned(),
+    })?;
+    Ok(DeclaredTable { form: DataForm::Escaped, ..declared })
+}
+
+/// Whether an input may be the rows of such a dump.
+pub(in crate::source) fn is_data_file(input: &InputPath) -> bool {
+    matches!(input, InputPath::File(_) | InputPath::Remote(_)) && input.name().ends_with(".txt")
+}
+
+/// Returns the table whose rows a file has, if a dump wrote its statement beside it; `folder` lists the
+/// files of its folder.
+///
+/// # Errors
+/// As for [`tables`].
+pub(in crate::source) fn table_of_file(
+    input: &InputPath,
+    folder: &Listing,
+) -> Result<Option<DeclaredTable>, SourceError> {
+    let name = input.file_name();
+    let Some(stem) = name.strip_suffix(".txt") else { return Ok(None) };
+    let statement = format!("{stem}.sql");
+    let Some(statement) = folder.directly_in("").find(|file| file.parts().1 == statement) else {
+        return Ok(None);
+    };
+    let text = statement.text()?;
+    // Other files of SQL say nothing about a text file of the same name.
+    let is_of_dump = text.lines().take(5).any(|line| WRITERS.iter().any(|writer| line.contains(writer)));
+    if is_of_dump { declared_in(&text, statement).map(Some) } else { Ok(None) }
 }

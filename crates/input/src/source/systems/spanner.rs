@@ -1,12 +1,8 @@
 //! Exports of Spanner in Avro, as Dataflow writes them: `spanner-export.json` names the tables, a manifest
 //! per table its files, and the header of each file has the declarations of Spanner beside the schema.
 
-use std::io::Read;
 use std::path::Path;
 
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
-use md5::{Digest, Md5};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -16,8 +12,9 @@ use crate::source::declared::{DataForm, DeclaredTable, TableLayout};
 use crate::source::discover::InputPath;
 use crate::source::error::SourceError;
 use crate::source::file_name::format_of_name;
-use crate::source::open::{open_decompressed, open_stored};
+use crate::source::open::open_decompressed;
 use crate::source::options::InputFormat;
+use crate::source::systems::checksums::Checksum;
 use crate::source::systems::{ForeignTable, Listed, Listing, is_regular};
 
 const EXPORT: &str = "spanner-export.json";
@@ -102,11 +99,12 @@ pub(in crate::source) fn tables(listing: &Listing) -> Result<Vec<ForeignTable>, 
     }
     let of_table = |table: &Found<'_>| {
         let statements = statements_with_ancestors(table, &found, is_postgres);
-        let checksum = |(file, md5): &(&Listed, String)| (file.input.clone(), md5.clone());
+        let has_checksum = |(_, md5): &&(&Listed, String)| !md5.is_empty();
+        let checksum = |(file, md5): &(&Listed, String)| (file.input.clone(), Checksum::Md5(md5.clone()));
         Ok(ForeignTable {
             declared: declare(table, statements, is_postgres)?,
             files: table.files.iter().map(|(file, _)| file.input.clone()).collect(),
-            checksums: table.files.iter().map(checksum).filter(|(_, md5)| !md5.is_empty()).collect(),
+            checksums: table.files.iter().filter(has_checksum).map(checksum).collect(),
         })
     };
     let mut tables: Vec<ForeignTable> = found.iter().map(of_table).collect::<Result<_, SourceError>>()?;
@@ -351,33 +349,4 @@ fn column(field: &AvroField, name: &str, is_postgres: bool) -> String {
     let is_required = is_stated.unwrap_or(!field.nullable);
     let required = if is_required { " NOT NULL" } else { "" };
     format!("{name} {sql_type}{required}{}", generated.unwrap_or_default())
-}
-
-/// Compares the content of files with the checksums of their manifest; files of an object store are
-/// not fetched for that.
-///
-/// # Errors
-/// [`SourceError::Refused`] for a file that differs.
-pub(in crate::source) fn check(checksums: &[(InputPath, String)]) -> Result<(), SourceError> {
-    for (input, md5) in checksums.iter().filter(|(input, _)| matches!(input, InputPath::File(_))) {
-        let error = |source| SourceError::Read { file: input.name(), source };
-        let mut stream = open_stored(input)?;
-        let mut digest = Md5::new();
-        let mut buffer = vec![0; 1 << 18];
-        loop {
-            let count = stream.read(&mut buffer).map_err(error)?;
-            if count == 0 {
-                break;
-            }
-            digest.update(buffer.get(..count).unwrap_or_default());
-        }
-        if BASE64_STANDARD.encode(digest.finalize()) != *md5 {
-            return Err(SourceError::Refused {
-                file: input.name(),
-                problem: "its checksum (MD5) is not the one in the manifest".to_owned(),
-                advice: "copy the file again".to_owned(),
-            });
-        }
-    }
-    Ok(())
 }

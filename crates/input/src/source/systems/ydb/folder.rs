@@ -4,7 +4,7 @@ use crate::source::declared::DeclaredTable;
 use crate::source::discover::InputPath;
 use crate::source::error::SourceError;
 use crate::source::systems::ydb::scheme;
-use crate::source::systems::{ForeignTable, Listed, Listing};
+use crate::source::systems::{Checksum, ForeignTable, Listed, Listing, check_checksums};
 
 const SCHEME: &str = "scheme.pb";
 /// Left in a folder while it is written.
@@ -52,10 +52,11 @@ fn table(listing: &Listing, scheme: &Listed) -> Result<ForeignTable, SourceError
         });
     }
     let declared = declared_in(scheme, folder, files().any(|file| file.parts().1 == "metadata.json"))?;
+    let data: Vec<&Listed> = data.into_iter().map(|(_, file)| file).collect();
     Ok(ForeignTable {
         declared,
-        files: data.into_iter().map(|(_, file)| file.input.clone()).collect(),
-        checksums: Vec::new(),
+        files: data.iter().map(|file| file.input.clone()).collect(),
+        checksums: checksums(listing, folder, data.into_iter().chain([scheme])),
     })
 }
 
@@ -67,13 +68,35 @@ fn declared_in(scheme: &Listed, folder: &str, is_export: bool) -> Result<Declare
     Ok(declared)
 }
 
-/// Returns the table that a data file of a dump belongs to, if the schema is beside it; `folder` lists
-/// the files of its folder.
+/// Returns the files of a folder that have a checksum. It is that of the content before compression, and
+/// so is the name of its file.
+fn checksums<'a>(
+    listing: &Listing,
+    folder: &str,
+    files: impl Iterator<Item = &'a Listed>,
+) -> Vec<(InputPath, Checksum)> {
+    let checksum = |file: &Listed| {
+        let (_, name) = file.parts();
+        let name = format!("{}.sha256", name.strip_suffix(".zst").unwrap_or(name));
+        let beside = listing.directly_in(folder).find(|file| file.parts().1 == name)?;
+        Some((file.input.clone(), Checksum::Sha256In(beside.input.clone())))
+    };
+    files.filter_map(checksum).collect()
+}
+
+/// Returns the table that data files of a dump belong to, if the schema is beside them; `folder` lists
+/// the files of their folder.
 ///
 /// # Errors
-/// As for [`tables`].
-pub(in crate::source) fn table_of_file(folder: &Listing) -> Result<Option<DeclaredTable>, SourceError> {
+/// As for [`tables`], and [`SourceError`] if a file does not have its checksum.
+pub(in crate::source) fn table_of_files(
+    files: &[InputPath],
+    folder: &Listing,
+) -> Result<Option<DeclaredTable>, SourceError> {
     let Some(scheme) = folder.directly_in("").find(|file| file.parts().1 == SCHEME) else { return Ok(None) };
+    let named: Vec<String> = files.iter().map(InputPath::file_name).collect();
+    let is_read = |file: &&Listed| std::ptr::eq(*file, scheme) || named.contains(&file.path);
+    check_checksums(&checksums(folder, "", folder.directly_in("").filter(is_read)))?;
     // Some of the files do not show the distribution over all partitions.
     Ok(Some(declared_in(scheme, "", false)?))
 }
@@ -88,7 +111,5 @@ fn data_file_number(name: &str) -> Option<u64> {
 
 /// Whether an input has the name of a data file of a dump.
 pub(in crate::source) fn is_data_file(input: &InputPath) -> bool {
-    let name = input.name();
-    let name = name.rsplit(['/', '\\']).next().unwrap_or_default();
-    data_file_number(name).is_some()
+    data_file_number(&input.file_name()).is_some()
 }

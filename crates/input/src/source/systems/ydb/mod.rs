@@ -3,6 +3,7 @@
 //! ```text
 //! dump/ads/events/scheme.pb      columns, keys, partitions, time to live
 //!                 data_00.csv    rows without a header; also .csv.zst and .parquet
+//!                 data_00.csv.sha256  checksum of the decompressed file, only in exports; also of other files
 //!                 metadata.json  only in exports to S3 and NFS: one data file per partition
 //! ```
 
@@ -13,6 +14,6 @@ mod scheme;
 mod text_proto;
 
 pub use crate::source::systems::ydb::describe::read_describe;
-pub(in crate::source) use crate::source::systems::ydb::folder::{is_data_file, table_of_file, tables};
+pub(in crate::source) use crate::source::systems::ydb::folder::{is_data_file, table_of_files, tables};
 pub(in crate::source) use crate::source::systems::ydb::rows::DumpReader;
 pub use crate::source::systems::ydb::scheme::{SchemeError, read_scheme};
