@@ -164,7 +164,9 @@ async fn run_until_interrupted(cli: Cli) -> Option<Result<(), Failure>> {
         // Without a runtime, signals end the program as they would any other.
         let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return };
         runtime.block_on(async move {
-            stop_signal().await;
+            while stop_signal().await == Signal::CtrlC && listener.is_repeated() {
+                listener.press();
+            }
             let cleans_up = listener.press();
             let _ = pressed.send(cleans_up);
             let patience = if cleans_up { TIME_TO_CLEAN_UP } else { TIME_TO_STOP };
@@ -184,17 +186,25 @@ async fn run_until_interrupted(cli: Cli) -> Option<Result<(), Failure>> {
     Some(run.await)
 }
 
+/// What asks the program to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Signal {
+    CtrlC,
+    Terminate,
+}
+
 /// Completes when the program should stop: on Ctrl-C or, on Unix, on SIGTERM.
-async fn stop_signal() {
+async fn stop_signal() -> Signal {
     #[cfg(unix)]
     if let Ok(mut terminate) = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
         tokio::select! {
-            pressed = tokio::signal::ctrl_c() => if pressed.is_ok() { return },
-            _ = terminate.recv() => return,
+            pressed = tokio::signal::ctrl_c() => if pressed.is_ok() { return Signal::CtrlC },
+            _ = terminate.recv() => return Signal::Terminate,
         }
     }
     // If signals cannot be received, Ctrl-C ends the program as it would any other.
     if tokio::signal::ctrl_c().await.is_err() {
         std::future::pending::<()>().await;
     }
+    Signal::CtrlC
 }

@@ -21,7 +21,7 @@ use crate::cli::input::{ReadingArgs, open_export};
 use crate::cli::limits::{LimitArgs, within};
 use crate::cli::local_path::LocalPath;
 use crate::cli::output::Format;
-use crate::cli::query::{no_file, sql_of_file};
+use crate::cli::query::{no_file, params_of, sql_of_file, uses};
 use crate::cli::scenario::{Answer, KEYS, QUERIES, answer, answered, busiest_user};
 use crate::cli::tables::TablesArgs;
 use crate::cli::workplace::Workplace;
@@ -296,19 +296,6 @@ async fn time_queries(args: QueriesArgs, limits: &QueryLimits, out: &mut Output)
         benches.push(bench.map_err(|error| anyhow::anyhow!("{name}: {error}"))?);
     }
     out.result(args.format, &benches, |benches, layout| query_table(benches, layout))
-}
-
-/// Whether a query uses the parameter that `param` gives as NAME=VALUE.
-fn uses(sql: &str, param: &str) -> bool {
-    let name = format!("${}", param.split('=').next().unwrap_or_default());
-    // `$ab` is not `$a`.
-    let ends = |rest: &str| !rest.starts_with(|next: char| next.is_alphanumeric() || next == '_');
-    sql.match_indices(&name).any(|(at, _)| sql.get(at + name.len()..).is_some_and(ends))
-}
-
-/// Returns those parameters that a query uses.
-fn params_of<'a>(sql: &'a str, params: &'a [String]) -> impl Iterator<Item = &'a String> {
-    params.iter().filter(move |param| uses(sql, param))
 }
 
 async fn measure(

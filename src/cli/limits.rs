@@ -56,13 +56,21 @@ pub(crate) async fn within<T>(
     limits: &QueryLimits,
     work: impl Future<Output = Result<T, Failure>>,
 ) -> Result<T, Failure> {
-    let watch = Watch::start(limits.timeout, Some(limits.memory), Some(end));
-    let done = tokio::select! {
-        done = work => done,
-        exceeded = watch.exceeded() => Err(QueryError::from(exceeded).into()),
-    };
+    let done = watched(limits, work).await;
     remove_spilled();
     done
+}
+
+/// Runs the work of one query of several, and keeps the process within `limits` until it is done.
+pub(crate) async fn watched<T>(
+    limits: &QueryLimits,
+    work: impl Future<Output = Result<T, Failure>>,
+) -> Result<T, Failure> {
+    let watch = Watch::start(limits.timeout, Some(limits.memory), Some(end));
+    tokio::select! {
+        done = work => done,
+        exceeded = watch.exceeded() => Err(QueryError::from(exceeded).into()),
+    }
 }
 
 /// Directory that queries spill to.

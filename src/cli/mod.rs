@@ -29,6 +29,7 @@ mod place;
 mod query;
 mod repartition;
 mod scenario;
+mod shell;
 mod skew;
 mod spanner;
 mod tables;
@@ -64,6 +65,7 @@ enum Command {
     Create(create::Args),
     Ingest(ingest::Args),
     Query(query::Args),
+    Sql(shell::Args),
     Skew(skew::Args),
     Inspect(inspect::Args),
     Compact(compact::Args),
@@ -98,7 +100,8 @@ const GROUPS: &[(&str, &[(&str, &str)])] = &[
         &[
             ("create", "Declare a table"),
             ("ingest", "Add files to a table, atomically"),
-            ("query", "Run SQL on a table"),
+            ("query", "Run SQL on tables and exports"),
+            ("sql", "Run SQL in a shell, with history, completion and commands"),
             ("skew", "Report how evenly rows are spread over partitions"),
             ("inspect", "Show partitions, files and history"),
             ("compact", "Merge files and drop expired rows"),
@@ -180,6 +183,7 @@ impl Cli {
             Command::Create(args) => create::run(args, out).await,
             Command::Ingest(args) => ingest::run(args, out).await,
             Command::Query(args) => query::run(args, out).await,
+            Command::Sql(args) => shell::run(args, out).await,
             Command::Skew(args) => skew::run(args, out).await,
             Command::Inspect(args) => inspect::run(args, out).await,
             Command::Compact(args) => compact::run(args, out).await,

@@ -196,6 +196,8 @@ pub(crate) struct Interrupt {
     pressed: Arc<Notify>,
     /// Whether the command listens and cleans up by itself.
     awaited: AtomicBool,
+    /// Whether the command goes on after Ctrl-C, which ends a part of its work.
+    repeated: AtomicBool,
 }
 
 impl Interrupt {
@@ -203,6 +205,11 @@ impl Interrupt {
     pub(crate) fn press(&self) -> bool {
         self.pressed.notify_one();
         self.awaited.load(Ordering::Relaxed)
+    }
+
+    /// Whether the command goes on after Ctrl-C.
+    pub(crate) fn is_repeated(&self) -> bool {
+        self.repeated.load(Ordering::Relaxed)
     }
 }
 
@@ -214,6 +221,12 @@ impl Output {
     /// Returns the notification of Ctrl-C. The command promises to listen and to end by itself.
     pub(crate) fn interrupt(&self) -> Arc<Notify> {
         self.interrupt.awaited.store(true, Ordering::Relaxed);
+        Arc::clone(&self.interrupt.pressed)
+    }
+
+    /// Returns the notification of every Ctrl-C. The command goes on after it.
+    pub(crate) fn repeated_interrupts(&self) -> Arc<Notify> {
+        self.interrupt.repeated.store(true, Ordering::Relaxed);
         Arc::clone(&self.interrupt.pressed)
     }
 

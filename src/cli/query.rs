@@ -122,6 +122,19 @@ pub(crate) fn no_file(sql: &str) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Whether a query uses the parameter that `param` gives as NAME=VALUE.
+pub(crate) fn uses(sql: &str, param: &str) -> bool {
+    let name = format!("${}", param.split('=').next().unwrap_or_default());
+    // `$ab` is not `$a`.
+    let ends = |rest: &str| !rest.starts_with(|next: char| next.is_alphanumeric() || next == '_');
+    sql.match_indices(&name).any(|(at, _)| sql.get(at + name.len()..).is_some_and(ends))
+}
+
+/// Returns those parameters that a query uses.
+pub(crate) fn params_of<'a>(sql: &'a str, params: &'a [String]) -> impl Iterator<Item = &'a String> {
+    params.iter().filter(move |param| uses(sql, param))
+}
+
 async fn answer(args: Args, limits: &QueryLimits, out: &mut Output) -> Result<(), Failure> {
     let params = Params::parse(&args.params).map_err(Failure::usage)?;
     let format = format(&args)?;
@@ -291,14 +304,14 @@ async fn without_damaged(table: &Table, out: &Output) -> Result<Table, Failure> 
 }
 
 /// Classifies wrong parameters and an empty query as wrong usage.
-fn failure(error: QueryError) -> Failure {
+pub(crate) fn failure(error: QueryError) -> Failure {
     match error {
         QueryError::Param(_) | QueryError::Empty => Failure::usage(error),
         error => Failure::from(error),
     }
 }
 
-fn cannot_write(path: &Path) -> impl Fn(io::Error) -> anyhow::Error {
+pub(crate) fn cannot_write(path: &Path) -> impl Fn(io::Error) -> anyhow::Error {
     move |error| anyhow::anyhow!("{}: cannot write: {error}", path.display())
 }
 

@@ -12,7 +12,7 @@ use evenkeel::storage::{StorageError, TableStorage};
 use evenkeel::table::ColumnType;
 use evenkeel::{Table, TableError};
 
-use crate::cli::evaluate::column_type;
+use crate::cli::evaluate::{column_type, table_name};
 use crate::cli::input::{FormatArgs, open_export};
 use crate::cli::{Failure, Output, open};
 
@@ -26,6 +26,13 @@ pub(crate) struct TablesArgs {
     #[arg(long = "table", value_name = "NAME=PLACE")]
     tables: Vec<String>,
 
+    #[command(flatten)]
+    exports: ExportArgs,
+}
+
+/// How exports are read that queries join.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ExportArgs {
     /// Type of a column of an export, if the detected type is not the right one; repeatable. With several
     /// exports, NAME.COLUMN:TYPE.
     #[arg(long = "type", value_name = "COLUMN:TYPE")]
@@ -35,12 +42,20 @@ pub(crate) struct TablesArgs {
     format: FormatArgs,
 }
 
+/// A place with the name that its table gets; without one, the place decides.
+#[derive(Debug, Clone)]
+pub(crate) struct NamedPlace {
+    name: Option<String>,
+    place: PathBuf,
+}
+
 /// Opened tables, all at one version each.
-#[derive(Debug)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Tables {
     /// Tables by name.
     pub(crate) tables: Vec<(String, Table)>,
-    exports: Vec<(String, Arc<Export>)>,
+    /// Exports by name.
+    pub(crate) exports: Vec<(String, Arc<Export>)>,
     /// Whether the first table is also available as `t`.
     has_main: bool,
 }
@@ -48,37 +63,46 @@ pub(crate) struct Tables {
 impl TablesArgs {
     /// Opens the tables, and prints notes on exports. `version` is that of a single table.
     pub(crate) async fn open(&self, version: Option<u64>, out: &Output) -> Result<Tables, Failure> {
-        let (tables, has_main) = self.place(version).await?;
-        let mut opened = Tables { tables, exports: Vec::new(), has_main };
-        let mut exports = Vec::new();
-        for named in &self.tables {
-            let Some((name, place)) =
-                named.split_once('=').filter(|(name, place)| !name.is_empty() && !place.is_empty())
-            else {
-                return Err(Failure::wrong_usage(format!("--table {named}: write --table NAME=PLACE")));
-            };
-            match as_table(Path::new(place)).await? {
-                Some(table) => opened.tables.push((name.to_owned(), table)),
-                None => exports.push((name, place)),
+        let named = self.tables.iter().map(|named| {
+            let written = format!("--table {named}: write --table NAME=PLACE");
+            NamedPlace::with_name(named).ok_or_else(|| Failure::wrong_usage(written))
+        });
+        let named: Vec<NamedPlace> = named.collect::<Result<_, _>>()?;
+        let mut opened = Tables { has_main: true, ..Tables::default() };
+        match at(&self.dir, version).await? {
+            At::Table(table) => opened.tables.push((table.spec().name().to_owned(), *table)),
+            At::Folder(tables) => {
+                opened.has_main = false;
+                opened.tables = tables;
+                if version.is_some() {
+                    let dir = self.dir.display();
+                    let message = format!("{dir}: --version is that of one table, and this is a folder");
+                    return Err(Failure::wrong_usage(message));
+                }
             }
+            At::Other(no_table) => return Err(no_table.into()),
         }
-        if exports.iter().filter(|(_, place)| *place == "-").count() > 1 {
-            return Err(SourceError::StdinTwice.into());
-        }
-        let names: Vec<&str> = exports.iter().map(|(name, _)| *name).collect();
-        let mut types = self.types_by_export(&names)?;
-        if names.is_empty() && !self.format.words().is_empty() {
-            return Err(Failure::wrong_usage(
-                "options for reading inputs apply to exports, and --table NAME=PLACE names none",
-            ));
-        }
-        for (name, place) in exports {
-            let export = self.export(place, types.remove(name).unwrap_or_default(), out).await?;
-            opened.exports.push((name.to_owned(), export));
-        }
+        opened.open_more(&named, &self.exports, out).await?;
         Ok(opened)
     }
+}
 
+impl NamedPlace {
+    /// Reads NAME=PLACE.
+    fn with_name(text: &str) -> Option<Self> {
+        let (name, place) = text.split_once('=')?;
+        let is_whole = !name.is_empty() && !place.is_empty();
+        is_whole.then(|| Self { name: Some(name.to_owned()), place: place.into() })
+    }
+
+    /// Reads PLACE or NAME=PLACE. What exists under the whole text is a place.
+    pub(crate) fn parse(text: &str) -> Self {
+        let whole = || Self { name: None, place: text.into() };
+        if Path::new(text).exists() { whole() } else { Self::with_name(text).unwrap_or_else(whole) }
+    }
+}
+
+impl ExportArgs {
     /// Returns the types of columns that are given, by the names of the exports.
     fn types_by_export(
         &self,
@@ -96,7 +120,7 @@ impl TablesArgs {
                 (None, [only]) => (*only, column.as_str()),
                 (None, _) => {
                     return Err(Failure::wrong_usage(format!(
-                        "--type {text}: of which export? Write --type NAME.COLUMN:TYPE, with a name of --table"
+                        "--type {text}: of which export? Write --type NAME.COLUMN:TYPE, with the name of an export"
                     )));
                 }
             };
@@ -106,46 +130,49 @@ impl TablesArgs {
     }
 
     /// Opens an export, as `evaluate` does.
-    async fn export(
+    async fn open(
         &self,
-        place: &str,
+        place: &Path,
         types: BTreeMap<String, ColumnType>,
         out: &Output,
     ) -> Result<Arc<Export>, Failure> {
-        let inputs = find_inputs(&[place.to_owned()], None)?;
+        let inputs = find_inputs(&[place.display().to_string()], None)?;
         inputs.notes.iter().for_each(|note| out.note(note));
         let options = inputs.options(self.format.options()?);
         let export = open_export(inputs.paths, options, types).await?;
         export.notes().iter().for_each(|note| out.note(&note.to_string()));
         Ok(export)
     }
+}
 
-    /// Opens the table at the place, or else all tables directly below it. Returns them by name, and whether
-    /// the place is a table.
-    async fn place(&self, version: Option<u64>) -> Result<(Vec<(String, Table)>, bool), Failure> {
-        let no_table = match open(&self.dir, version).await {
-            Ok(table) => return Ok((vec![(table.spec().name().to_owned(), table)], true)),
-            Err(error @ TableError::Log(LogError::NotATable { .. })) => error,
-            Err(error) => return Err(error.into()),
-        };
-        let mut folders = TableStorage::open(&self.dir)?.list_folders().await?;
-        folders.retain(|folder| !folder.starts_with(['.', '_']));
-        folders.sort();
-        let mut tables = Vec::new();
-        for folder in folders {
-            let table = as_table(&self.dir.join(&folder)).await?;
-            tables.extend(table.map(|table| (folder, table)));
+/// What is at a place.
+enum At {
+    Table(Box<Table>),
+    /// Tables by the names of their directories.
+    Folder(Vec<(String, Table)>),
+    /// Neither; the error says that it is not a table.
+    Other(TableError),
+}
+
+/// Opens the table at the place, or else all tables directly below it.
+async fn at(place: &Path, version: Option<u64>) -> Result<At, Failure> {
+    let no_table = match open(place, version).await {
+        Ok(table) => return Ok(At::Table(Box::new(table))),
+        Err(error @ TableError::Log(LogError::NotATable { .. })) => error,
+        Err(error @ TableError::Storage(StorageError::NoDirectory { .. } | StorageError::File { .. })) => {
+            return Ok(At::Other(error));
         }
-        if tables.is_empty() {
-            return Err(no_table.into());
-        }
-        if version.is_some() {
-            let message =
-                format!("{}: --version is that of one table, and this is a folder", self.dir.display());
-            return Err(Failure::wrong_usage(message));
-        }
-        Ok((tables, false))
+        Err(error) => return Err(error.into()),
+    };
+    let mut folders = TableStorage::open(place)?.list_folders().await?;
+    folders.retain(|folder| !folder.starts_with(['.', '_']));
+    folders.sort();
+    let mut tables = Vec::new();
+    for folder in folders {
+        let table = as_table(&place.join(&folder)).await?;
+        tables.extend(table.map(|table| (folder, table)));
     }
+    Ok(if tables.is_empty() { At::Other(no_table) } else { At::Folder(tables) })
 }
 
 /// Opens a table; `None` if the place is something else.
@@ -161,6 +188,58 @@ async fn as_table(place: &Path) -> Result<Option<Table>, Failure> {
 }
 
 impl Tables {
+    /// Opens tables, folders of tables and exports, and prints notes on exports.
+    pub(crate) async fn open(
+        places: &[NamedPlace],
+        exports: &ExportArgs,
+        out: &Output,
+    ) -> Result<Self, Failure> {
+        let mut opened = Self::default();
+        opened.open_more(places, exports, out).await?;
+        // A single table has a short name, too.
+        opened.has_main = opened.tables.len() == 1 && places.iter().all(|place| place.name.is_none());
+        Ok(opened)
+    }
+
+    async fn open_more(
+        &mut self,
+        places: &[NamedPlace],
+        args: &ExportArgs,
+        out: &Output,
+    ) -> Result<(), Failure> {
+        let mut exports: Vec<(String, &Path)> = Vec::new();
+        for NamedPlace { name, place } in places {
+            let is_stdin = place.as_os_str() == "-";
+            let found = if is_stdin { None } else { Some(at(place, None).await?) };
+            match found {
+                Some(At::Table(table)) => {
+                    let name = name.clone().unwrap_or_else(|| table.spec().name().to_owned());
+                    self.tables.push((name, *table));
+                }
+                Some(At::Folder(tables)) if name.is_none() => self.tables.extend(tables),
+                _ => {
+                    let text = place.display().to_string();
+                    exports.push((name.clone().unwrap_or_else(|| table_name(&[text])), place));
+                }
+            }
+        }
+        if exports.iter().filter(|(_, place)| place.as_os_str() == "-").count() > 1 {
+            return Err(SourceError::StdinTwice.into());
+        }
+        let names: Vec<&str> = exports.iter().map(|(name, _)| name.as_str()).collect();
+        let mut types = args.types_by_export(&names)?;
+        if names.is_empty() && !args.format.words().is_empty() {
+            return Err(Failure::wrong_usage(
+                "options for reading inputs apply to exports, and none is named",
+            ));
+        }
+        for (name, place) in exports {
+            let types = types.remove(&name).unwrap_or_default();
+            self.exports.push((name, args.open(place, types, out).await?));
+        }
+        Ok(())
+    }
+
     /// Returns the table if it is the only one and there is no export.
     #[cfg(feature = "cluster")]
     pub(crate) fn single(&self) -> Option<&Table> {

@@ -224,7 +224,7 @@ fn exports_in_queries_take_the_options_of_inputs_and_note_what_they_leave_out() 
     assert_eq!(found.stdout, "code\n7\n\"\"\n", "{}", found.stderr);
     for (places, said) in [
         (two.clone() + " --type code:int32", "--type NAME.COLUMN:TYPE"),
-        ("{}/db/events --delimiter ;".to_owned(), "--table NAME=PLACE names none"),
+        ("{}/db/events --delimiter ;".to_owned(), "and none is named"),
         ("{}/db/events --type code:int32".to_owned(), "of which export?"),
         (format!("{{}}/db/events {options} --type absent:int32"), "absent"),
     ] {

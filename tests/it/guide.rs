@@ -2,11 +2,12 @@
 //!
 //! A block with the info string `console` has commands, `$ evenkeel ...`, each with its expected
 //! output: standard output, then standard error. A line `...` stands for any lines, `[..]` within a
-//! line for any characters. The blocks of a page run in order, in a directory that has copies of the
+//! line for any characters. `< FILE` at the end of a command gives it standard input. The blocks of a page run in order, in a directory that has copies of the
 //! folders `data` and `queries`.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use crate::common::project;
 
@@ -110,8 +111,15 @@ fn commands_print_what_the_pages_show() {
             let words = words(&step.command);
             let (program, arguments) = words.split_first().unwrap();
             assert_eq!(program, "evenkeel", "{}:{}", page.display(), step.line);
+            let (arguments, input) = match arguments {
+                [arguments @ .., sign, file] if sign == "<" => {
+                    (arguments, Stdio::from(File::open(dir.path().join(file)).unwrap()))
+                }
+                _ => (arguments, Stdio::null()),
+            };
             let output = Command::new(env!("CARGO_BIN_EXE_evenkeel"))
                 .args(arguments)
+                .stdin(input)
                 .current_dir(dir.path())
                 .output()
                 .unwrap();

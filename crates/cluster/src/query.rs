@@ -50,7 +50,7 @@ pub async fn query(
     let plan = with_cuttable_leaves(session.physical_plan(sql, params).await?)?;
     if !reads_table(&plan)? {
         let batches = datafusion::physical_plan::execute_stream(plan, session.context().task_ctx())?;
-        return Ok(QueryResult { schema: batches.schema(), batches });
+        return Ok(QueryResult { schema: batches.schema(), batches, progress: None });
     }
     let config = session.context().copied_config();
     let result = cluster.run(&plan, &config).await?;
@@ -60,6 +60,7 @@ pub async fn query(
     Ok(QueryResult {
         schema: Arc::clone(&schema),
         batches: Box::pin(RecordBatchStreamAdapter::new(schema, batches)),
+        progress: None,
     })
 }
 

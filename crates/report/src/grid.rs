@@ -78,9 +78,34 @@ pub fn batches(
     schema: &arrow::datatypes::Schema,
     batches: &[RecordBatch],
 ) -> Result<String, ArrowError> {
-    let options = FormatOptions::default().with_null("NULL").with_display_error(false);
     let headings: Vec<(String, bool)> =
         schema.fields().iter().map(|field| (field.name().clone(), field.data_type().is_numeric())).collect();
+    Ok(draw(layout, &headings, texts(batches)?))
+}
+
+/// Draws each row of batches of one schema as lines of a name and a value.
+///
+/// # Errors
+/// As for [`batches`].
+pub fn records(schema: &arrow::datatypes::Schema, batches: &[RecordBatch]) -> Result<String, ArrowError> {
+    let names: Vec<String> =
+        schema.fields().iter().map(|field| one_line(Layout::Plain, field.name())).collect();
+    let width = names.iter().map(|name| name.chars().count()).max().unwrap_or_default();
+    let mut text = String::new();
+    for (row, values) in texts(batches)?.into_iter().enumerate() {
+        text.push_str(&format!("-- row {} --\n", count(row as u64 + 1)));
+        for (name, value) in names.iter().zip(values) {
+            let line = format!("{name:width$}  {}", one_line(Layout::Plain, &value));
+            text.push_str(line.trim_end());
+            text.push('\n');
+        }
+    }
+    Ok(text)
+}
+
+/// Returns the values of rows as text.
+fn texts(batches: &[RecordBatch]) -> Result<Vec<Vec<String>>, ArrowError> {
+    let options = FormatOptions::default().with_null("NULL").with_display_error(false);
     let mut rows = Vec::new();
     for batch in batches {
         let batch = readable_bytes(batch)?;
@@ -91,7 +116,7 @@ pub fn batches(
             rows.push(cells.collect::<Result<_, _>>()?);
         }
     }
-    Ok(draw(layout, &headings, rows))
+    Ok(rows)
 }
 
 /// Formats a cell on one line; in Markdown, bars are escaped since they would end the cell.

@@ -24,7 +24,7 @@ pub use answer::answer;
 pub use delta::delta_export;
 pub use evaluation::{assessment, drifts};
 pub use explain::scans;
-pub use grid::{Heading, Layout, batches, count, counted, grid, percent};
+pub use grid::{Heading, Layout, batches, count, counted, grid, percent, records};
 pub use html::{html, simulation_html};
 pub use ingest::ingest;
 pub use joins::{joins, table_heading};

@@ -38,6 +38,7 @@ mod partition_aware;
 mod portion_files;
 mod portion_readers;
 mod portion_statistics;
+mod progress;
 mod projection_pushdown;
 mod provider;
 mod pruning;
@@ -62,6 +63,7 @@ pub use crate::query::limits::{
 pub use crate::query::optimizer_rules::corrected_rules;
 pub use crate::query::overlap::OverlapGroup;
 pub use crate::query::partition_aware::{PartitionAware, declare_scans};
+pub use crate::query::progress::QueryProgress;
 pub use crate::query::provider::SnapshotTable;
 pub(crate) use crate::query::runtime::{runtime_within, shared_runtime};
 pub use crate::query::scan_summary::ScanSummary;

@@ -1,5 +1,6 @@
 //! SQL on tables, with their system tables and parameters.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +15,7 @@ use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::execution::{SendableRecordBatchStream, SessionState, SessionStateBuilder};
 use datafusion::optimizer::Analyzer;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
-use datafusion::physical_plan::{ExecutionPlan, displayable};
+use datafusion::physical_plan::{ExecutionPlan, displayable, execute_stream};
 use datafusion::prelude::{SessionConfig, SessionContext};
 use datafusion::sql::parser::Statement;
 use futures::TryStreamExt;
@@ -30,6 +31,7 @@ use crate::query::limits::Watch;
 use crate::query::newest_time::newest_time;
 use crate::query::optimizer_rules::{corrected_logical_rules, corrected_rules};
 use crate::query::partition_aware::PartitionAware;
+use crate::query::progress::QueryProgress;
 use crate::query::provider::SnapshotTable;
 use crate::query::scan_summary::ScanSummary;
 use crate::query::tasks::{plan_in_thread, run_in_task};
@@ -61,6 +63,8 @@ pub struct QueryResult {
     pub schema: SchemaRef,
     /// The rows.
     pub batches: SendableRecordBatchStream,
+    /// How far the query is; `None` if it runs elsewhere.
+    pub progress: Option<QueryProgress>,
 }
 
 impl fmt::Debug for TableSession {
@@ -174,6 +178,29 @@ impl TableSession {
         plan_in_thread(None, &self.memory_pool(), plan).await
     }
 
+    /// Returns the names that queries can read from: tables, exports and system tables.
+    #[must_use]
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// Returns the columns of a table or an export.
+    ///
+    /// # Errors
+    /// [`QueryError`] if there is no such name.
+    pub async fn schema_of(&self, name: &str) -> Result<SchemaRef, QueryError> {
+        Ok(self.context.table_provider(TableReference::bare(name)).await?.schema())
+    }
+
+    /// Returns the names of the functions that queries can call, sorted.
+    #[must_use]
+    pub fn function_names(&self) -> Vec<String> {
+        let state = self.context.state();
+        let scalar = state.scalar_functions().keys().chain(state.aggregate_functions().keys());
+        let names: BTreeSet<&String> = scalar.chain(state.window_functions().keys()).collect();
+        names.into_iter().cloned().collect()
+    }
+
     /// Underlying DataFusion session.
     #[must_use]
     pub fn context(&self) -> &SessionContext {
@@ -189,10 +216,17 @@ impl TableSession {
     pub async fn query(&self, sql: &str, params: &Params) -> Result<QueryResult, QueryError> {
         let watch = self.watch();
         let (session, sql, params) = (self.clone(), sql.to_owned(), params.clone());
-        let start = async move { Ok(session.plan(&sql, &params).await?.execute_stream().await?) };
-        let batches = plan_in_thread(watch.as_ref(), &self.memory_pool(), start).await?;
+        let start = async move {
+            let frame = session.plan(&sql, &params).await?;
+            let _ = session.take_scans();
+            let context = Arc::new(frame.task_ctx());
+            let plan = frame.create_physical_plan().await?;
+            let rows = session.take_scans().iter().map(|scan| scan.rows_in_portions).sum();
+            Ok((execute_stream(Arc::clone(&plan), context)?, QueryProgress::new(plan, rows)))
+        };
+        let (batches, progress) = plan_in_thread(watch.as_ref(), &self.memory_pool(), start).await?;
         let batches = run_in_task(batches, watch, self.memory_pool());
-        Ok(QueryResult { schema: batches.schema(), batches })
+        Ok(QueryResult { schema: batches.schema(), batches, progress: Some(progress) })
     }
 
     /// Runs one query and returns all its rows.
