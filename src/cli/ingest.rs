@@ -11,7 +11,7 @@ use evenkeel::compact::{CompactionOptions, CompactionReport};
 #[cfg(feature = "cluster")]
 use evenkeel::ingest::IngestError;
 use evenkeel::ingest::{IngestFiles, IngestMode, IngestOptions, IngestReport, LEAST_MEMORY};
-use evenkeel::source::Reading;
+use evenkeel::source::{Deletes, InputOptions, Reading};
 use evenkeel::storage::Place;
 use evenkeel::units::ByteSize;
 use evenkeel::{Table, report};
@@ -67,6 +67,8 @@ Examples:
   evenkeel ingest events 'exports/2026-01-*.csv.gz'      files by a pattern
   zcat events.ndjson.gz | evenkeel ingest events -       standard input
   evenkeel ingest events late.csv --on-error reject      write bad rows to a file
+  evenkeel ingest events erased.csv --deletes            delete rows by their primary keys
+  evenkeel ingest events changes.ndjson --delete-column op=d   changes of another database
 
 An input is known by its content: ingesting it again does nothing and says so.")]
 pub(crate) struct Args {
@@ -81,6 +83,15 @@ pub(crate) struct Args {
     /// Handling of a row whose primary key exists already.
     #[arg(long, value_enum, default_value = "upsert")]
     mode: Mode,
+
+    /// Delete the rows whose primary keys the inputs have; other columns are ignored.
+    #[arg(long, conflicts_with_all = ["mode", "delete_column", "again"])]
+    deletes: bool,
+
+    /// Rows of the inputs whose column has this value delete the row with their primary key; all others are
+    /// added. The table need not have the column.
+    #[arg(long, value_name = "COLUMN=VALUE", conflicts_with = "mode")]
+    delete_column: Option<String>,
 
     /// Handling of a row that does not fit the table: NULL in a NOT NULL column, a value out of
     /// range, broken text.
@@ -133,6 +144,10 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
         connected = args.cluster.connect(out) => connected?,
         () = plan.interrupt.notified() => return Err(IngestError::Interrupted.into()),
     };
+    #[cfg(feature = "cluster")]
+    if connected.is_some() && plan.input.deletes != Deletes::None {
+        return Err(Failure::wrong_usage("a cluster deletes no rows; run this ingest here"));
+    }
     #[cfg(feature = "cluster")]
     if let Some(cluster) = connected {
         let report = evenkeel::cluster::ingest_files(&cluster, &mut table, plan).await;
@@ -224,10 +239,24 @@ fn plan(args: &Args, out: &Output) -> Result<(IngestFiles, Vec<String>), Failure
         }
     };
     let mode = match args.mode {
+        _ if args.deletes => IngestMode::Delete,
         Mode::Upsert => IngestMode::Upsert,
         Mode::Insert => IngestMode::Insert,
     };
+    let deletes = match &args.delete_column {
+        _ if args.deletes => Deletes::All,
+        None => Deletes::None,
+        Some(text) => match text.split_once('=').filter(|(column, _)| !column.is_empty()) {
+            Some((column, value)) => Deletes::Where { column: column.to_owned(), value: value.to_owned() },
+            None => {
+                return Err(Failure::wrong_usage(format!(
+                    "--delete-column {text}: write COLUMN=VALUE, such as op=d"
+                )));
+            }
+        },
+    };
     let (inputs, input) = args.input.find_silently(&args.inputs)?;
+    let input = InputOptions { deletes, ..input };
     let plan = IngestFiles {
         inputs: inputs.paths,
         input,

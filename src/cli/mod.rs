@@ -10,6 +10,7 @@ mod cluster;
 mod compact;
 mod create;
 mod ddl;
+mod delete;
 mod demo;
 mod evaluate;
 mod export;
@@ -66,6 +67,7 @@ enum Command {
     Ingest(ingest::Args),
     Query(query::Args),
     Sql(shell::Args),
+    Delete(delete::Args),
     Skew(skew::Args),
     Inspect(inspect::Args),
     Compact(compact::Args),
@@ -102,6 +104,7 @@ const GROUPS: &[(&str, &[(&str, &str)])] = &[
             ("ingest", "Add files to a table, atomically"),
             ("query", "Run SQL on tables and exports"),
             ("sql", "Run SQL in a shell, with history, completion and commands"),
+            ("delete", "Delete rows by a condition"),
             ("skew", "Report how evenly rows are spread over partitions"),
             ("inspect", "Show partitions, files and history"),
             ("compact", "Merge files and drop expired rows"),
@@ -184,6 +187,7 @@ impl Cli {
             Command::Ingest(args) => ingest::run(args, out).await,
             Command::Query(args) => query::run(args, out).await,
             Command::Sql(args) => shell::run(args, out).await,
+            Command::Delete(args) => delete::run(args, out).await,
             Command::Skew(args) => skew::run(args, out).await,
             Command::Inspect(args) => inspect::run(args, out).await,
             Command::Compact(args) => compact::run(args, out).await,

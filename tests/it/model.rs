@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch, StringArray};
-use arrow::datatypes::Int64Type;
+use arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, Int64Array, RecordBatch, StringArray, new_null_array,
+};
+use arrow::datatypes::{DataType, Int64Type};
 use evenkeel::compact::{CompactionOptions, CompactionPolicy, Scope};
-use evenkeel::ingest::{IngestMode, IngestOptions};
+use evenkeel::ingest::{Ingest, IngestMode, IngestOptions};
 use evenkeel::maintenance::{CheckScope, CleanOptions};
-use evenkeel::query::Params;
+use evenkeel::query::{Params, QueryLimits};
 use evenkeel::storage::TableStorage;
 use evenkeel::table::{Column, ColumnType, PlacementFunction, TableDefinition, TableSpec};
 use evenkeel::units::{ByteSize, Micros, PartitionCount};
@@ -203,6 +205,12 @@ enum Step {
     Upsert(usize, Vec<Row>),
     /// Rows come with new keys, or none does.
     Insert(usize, Vec<Row>),
+    /// Rows with these keys go.
+    Delete(usize, Vec<Row>),
+    /// Rows that meet a condition go.
+    DeleteWhere(usize, Condition),
+    /// Rows come and go in one commit; those that are marked go.
+    Change(usize, Vec<(Row, bool)>),
     /// The writer's n-th put fails, before or after it is done; the writer opens the table again.
     Crash(usize, Vec<Row>, usize, Fault),
     /// The writer compacts: by a policy, or everything.
@@ -232,6 +240,10 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         6 => (0..WRITERS, some_rows()).prop_map(|(writer, rows)| Step::Upsert(writer, rows)),
         2 => (0..WRITERS, some_rows()).prop_map(|(writer, rows)| Step::Insert(writer, rows)),
+        2 => (0..WRITERS, some_rows()).prop_map(|(writer, rows)| Step::Delete(writer, rows)),
+        1 => (0..WRITERS, condition()).prop_map(|(writer, condition)| Step::DeleteWhere(writer, condition)),
+        2 => (0..WRITERS, proptest::collection::vec(((0i64..12, "[abc]{0,2}", proptest::option::of(0i64..5)), any::<bool>()), 1..12))
+            .prop_map(|(writer, rows)| Step::Change(writer, rows)),
         2 => (0..WRITERS, some_rows(), 0usize..6, fault()).prop_map(|(w, rows, put, f)| Step::Crash(w, rows, put, f)),
         2 => (0..WRITERS, any::<bool>()).prop_map(|(writer, full)| Step::Compact(writer, full)),
         1 => (0..WRITERS, 0usize..4, fault()).prop_map(|(writer, put, f)| Step::CrashCompaction(writer, put, f)),
@@ -306,6 +318,52 @@ impl World {
                     self.upsert(rows);
                     self.seen[writer] = self.map.clone();
                 }
+            }
+            Step::Delete(writer, rows) => {
+                let keys = batch(&rows).project(&[1, 2]).unwrap();
+                let stream = futures::stream::iter([Ok::<_, std::io::Error>(keys)]);
+                self.writers[writer].delete(stream, &IngestOptions::default()).await.unwrap().unwrap();
+                for row in rows {
+                    self.map.remove(&(row.0, row.1));
+                }
+                self.seen[writer] = self.map.clone();
+            }
+            Step::DeleteWhere(writer, condition) => {
+                let holds = |key: &(i64, String), value: &Option<i64>| {
+                    condition.holds(&(key.0, key.1.clone(), *value))
+                };
+                let met = self.map.iter().filter(|(key, value)| holds(key, value)).count() as u64;
+                let (params, limits) = (Params::default(), QueryLimits::default());
+                let (table, options) = (&mut self.writers[writer], IngestOptions::default());
+                let deleted = table.delete_where(&condition.sql(), &params, &limits, &options).await.unwrap();
+                assert_eq!(deleted.map_or(0, |committed| committed.rows), met, "{}", condition.sql());
+                self.map.retain(|key, value| !holds(key, value));
+                self.seen[writer] = self.map.clone();
+            }
+            Step::Change(writer, rows) => {
+                let table = &mut self.writers[writer];
+                let options = IngestOptions::default();
+                let ingest = Ingest::new(table.log().clone(), table.snapshot().clone(), &options).unwrap();
+                let mut ingest = ingest.with_deletes();
+                for some in rows.chunks(5) {
+                    let (plain, marks): (Vec<Row>, Vec<bool>) = some.iter().cloned().unzip();
+                    let mut columns = batch(&plain).columns().to_vec();
+                    while columns.len() < table.spec().columns().len() {
+                        columns.push(new_null_array(&DataType::Utf8, plain.len()));
+                    }
+                    let rows = RecordBatch::try_new(Arc::clone(table.spec().schema()), columns).unwrap();
+                    ingest.push_marked(rows, BooleanArray::from(marks)).await.unwrap();
+                }
+                let committed = ingest.finish(Vec::new()).await.unwrap();
+                table.move_to(committed.snapshot);
+                for ((at, user, value), goes) in rows {
+                    if goes {
+                        self.map.remove(&(at, user));
+                    } else {
+                        self.map.insert((at, user), value);
+                    }
+                }
+                self.seen[writer] = self.map.clone();
             }
             Step::Crash(writer, rows, put, fault) => {
                 let mut table = self.failing(put, fault).await;

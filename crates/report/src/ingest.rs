@@ -53,6 +53,9 @@ fn committed(report: &IngestReport, version: &str, layout: Layout) -> String {
         ByteSize(report.bytes_written),
         counted(report.portions, "portion"),
     );
+    if report.deletes > 0 {
+        let _ = writeln!(text, "{} deleted", counted(report.deletes, "key"));
+    }
     if report.replaced > 0 && report.mode == IngestMode::Upsert {
         let _ = writeln!(
             text,

@@ -44,9 +44,17 @@ pub fn compaction(report: &CompactionReport, _layout: Layout) -> String {
             );
         }
     }
+    let or_deleted = if report.deletes_dropped > 0 { " or deleted" } else { "" };
     if report.rows_superseded > 0 {
+        let _ = writeln!(
+            text,
+            "{} removed, superseded by newer rows{or_deleted}",
+            counted(report.rows_superseded, "row")
+        );
+    }
+    if report.deletes_dropped > 0 {
         let _ =
-            writeln!(text, "{} removed, superseded by newer rows", counted(report.rows_superseded, "row"));
+            writeln!(text, "{} dropped: nothing older is left", counted(report.deletes_dropped, "delete"));
     }
     if report.rows_expired > 0 {
         let dropped = match report.portions_expired {

@@ -254,6 +254,7 @@ mod tests {
             column_ranges: vec![key_range.clone()],
             key_range,
             xxh3: String::new(),
+            deletes: false,
         };
         ManifestEntry::Portion { task: format!("task {partition}"), portion }
     }

@@ -13,6 +13,7 @@ use crate::compact::error::CompactionError;
 use crate::compact::policy::Expiry;
 use evenkeel_model::table::{KeyValue, TableSpec};
 use evenkeel_model::units::{ByteSize, PartitionId};
+use evenkeel_store::ingest::split_marked;
 use evenkeel_store::portion::{EncodedPortion, PortionEncoder};
 
 /// Multiple of the target from which a portion is cut between any two rows.
@@ -31,6 +32,8 @@ pub(super) struct RunShape {
     pub(super) group_memory: ByteSize,
     /// Expiry of the rows to leave out, if any.
     pub(super) expiry: Option<Expiry>,
+    /// Whether the last column of the rows marks deletes, which become portions of their own.
+    pub(super) keeps_deletes: bool,
 }
 
 /// Counts of the rows received and expired.
@@ -57,7 +60,22 @@ pub(super) fn encode_run(
         encoder.with_group_memory(shape.group_memory)
     };
     let mut encoder = fresh();
+    let mut deletes = fresh().of_deletes();
     while let Some(batch) = rows.blocking_recv() {
+        let batch = match shape.keeps_deletes {
+            true => {
+                let (batch, deleted) = split_marked(&batch).map_err(merge_error)?;
+                deletes.push(&deleted)?;
+                if deletes.bytes() >= shape.target {
+                    let full = std::mem::replace(&mut deletes, fresh().of_deletes());
+                    if portions.blocking_send(full.finish()?).is_err() {
+                        return Ok(counts);
+                    }
+                }
+                batch
+            }
+            false => batch,
+        };
         counts.came += batch.num_rows() as u64;
         let kept = shape.alive(&batch).map_err(merge_error)?;
         counts.expired += (batch.num_rows() - kept.num_rows()) as u64;
@@ -74,7 +92,7 @@ pub(super) fn encode_run(
         }
         encoder.push(&rest)?;
     }
-    if encoder.rows() > 0 {
+    for encoder in [encoder, deletes].into_iter().filter(|encoder| encoder.rows() > 0) {
         // A missing receiver is not the encoder's fault: the task that stopped has the error.
         let _ = portions.blocking_send(encoder.finish()?);
     }
@@ -171,6 +189,7 @@ mod tests {
             most_rows: 50_000,
             group_memory: ByteSize::mib(48),
             expiry,
+            keeps_deletes: false,
         };
         let (send, receive) = mpsc::channel(batches.len().max(1));
         batches.into_iter().for_each(|batch| send.blocking_send(batch).unwrap());

@@ -38,7 +38,7 @@ pub enum Scope {
 /// Work decided on for the portions of one partition.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Decision {
-    /// Portions whose rows have all expired, to be dropped unread.
+    /// Portions to be dropped unread: those whose rows have all expired, and deletes of nothing.
     pub(super) expired: Vec<Arc<PortionEntry>>,
     /// Sets of portions, each to be merged into one run. No portion is in two sets.
     pub(super) merges: Vec<Merge>,
@@ -69,10 +69,22 @@ impl Merge {
         self.portions.iter().map(|portion| portion.bytes).sum()
     }
 
-    /// Rows of the portions.
+    /// Rows of the portions, without deletes.
     #[must_use]
     pub(super) fn rows(&self) -> u64 {
+        self.portions.iter().map(|portion| portion.data_rows()).sum()
+    }
+
+    /// Rows and deletes of the portions.
+    #[must_use]
+    pub(super) fn rows_and_deletes(&self) -> u64 {
         self.portions.iter().map(|portion| portion.rows).sum()
+    }
+
+    /// Whether deletes must survive the merge, because older rows outside the set may have their keys.
+    #[must_use]
+    pub(super) fn keeps_deletes(&self) -> bool {
+        !self.hides_nothing && self.portions.iter().any(|portion| portion.deletes)
     }
 
     /// Age of the resulting run: that of the newest portion.
@@ -139,9 +151,12 @@ impl CompactionPolicy {
         while let Some(deepest) = deepest(free).filter(|covering| covering.len() > self.max_depth.max(1)) {
             let least = deepest.len() - self.max_depth.max(1) + 1;
             let window = cheapest_window(&deepest, least.min(max_runs), max_runs);
-            let set = limited(closed(window, all), max_runs);
+            let mut set = limited(closed(window, all), max_runs);
+            if is_merged(&set) {
+                set = limited(closed(deepest.clone(), all), max_runs);
+            }
             // Portions that are already in another merge wait for the next round.
-            if set.iter().all(|portion| contains(free, portion)) {
+            if set.iter().all(|portion| contains(free, portion)) && !is_merged(&set) {
                 free.retain(|portion| !contains(&set, portion));
                 merges.push(set);
             } else {
@@ -179,7 +194,10 @@ impl CompactionPolicy {
             for window in windows.into_iter().filter(worth) {
                 // If other portions lie between them in key and age, they are not contiguous, and
                 // the depth of overlap decides.
-                if depth(&window) <= max_runs && closed(window.clone(), all).len() == window.len() {
+                if depth(&window) <= max_runs
+                    && closed(window.clone(), all).len() == window.len()
+                    && !is_merged(&window)
+                {
                     free.retain(|portion| !contains(&window, portion));
                     merges.push(window);
                 }
@@ -208,6 +226,13 @@ impl CompactionPolicy {
 
 fn contains(set: &[Arc<PortionEntry>], portion: &Arc<PortionEntry>) -> bool {
     set.iter().any(|other| Arc::ptr_eq(other, portion))
+}
+
+/// Whether a merge would leave the set as it is: the rows and the deletes of one run.
+fn is_merged(set: &[Arc<PortionEntry>]) -> bool {
+    let deletes = set.iter().filter(|portion| portion.deletes).count();
+    let one_run = set.windows(2).all(|pair| matches!(pair, [a, b] if a.sequence == b.sequence));
+    one_run && deletes == 1 && set.len() == 2
 }
 
 /// Key range from the smallest first key to the largest last key of the set.
@@ -315,16 +340,20 @@ fn everything(free: &mut Portions, max_runs: usize, target: u64) -> Vec<Portions
 
 /// Splits the portions into those that can be dropped as a whole and the others. A portion whose
 /// rows have all expired stays while an older one shares keys with it: dropped alone, it would
-/// uncover the rows that it superseded.
+/// uncover the rows that it superseded. Deletes are dropped once nothing older is left.
 fn split_expired(portions: &[Arc<PortionEntry>], expiry: Option<&Expiry>) -> (Portions, Portions) {
-    let Some(expiry) = expiry else { return (Vec::new(), portions.to_vec()) };
     let mut by_age = portions.to_vec();
     by_age.sort_by_key(|portion| portion.sequence);
     let (mut dropped, mut kept): (Portions, Portions) = (Vec::new(), Vec::new());
     for portion in by_age {
-        let all_expired = portion.has_expired(expiry.column, &expiry.oldest_kept);
-        let uncovers = kept.iter().any(|older| older.key_range.overlaps(&portion.key_range));
-        if all_expired && !uncovers { dropped.push(portion) } else { kept.push(portion) }
+        let all_expired =
+            expiry.is_some_and(|expiry| portion.has_expired(expiry.column, &expiry.oldest_kept));
+        // Rows and deletes of equal age are parts of one run, and share no key.
+        let uncovers = kept.iter().any(|older| {
+            older.key_range.overlaps(&portion.key_range)
+                && !(portion.deletes && older.sequence == portion.sequence)
+        });
+        if (all_expired || portion.deletes) && !uncovers { dropped.push(portion) } else { kept.push(portion) }
     }
     (dropped, kept)
 }
@@ -402,6 +431,7 @@ mod tests {
             column_ranges: vec![range(min, max)],
             key_range: range(min, max),
             xxh3: String::new(),
+            deletes: false,
         })
     }
 
@@ -497,12 +527,48 @@ mod tests {
         assert!(all.merges[0].hides_nothing);
     }
 
+    #[test]
+    fn deletes_go_once_nothing_older_is_left() {
+        let deletes = |version: u64, min: i64, max: i64| {
+            Arc::new(PortionEntry { deletes: true, ..portion(version, min, max, 10).as_ref().clone() })
+        };
+        let dropped = |portions: &[Arc<PortionEntry>]| {
+            let decision = policy().decide(portions, Scope::Policy, None, 100);
+            decision.expired.iter().map(|p| p.sequence.version.0).collect::<Vec<_>>()
+        };
+        assert_eq!(dropped(&[deletes(1, 0, 9)]), [1]);
+        assert_eq!(dropped(&[portion(1, 0, 9, 1), deletes(2, 5, 20)]), [0u64; 0]);
+        assert_eq!(dropped(&[portion(1, 0, 9, 1), deletes(2, 10, 20)]), [2]);
+        // Newer rows are not theirs to delete, and those of the same commit neither.
+        assert_eq!(dropped(&[deletes(1, 0, 9), portion(1, 0, 9, 1), portion(2, 0, 9, 1)]), [1]);
+        assert_eq!(dropped(&[deletes(1, 0, 9), deletes(2, 0, 9)]), [1, 2]);
+        // A merge of new portions keeps them as long as an older one shares keys.
+        let old = portion(1, 0, 9, TARGET);
+        let more = [old, deletes(2, 0, 9), portion(3, 0, 9, 10), portion(4, 0, 9, 10)];
+        let merges = policy().decide(&more, Scope::Policy, None, 100).merges;
+        assert_eq!(versions(&merges), [vec![2, 3, 4]]);
+        assert!(merges[0].keeps_deletes());
+        let all = policy().decide(&more, Scope::Everything, None, 100).merges;
+        assert!(!all[0].keeps_deletes());
+        // Rows and deletes of one run are as merged as can be.
+        let run = [portion(1, 0, 9, TARGET), portion(5, 0, 9, TARGET * 3 / 8), deletes(5, 0, 9)];
+        assert!(policy().decide(&run, Scope::Policy, None, 100).is_empty());
+    }
+
     /// Applies a decision to the metadata, as if no key occurred twice.
     fn carry_out(portions: &mut Vec<Arc<PortionEntry>>, decision: &Decision, written: &mut u64) {
         portions.retain(|portion| !contains(&decision.expired, portion));
         for merge in &decision.merges {
             portions.retain(|portion| !contains(&merge.portions, portion));
-            let hull = hull(&merge.portions).unwrap();
+            let (deletes, rows): (Portions, Portions) =
+                merge.portions.iter().cloned().partition(|portion| portion.deletes);
+            if let Some(hull) = hull(&deletes).filter(|_| merge.keeps_deletes()) {
+                let bytes = deletes.iter().map(|portion| portion.bytes).sum();
+                let (KeyValue::Int(min), KeyValue::Int(max)) = (&hull.min[0], &hull.max[0]) else { panic!() };
+                let of_run = portion(merge.sequence().unwrap().version.0, *min, *max, bytes);
+                portions.push(Arc::new(PortionEntry { deletes: true, ..of_run.as_ref().clone() }));
+            }
+            let Some(hull) = hull(&rows) else { continue };
             let (KeyValue::Int(min), KeyValue::Int(max)) = (&hull.min[0], &hull.max[0]) else { panic!() };
             let pieces = (merge.bytes() / TARGET).max(1).min((max - min).max(1) as u64);
             let width = (max - min) / pieces as i64;
@@ -556,13 +622,19 @@ mod tests {
     proptest! {
         #[test]
         fn every_merge_keeps_the_order_of_ages_and_asking_ends(
-            shapes in proptest::collection::vec((0i64..60, 0i64..30, prop_oneof![1u64..50, Just(2000u64)]), 1..40),
+            shapes in proptest::collection::vec(
+                (0i64..60, 0i64..30, prop_oneof![1u64..50, Just(2000u64)], proptest::bool::weighted(0.25)), 1..40
+            ),
             max_runs in 2usize..6,
             everything in proptest::prelude::any::<bool>(),
             oldest_kept in proptest::option::of(0i64..60),
         ) {
-            let mut portions: Vec<_> =
-                shapes.iter().zip(1..).map(|((min, width, bytes), v)| portion(v, *min, min + width, *bytes)).collect();
+            let of_shape = |((min, width, bytes, deletes), version): (&(i64, i64, u64, bool), u64)| {
+                let rows = portion(version, *min, min + width, *bytes);
+                Arc::new(PortionEntry { deletes: *deletes, ..rows.as_ref().clone() })
+            };
+            let mut portions: Vec<_> = shapes.iter().zip(1..).map(of_shape).collect();
+            let has_deletes = shapes.iter().any(|shape| shape.3);
             let scope = if everything { Scope::Everything } else { Scope::Policy };
             let expiry = oldest_kept.map(|kept| Expiry { column: 0, oldest_kept: KeyValue::Int(kept) });
             let mut rounds = 0;
@@ -577,7 +649,9 @@ mod tests {
                     }
                     let hull = hull(&merge.portions).unwrap();
                     let deep = deepest(&merge.portions).unwrap().len();
-                    prop_assert!(deep <= max_runs, "{deep} runs at one time, {max_runs} are allowed");
+                    // The rows and the deletes of a run overlap.
+                    let most = max_runs * if has_deletes { 2 } else { 1 };
+                    prop_assert!(deep <= most, "{deep} runs at one time, {max_runs} are allowed");
                     let (oldest, newest) = (merge.portions[0].sequence, merge.sequence().unwrap());
                     let outside = |other: &&Arc<PortionEntry>| {
                         !contains(&merge.portions, other) && !contains(&decision.expired, other)

@@ -139,10 +139,13 @@ async fn commit(
 fn count(done: &Done, report: &mut CompactionReport) {
     let merges = &done.decision.merges;
     let rows_read: u64 = merges.iter().map(Merge::rows).sum();
-    let rows_written: u64 = done.merged.iter().map(|portion| portion.rows).sum();
-    let rows_dropped: u64 = done.decision.expired.iter().map(|portion| portion.rows).sum();
+    let rows_written: u64 = done.merged.iter().map(|portion| portion.data_rows()).sum();
+    let rows_dropped: u64 = done.decision.expired.iter().map(|portion| portion.data_rows()).sum();
+    let dropped = done.removed().map(|portion| portion.rows - portion.data_rows()).sum::<u64>();
+    let kept = done.merged.iter().map(|portion| portion.rows - portion.data_rows()).sum::<u64>();
+    report.deletes_dropped += dropped.saturating_sub(kept);
     report.portions_merged += merges.iter().map(|merge| merge.portions.len() as u64).sum::<u64>();
-    report.portions_expired += done.decision.expired.len() as u64;
+    report.portions_expired += done.decision.expired.iter().filter(|portion| !portion.deletes).count() as u64;
     report.rows_read += rows_read;
     report.rows_written += rows_written;
     report.rows_superseded += rows_read - done.counts.came;

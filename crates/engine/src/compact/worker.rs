@@ -64,8 +64,8 @@ impl Worker {
         self.check_files(merge).await?;
         let shape = self.shape(merge);
         let Some(sequence) = merge.sequence() else { return Ok(RowCounts::default()) };
-        let plan =
-            self.table.scan_portions(&self.context.state(), &merge.portions).map_err(QueryError::from)?;
+        let plan = self.table.scan_portions(&self.context.state(), &merge.portions, merge.keeps_deletes());
+        let plan = plan.map_err(QueryError::from)?;
         let (batches, to_encode) = mpsc::channel(IN_FLIGHT);
         let (encoded, mut to_store) = mpsc::channel::<EncodedPortion>(1);
         let encoding = tokio::task::spawn_blocking(move || encode_run(&shape, to_encode, &encoded));
@@ -116,7 +116,8 @@ impl Worker {
             partition: self.partition,
             // Equal pieces, rather than full ones and a small remainder.
             target: if pieces > 1.0 { (bytes / pieces) as u64 } else { self.target.0 * 2 },
-            most_rows: usize::try_from(merge.rows()).unwrap_or(usize::MAX),
+            most_rows: usize::try_from(merge.rows_and_deletes()).unwrap_or(usize::MAX),
+            keeps_deletes: merge.keeps_deletes(),
             group_memory: self.group_memory,
             expiry: self.expiry.clone().filter(|_| merge.hides_nothing),
         }

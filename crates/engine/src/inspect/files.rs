@@ -20,6 +20,8 @@ pub struct VisibleFile {
     pub bytes: u64,
     /// First and last primary key in it.
     pub keys: String,
+    /// Whether its rows are deletes, whose columns outside the key have no meaning.
+    pub deletes: bool,
 }
 
 /// The files of a table at one version.
@@ -44,6 +46,7 @@ pub(crate) fn files(snapshot: &Snapshot) -> TableFiles {
         rows: portion.rows,
         bytes: portion.bytes,
         keys: portion.key_range.display(&types),
+        deletes: portion.deletes,
     };
     TableFiles {
         name: snapshot.spec().name().to_owned(),

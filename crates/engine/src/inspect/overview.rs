@@ -86,7 +86,7 @@ fn write_amplification(snapshot: &Snapshot) -> f64 {
         commits.map(|commit| commit.bytes).sum()
     };
     let rewritten = bytes(|operation| operation == Operation::Compact);
-    rewritten as f64 / bytes(Operation::brings_rows).max(1) as f64
+    rewritten as f64 / bytes(Operation::changes_rows).max(1) as f64
 }
 
 /// Sizes of the Parquet files in partition folders that the snapshot does not name.

@@ -15,6 +15,8 @@ pub struct PartitionOverview {
     pub rows: u64,
     /// Rows in its portions; more than `rows` if newer portions supersede rows of older ones.
     pub stored_rows: u64,
+    /// Keys that its portions delete, and that compactions have not dropped yet.
+    pub deletes: u64,
     /// Bytes of its portions.
     pub bytes: u64,
     /// Number of its portions.
@@ -31,7 +33,8 @@ pub(super) fn stored_partitions(snapshot: &Snapshot) -> Vec<PartitionOverview> {
     for portions in snapshot.portions().chunk_by(|a, b| a.partition == b.partition) {
         let index = portions.first().map(|portion| portion.partition.index());
         let Some(partition) = index.and_then(|index| partitions.get_mut(index)) else { continue };
-        partition.stored_rows = portions.iter().map(|portion| portion.rows).sum();
+        partition.stored_rows = portions.iter().map(|portion| portion.data_rows()).sum();
+        partition.deletes = portions.iter().map(|portion| portion.rows).sum::<u64>() - partition.stored_rows;
         partition.bytes = portions.iter().map(|portion| portion.bytes).sum();
         partition.portions = portions.len() as u64;
         partition.overlap = OverlapDepth::from_depths(overlap_depths(portions));
@@ -42,6 +45,6 @@ pub(super) fn stored_partitions(snapshot: &Snapshot) -> Vec<PartitionOverview> {
 impl PartitionOverview {
     fn empty(partition: PartitionId) -> Self {
         let overlap = OverlapDepth::default();
-        Self { partition, rows: 0, stored_rows: 0, bytes: 0, portions: 0, overlap }
+        Self { partition, rows: 0, stored_rows: 0, deletes: 0, bytes: 0, portions: 0, overlap }
     }
 }

@@ -54,7 +54,7 @@ pub(crate) async fn skew(table: &SnapshotTable) -> Result<TableSkew, QueryError>
     let figures = SkewFigures::from_counts(&visible.rows_per_partition);
     let noise_floor = visible.keys.map(|keys| NoiseFloor::from_weights(&figures, &keys));
     let commits = snapshot.commits().iter();
-    let with_rows = commits.filter(|commit| commit.info.operation.brings_rows() && commit.rows() > 0);
+    let with_rows = commits.filter(|commit| commit.info.operation.changes_rows() && commit.rows() > 0);
     let over_commits: Vec<CommitBalance> = with_rows.map(|commit| commit_balance(commit)).collect();
     let verdict =
         Verdict::from_skew(&figures, noise_floor.as_ref(), balance_at_a_time(&figures, &over_commits));

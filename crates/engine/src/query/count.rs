@@ -67,9 +67,10 @@ async fn count_partition(
     keys: PartitionKeys,
 ) -> Result<(u64, Option<KeyWeights>), QueryError> {
     let portions = table.portions_of(partition);
-    let overlap = group_by_overlap(portions).iter().any(|group| group.len() > 1);
+    let groups = group_by_overlap(portions);
+    let overlap = groups.iter().any(|group| group.len() > 1);
     if keys == PartitionKeys::Skip && !overlap {
-        return Ok((portions.iter().map(|portion| portion.rows).sum(), None));
+        return Ok((groups.iter().flatten().map(|portion| portion.rows).sum(), None));
     }
     let spec = table.snapshot().spec();
     let columns = if keys == PartitionKeys::Count { spec.partition_key().to_vec() } else { Vec::new() };

@@ -1,9 +1,11 @@
 //! Merges runs of portions that share keys, and keeps the newest row of each key.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array};
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use arrow::array::{ArrayRef, AsArray, BooleanArray, RecordBatch, RecordBatchOptions, UInt32Array};
+use arrow::compute::{filter_record_batch, not};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt32Type};
 use datafusion::common::internal_err;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::memory_pool::MemoryConsumer;
@@ -25,6 +27,8 @@ pub(super) struct Overlapping {
     pub(super) key: Vec<usize>,
     /// Positions of the output's columns in `plan`.
     pub(super) output: Vec<usize>,
+    /// Whether deletes that nothing hides are returned, too, and the last column of the output marks them.
+    pub(super) keeps_deletes: bool,
 }
 
 /// Input partition of [`Overlapping`], which is one portion. A run is a list of them in key order
@@ -35,6 +39,8 @@ pub(super) struct RankedInput {
     pub(super) input: usize,
     /// Age of the portion among those that it is merged with: 0 is the newest.
     pub(super) rank: u32,
+    /// Whether the rows of the portion are deletes.
+    pub(super) deletes: bool,
 }
 
 /// Returns the visible rows of runs that share keys, with the columns of `output`.
@@ -45,8 +51,10 @@ pub(super) fn merge_runs(
     partition: usize,
     context: &Arc<TaskContext>,
 ) -> Result<SendableRecordBatchStream> {
+    let deletes: BTreeSet<u32> =
+        runs.iter().flatten().filter(|input| input.deletes).map(|input| input.rank).collect();
     // Runs of one portion each are distinguished by position alone: ties go to the lower run.
-    let chained = runs.iter().any(|run| run.len() > 1);
+    let chained = runs.iter().any(|run| run.len() > 1) || !deletes.is_empty() || below.keeps_deletes;
     let mut runs = runs.to_vec();
     runs.sort_by_key(|run| run.first().map(|first| first.rank));
     let schema = if chained { with_rank(&below.plan.schema()) } else { below.plan.schema() };
@@ -59,11 +67,32 @@ pub(super) fn merge_runs(
     let merged = merge_sorted(streams, &schema, &order, partition, context)?;
     let mut newest_wins = NewestWins::new(below.key.clone());
     let columns = below.output.clone();
+    let marked = below.keeps_deletes.then(|| Arc::clone(output));
     let kept = merged.map(move |batch| {
         let kept = newest_wins.push(&batch?)?;
-        kept.project(&columns).map_err(DataFusionError::from)
+        if deletes.is_empty() && marked.is_none() {
+            return kept.project(&columns).map_err(DataFusionError::from);
+        }
+        let marks = marks(&kept, &deletes)?;
+        match &marked {
+            Some(schema) => {
+                let rows = kept.project(&columns)?;
+                let rows = rows.columns().iter().cloned().chain([Arc::new(marks) as ArrayRef]);
+                let options = RecordBatchOptions::new().with_row_count(Some(kept.num_rows()));
+                let rows = RecordBatch::try_new_with_options(Arc::clone(schema), rows.collect(), &options);
+                rows.map_err(DataFusionError::from)
+            }
+            None => Ok(filter_record_batch(&kept, &not(&marks)?)?.project(&columns)?),
+        }
     });
     Ok(Box::pin(RecordBatchStreamAdapter::new(Arc::clone(output), kept)))
+}
+
+/// Returns which rows are deletes: those from portions of these ranks.
+fn marks(batch: &RecordBatch, deletes: &BTreeSet<u32>) -> Result<BooleanArray> {
+    let ranks = batch.columns().last().and_then(|ranks| ranks.as_primitive_opt::<UInt32Type>());
+    let Some(ranks) = ranks else { return internal_err!("NewestWinsExec lacks the ranks of rows") };
+    Ok(ranks.values().iter().map(|rank| Some(deletes.contains(rank))).collect())
 }
 
 /// Merges sorted streams by the columns at `order`. Ties go to the stream that comes first.

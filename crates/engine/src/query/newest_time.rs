@@ -35,8 +35,11 @@ async fn newest_of(named: &NamedTable, context: &SessionContext) -> Result<Optio
     let spec = snapshot.spec();
     let Some(column) = spec.time_column() else { return Ok(None) };
     let newest = match spec.primary_key().iter().position(|index| *index == column) {
-        Some(position) => Some(newest_in_key(snapshot, position, spec.schema().field(column).data_type())?),
-        None => newest_in_rows(context, named.name(), spec.schema().field(column).name()).await?,
+        // Ranges do not say which of their rows are deleted.
+        Some(position) if !snapshot.portions().iter().any(|portion| portion.deletes) => {
+            Some(newest_in_key(snapshot, position, spec.schema().field(column).data_type())?)
+        }
+        _ => newest_in_rows(context, named.name(), spec.schema().field(column).name()).await?,
     };
     Ok(newest.map(|newest| newest.cast_to(&MICROS)).transpose()?)
 }

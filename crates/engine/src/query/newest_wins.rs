@@ -294,6 +294,9 @@ impl ExecutionPlan for NewestWinsExec {
             parts.extend(inputs.next().map(|statistics| statistics.as_ref().clone()));
         }
         if let (Some(overlapping), Some(below)) = (&self.inputs.overlapping, inputs.next()) {
+            if overlapping.keeps_deletes {
+                return Ok(Arc::new(Statistics::new_unknown(&self.schema)));
+            }
             let mut statistics = below.as_ref().clone().to_inexact().project(Some(&overlapping.output));
             statistics.total_byte_size = Precision::Absent;
             parts.push(statistics);
@@ -358,9 +361,19 @@ mod tests {
 
     /// Merges portions, of which the first is the newest, in these runs.
     fn merge(portions: &[Portion], runs: &[Vec<usize>]) -> NewestWinsExec {
-        let ranked = |index: &usize| RankedInput { input: *index, rank: u32::try_from(*index).unwrap() };
+        merge_with_deletes(portions, runs, &[])
+    }
+
+    /// Merges portions, of which some are deletes.
+    fn merge_with_deletes(portions: &[Portion], runs: &[Vec<usize>], deletes: &[usize]) -> NewestWinsExec {
+        let ranked = |index: &usize| RankedInput {
+            input: *index,
+            rank: u32::try_from(*index).unwrap(),
+            deletes: deletes.contains(index),
+        };
         let runs = runs.iter().map(|run| run.iter().map(ranked).collect()).collect();
-        let overlapping = Overlapping { plan: input(portions), key: vec![0], output: vec![0, 1] };
+        let overlapping =
+            Overlapping { plan: input(portions), key: vec![0], output: vec![0, 1], keeps_deletes: false };
         let inputs = Inputs { plain: None, overlapping: Some(overlapping) };
         NewestWinsExec::new(schema(), &[Some(0)], inputs, Arc::new(vec![vec![Piece::Merged(runs)]]))
     }
@@ -409,6 +422,28 @@ mod tests {
             prop_assert_eq!(&rows(merge(&portions, &alone))[0], &newest);
             prop_assert_eq!(&rows(merge(&portions, &chained(&portions)))[0], &newest);
         }
+
+        #[test]
+        fn the_newest_row_of_each_key_decides_whether_it_is_deleted(
+            portions in proptest::collection::vec(
+                (proptest::collection::btree_map(0i64..60, proptest::num::i64::ANY, 1..8), proptest::bool::ANY), 1..9
+            ),
+        ) {
+            let mut newest = Portion::new();
+            for (portion, deletes) in portions.iter().rev() {
+                match deletes {
+                    true => newest.retain(|key, _| !portion.contains_key(key)),
+                    false => newest.extend(portion),
+                }
+            }
+            let newest: Vec<(i64, i64)> = newest.into_iter().collect();
+            let deletes: Vec<usize> = (0..portions.len()).filter(|index| portions[*index].1).collect();
+            let portions: Vec<Portion> = portions.into_iter().map(|(portion, _)| portion).collect();
+            let alone: Vec<Vec<usize>> = (0..portions.len()).map(|index| vec![index]).collect();
+            for runs in [alone, chained(&portions)] {
+                prop_assert_eq!(&rows(merge_with_deletes(&portions, &runs, &deletes))[0], &newest);
+            }
+        }
     }
 
     #[test]
@@ -416,9 +451,13 @@ mod tests {
         let portion = |keys: &[i64], value| Portion::from_iter(keys.iter().map(|key| (*key, value)));
         let plain = input(&[portion(&[1, 2], 10), portion(&[7], 20), portion(&[0], 30)]);
         let overlapping = input(&[portion(&[3, 5], 1), portion(&[3, 4], 2)]);
-        let overlapping = Overlapping { plan: overlapping, key: vec![0], output: vec![0, 1] };
+        let overlapping =
+            Overlapping { plan: overlapping, key: vec![0], output: vec![0, 1], keeps_deletes: false };
         let inputs = Inputs { plain: Some(plain), overlapping: Some(overlapping) };
-        let runs = vec![vec![RankedInput { input: 0, rank: 0 }], vec![RankedInput { input: 1, rank: 1 }]];
+        let runs = vec![
+            vec![RankedInput { input: 0, rank: 0, deletes: false }],
+            vec![RankedInput { input: 1, rank: 1, deletes: false }],
+        ];
         let pieces = vec![vec![Piece::Plain(0), Piece::Merged(runs), Piece::Plain(1)], vec![Piece::Plain(2)]];
         let node = NewestWinsExec::new(schema(), &[Some(0)], inputs, Arc::new(pieces));
         assert_eq!(rows(node), [vec![(1, 10), (2, 10), (3, 1), (4, 2), (5, 1), (7, 20)], vec![(0, 30)]]);

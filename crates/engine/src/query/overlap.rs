@@ -11,8 +11,16 @@ use evenkeel_store::log::PortionEntry;
 /// is first. A group of one holds each key once.
 pub type OverlapGroup = Vec<Arc<PortionEntry>>;
 
-/// Groups portions of one partition. Two groups share no key, and groups are in key order.
+/// Groups portions of one partition. Two groups share no key, and groups are in key order. A group of nothing
+/// but deletes has no visible rows and is left out.
 pub(super) fn group_by_overlap(portions: &[Arc<PortionEntry>]) -> Vec<OverlapGroup> {
+    let mut groups = group_all_by_overlap(portions);
+    groups.retain(|group| group.iter().any(|portion| !portion.deletes));
+    groups
+}
+
+/// Groups portions like [`group_by_overlap`], and leaves none out.
+pub(super) fn group_all_by_overlap(portions: &[Arc<PortionEntry>]) -> Vec<OverlapGroup> {
     let mut sorted = portions.to_vec();
     sorted.sort_by(|a, b| (&a.key_range.min, a.sequence).cmp(&(&b.key_range.min, b.sequence)));
     let mut groups: Vec<OverlapGroup> = Vec::new();
@@ -79,6 +87,7 @@ mod tests {
             column_ranges: vec![],
             key_range,
             xxh3: String::new(),
+            deletes: false,
         })
     }
 

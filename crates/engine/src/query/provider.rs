@@ -14,7 +14,7 @@ use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::ExecutionPlan;
 
-use crate::query::overlap::{OverlapGroup, group_by_overlap};
+use crate::query::overlap::{OverlapGroup, group_all_by_overlap, group_by_overlap};
 use crate::query::portion_files::PortionFiles;
 use crate::query::pruning::{matching_partitions, matching_portions};
 use crate::query::scan_summary::ScanSummary;
@@ -110,7 +110,8 @@ impl SnapshotTable {
     }
 
     /// Returns a plan of all columns of the rows that would be visible if the table had only these
-    /// portions of one partition, in key order.
+    /// portions of one partition, in key order. With `keeps_deletes`, deletes that no newer row hides are
+    /// among them, and a last column marks them.
     ///
     /// # Errors
     /// [`DataFusionError`](datafusion::error::DataFusionError) if the plan cannot be made.
@@ -118,8 +119,22 @@ impl SnapshotTable {
         &self,
         state: &dyn Session,
         portions: &[Arc<PortionEntry>],
+        keeps_deletes: bool,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        self.scan_where(state, portions, &self.all_columns(), None)
+        let projection = self.all_columns();
+        if !keeps_deletes {
+            return self.scan_where(state, portions, &projection, None);
+        }
+        let (limit, predicate) = (None, None);
+        let scan = VisibleScan {
+            files: &self.files,
+            state,
+            projection: &projection,
+            limit,
+            predicate,
+            keeps_deletes,
+        };
+        scan.plan(&[group_all_by_overlap(portions)])
     }
 
     /// Returns a plan of the rows that would be visible if the table had only these portions, with
@@ -136,7 +151,9 @@ impl SnapshotTable {
         projection: &[usize],
         predicate: Option<&Arc<dyn PhysicalExpr>>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let scan = VisibleScan { files: &self.files, state, projection, limit: None, predicate };
+        let keeps_deletes = false;
+        let scan =
+            VisibleScan { files: &self.files, state, projection, limit: None, predicate, keeps_deletes };
         scan.plan(&group_by_partition(portions))
     }
 
@@ -194,7 +211,8 @@ impl SnapshotTable {
 /// Groups the overlapping portions of each partition, in key order. `portions` is ordered by
 /// partition.
 fn group_by_partition(portions: &[Arc<PortionEntry>]) -> Vec<Vec<OverlapGroup>> {
-    portions.chunk_by(|a, b| a.partition == b.partition).map(group_by_overlap).collect()
+    let groups = portions.chunk_by(|a, b| a.partition == b.partition).map(group_by_overlap);
+    groups.filter(|groups| !groups.is_empty()).collect()
 }
 
 #[async_trait]
@@ -222,7 +240,14 @@ impl TableProvider for SnapshotTable {
         let predicate = self.predicate(state, filters)?;
         let partitions = self.groups_where(predicate.as_ref())?;
         let projection = projection.cloned().unwrap_or_else(|| self.all_columns());
-        let scan = VisibleScan { files: &self.files, state, projection: &projection, limit, predicate: None };
+        let scan = VisibleScan {
+            files: &self.files,
+            state,
+            projection: &projection,
+            limit,
+            predicate: None,
+            keeps_deletes: false,
+        };
         scan.plan(&partitions)
     }
 }
@@ -299,7 +324,7 @@ mod tests {
             let groups = provider.groups_where(predicate.as_ref()).unwrap();
             let kept: Vec<&str> = groups.iter().flatten().flatten().map(|p| p.path.as_str()).collect();
             for portion in table.snapshot().portions() {
-                let plan = provider.scan_portions(&state, std::slice::from_ref(&portion)).unwrap();
+                let plan = provider.scan_portions(&state, std::slice::from_ref(&portion), false).unwrap();
                 let needed = read(&context, plan).await.iter().any(matches);
                 assert!(!needed || kept.contains(&portion.path.as_str()), "{condition}: {}", portion.path);
             }

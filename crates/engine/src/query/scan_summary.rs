@@ -74,7 +74,7 @@ impl ScanSummary {
     pub(super) fn count(&mut self, partitions: &[Vec<OverlapGroup>]) {
         let portions = partitions.iter().flatten().flatten();
         self.portions_read = portions.clone().count();
-        self.rows_in_portions = portions.map(|portion| portion.rows).sum();
+        self.rows_in_portions = portions.map(|portion| portion.data_rows()).sum();
         let merged = partitions.iter().flatten().filter(|group| group.len() > 1);
         self.portions_merged = merged.map(Vec::len).sum();
     }

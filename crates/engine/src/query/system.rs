@@ -23,7 +23,7 @@ pub(super) fn partition_stats(snapshot: &Snapshot) -> Result<RecordBatch, ArrowE
         if let (Some(rows), Some(bytes), Some(count)) =
             (rows.get_mut(index), bytes.get_mut(index), counts.get_mut(index))
         {
-            *rows += portion.rows;
+            *rows += portion.data_rows();
             *bytes += portion.bytes;
             *count += 1;
         }
@@ -37,7 +37,8 @@ pub(super) fn partition_stats(snapshot: &Snapshot) -> Result<RecordBatch, ArrowE
     ])
 }
 
-/// `primary_index_portion_stats`: partition, portion, rows, bytes, `min_key`, `max_key`, version.
+/// `primary_index_portion_stats`: partition, portion, rows, bytes, `min_key`, `max_key`, version, deletes. The
+/// last one counts the keys that a portion deletes; such a portion has no rows.
 pub(super) fn portion_stats(snapshot: &Snapshot) -> Result<RecordBatch, ArrowError> {
     let types = snapshot.spec().primary_key_types();
     let portions = snapshot.portions();
@@ -58,10 +59,11 @@ pub(super) fn portion_stats(snapshot: &Snapshot) -> Result<RecordBatch, ArrowErr
                 as ArrayRef,
         ),
         ("portion", text(&|portion| portion.path.clone())),
-        ("rows", number(|portion| portion.rows)),
+        ("rows", number(PortionEntry::data_rows)),
         ("bytes", number(|portion| portion.bytes)),
         ("min_key", text(&|portion| key(&portion.key_range.min))),
         ("max_key", text(&|portion| key(&portion.key_range.max))),
         ("version", number(|portion| portion.sequence.version.0)),
+        ("deletes", number(|portion| portion.rows - portion.data_rows())),
     ])
 }

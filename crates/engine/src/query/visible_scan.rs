@@ -14,6 +14,7 @@ use crate::query::merge_runs::{Overlapping, RankedInput};
 use crate::query::newest_wins::{Inputs, NewestWinsExec, Piece};
 use crate::query::overlap::{OverlapGroup, pack_into_runs};
 use crate::query::portion_files::{FileGroups, PortionFiles};
+use evenkeel_store::ingest::marked_schema;
 use evenkeel_store::log::PortionEntry;
 
 /// Portions that follow each other in key order and share no key.
@@ -28,6 +29,8 @@ pub(super) struct VisibleScan<'a> {
     pub(super) limit: Option<usize>,
     /// Condition by which reading is avoided, for scans to which DataFusion pushes no filters.
     pub(super) predicate: Option<&'a Arc<dyn PhysicalExpr>>,
+    /// Whether deletes that nothing hides are returned, too, marked by a last column.
+    pub(super) keeps_deletes: bool,
 }
 
 impl VisibleScan<'_> {
@@ -38,7 +41,7 @@ impl VisibleScan<'_> {
         if partitions.is_empty() {
             return Ok(Arc::new(EmptyExec::new(Arc::new(self.files.schema().project(self.projection)?))));
         }
-        if partitions.iter().flatten().all(|group| group.len() == 1) {
+        if !self.keeps_deletes && partitions.iter().flatten().all(|group| group.len() == 1) {
             let chains: Vec<Chain> = partitions.iter().map(|groups| groups.concat()).collect();
             if chains.iter().all(|chain| datafusion_sees_order(chain)) {
                 let freedom = FileGroups::MayBeCut;
@@ -52,7 +55,7 @@ impl VisibleScan<'_> {
     /// Returns a plan that chains portions without overlap and merges overlapping ones.
     fn plan_pieces(&self, partitions: &[Vec<OverlapGroup>]) -> Result<Arc<dyn ExecutionPlan>> {
         let mut pieces = Pieces::default();
-        let of_partitions = partitions.iter().map(|groups| pieces.add(groups)).collect();
+        let of_partitions = partitions.iter().map(|groups| pieces.add(groups, self.keeps_deletes)).collect();
         let inputs = Inputs {
             plain: match pieces.plain.is_empty() {
                 true => None,
@@ -65,7 +68,10 @@ impl VisibleScan<'_> {
         };
         let position = |index: &usize| self.projection.iter().position(|column| column == index);
         let key: Vec<Option<usize>> = self.files.spec().primary_key().iter().map(position).collect();
-        let schema = Arc::new(self.files.schema().project(self.projection)?);
+        let mut schema = Arc::new(self.files.schema().project(self.projection)?);
+        if self.keeps_deletes {
+            schema = marked_schema(&schema);
+        }
         Ok(Arc::new(NewestWinsExec::new(schema, &key, inputs, Arc::new(of_partitions))))
     }
 
@@ -82,6 +88,7 @@ impl VisibleScan<'_> {
             plan: self.scan_pinned(portions, &columns, predicate.as_ref())?,
             key: primary_key.iter().filter_map(position).collect(),
             output: self.projection.iter().filter_map(position).collect(),
+            keeps_deletes: self.keeps_deletes,
         })
     }
 
@@ -122,11 +129,11 @@ struct Pieces {
 
 impl Pieces {
     /// Adds the groups of a partition, and returns its pieces.
-    fn add(&mut self, groups: &[OverlapGroup]) -> Vec<Piece> {
+    fn add(&mut self, groups: &[OverlapGroup], merges_all: bool) -> Vec<Piece> {
         let mut pieces = Vec::new();
-        for neighbours in groups.chunk_by(|a, b| a.len() == 1 && b.len() == 1) {
+        for neighbours in groups.chunk_by(|a, b| !merges_all && a.len() == 1 && b.len() == 1) {
             pieces.push(match neighbours {
-                [group] if group.len() > 1 => Piece::Merged(self.add_overlapping(group)),
+                [group] if merges_all || group.len() > 1 => Piece::Merged(self.add_overlapping(group)),
                 alone => {
                     self.plain.push(alone.concat());
                     Piece::Plain(self.plain.len() - 1)
@@ -141,8 +148,9 @@ impl Pieces {
         let ranks: HashMap<&str, u32> = group.iter().map(|portion| portion.path.as_str()).zip(0..).collect();
         let mut ranked = |portion: Arc<PortionEntry>| {
             let rank = ranks.get(portion.path.as_str()).copied().unwrap_or(0);
+            let deletes = portion.deletes;
             self.overlapping.push(vec![portion]);
-            RankedInput { input: self.overlapping.len() - 1, rank }
+            RankedInput { input: self.overlapping.len() - 1, rank, deletes }
         };
         pack_into_runs(group).into_iter().map(|run| run.into_iter().map(&mut ranked).collect()).collect()
     }

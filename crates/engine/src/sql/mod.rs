@@ -14,7 +14,7 @@ mod time_literals;
 
 pub(crate) use crate::sql::conditions::FixedColumns;
 pub use crate::sql::limits::SqlLimitError;
-pub(crate) use crate::sql::limits::parse_within_limits;
+pub(crate) use crate::sql::limits::{check_condition, parse_within_limits};
 pub(crate) use crate::sql::messages::FILTER_FAILED;
 pub use crate::sql::messages::{plain_message, plain_text};
 pub(crate) use crate::sql::outer_using::has_outer_join_by_name;

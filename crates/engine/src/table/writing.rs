@@ -3,11 +3,14 @@
 use arrow::array::RecordBatch;
 use futures::{Stream, TryStreamExt};
 
+use crate::query::{Params, QueryError, QueryLimits};
+use crate::sql::check_condition;
 use crate::table::{Table, TableError};
-use evenkeel_input::source::{Conform, InputOptions};
+use evenkeel_input::source::{Conform, Deletes, InputOptions};
 use evenkeel_model::table::TableDefinition;
 use evenkeel_store::ingest::{
-    Committed, Ingest, IngestError, IngestFiles, IngestOptions, IngestProgress, IngestReport, ingest_files,
+    Committed, Ingest, IngestError, IngestFiles, IngestMode, IngestOptions, IngestProgress, IngestReport,
+    ingest_files,
 };
 use evenkeel_store::log::{CommitDraft, CommitOutcome};
 
@@ -33,6 +36,106 @@ impl Table {
         let committed = ingest.finish(Vec::new()).await?;
         self.snapshot = committed.snapshot.clone();
         Ok(committed)
+    }
+
+    /// Deletes the rows with the primary keys of a stream of batches, with one commit. Columns are matched by
+    /// name; others than those of the key are ignored. Nothing is committed without keys.
+    ///
+    /// # Errors
+    /// As for [`Table::ingest`].
+    pub async fn delete<S, E>(
+        &mut self,
+        batches: S,
+        options: &IngestOptions,
+    ) -> Result<Option<Committed>, TableError>
+    where
+        S: Stream<Item = Result<RecordBatch, E>>,
+        E: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let input = InputOptions { deletes: Deletes::All, ..InputOptions::default() };
+        let conform = Conform::new("stream", self.spec(), &input);
+        let options = IngestOptions { mode: IngestMode::Delete, ..options.clone() };
+        let mut ingest = Ingest::new(self.log.clone(), self.snapshot.clone(), &options)?;
+        if let Err(error) = push_all(batches, &conform, &mut ingest).await {
+            ingest.abandon().await;
+            return Err(error);
+        }
+        self.finish_delete(ingest).await
+    }
+
+    /// Deletes the visible rows that meet a condition of SQL, with one commit; returns `None` if there are none.
+    /// The rows are those of the newest version: if other writers change rows in the meantime, they are
+    /// looked for again.
+    ///
+    /// # Errors
+    /// [`TableError`] if the condition cannot be run, and as for [`Table::ingest`].
+    pub async fn delete_where(
+        &mut self,
+        condition: &str,
+        params: &Params,
+        limits: &QueryLimits,
+        options: &IngestOptions,
+    ) -> Result<Option<Committed>, TableError> {
+        let sql = self.keys_where(condition)?;
+        let options = IngestOptions { mode: IngestMode::Delete, ..options.clone() };
+        loop {
+            self.refresh().await?;
+            let session = self.session_with(limits)?;
+            let mut rows = session.query(&sql, params).await?;
+            let ingest = Ingest::new(self.log.clone(), self.snapshot.clone(), &options)?;
+            let mut ingest = ingest.only_on_base();
+            let pushed = async {
+                while let Some(keys) = rows.batches.try_next().await.map_err(QueryError::from)? {
+                    ingest.delete(&keys).await?;
+                }
+                Ok::<_, TableError>(())
+            };
+            if let Err(error) = pushed.await {
+                ingest.abandon().await;
+                return Err(error);
+            }
+            match self.finish_delete(ingest).await {
+                Err(TableError::Ingest(IngestError::ChangedMeanwhile { .. })) => {}
+                done => return done,
+            }
+        }
+    }
+
+    /// Returns the query of the keys of the rows that meet a condition.
+    fn keys_where(&self, condition: &str) -> Result<String, TableError> {
+        check_condition::<QueryError>(condition)?;
+        let quoted = |name: &String| format!("\"{}\"", name.replace('"', "\"\""));
+        let key: Vec<String> = self.spec().definition().primary_key.iter().map(quoted).collect();
+        // A comment at the end of the condition ends with its line.
+        Ok(format!("SELECT {} FROM t WHERE (\n{condition}\n)", key.join(", ")))
+    }
+
+    /// Counts the visible rows that meet a condition of SQL.
+    ///
+    /// # Errors
+    /// [`TableError`] if the condition cannot be run.
+    pub async fn count_where(
+        &self,
+        condition: &str,
+        params: &Params,
+        limits: &QueryLimits,
+    ) -> Result<u64, TableError> {
+        let mut rows = self.session_with(limits)?.query(&self.keys_where(condition)?, params).await?;
+        let mut count = 0;
+        while let Some(keys) = rows.batches.try_next().await.map_err(QueryError::from)? {
+            count += keys.num_rows() as u64;
+        }
+        Ok(count)
+    }
+
+    async fn finish_delete(&mut self, ingest: Ingest) -> Result<Option<Committed>, TableError> {
+        if ingest.rows() == 0 {
+            ingest.abandon().await;
+            return Ok(None);
+        }
+        let committed = ingest.finish(Vec::new()).await?;
+        self.snapshot = committed.snapshot.clone();
+        Ok(Some(committed))
     }
 
     /// Ingests files with one commit. `progress` is called after each batch.
@@ -90,7 +193,10 @@ where
         if let Some(reject) = conformed.rejects.into_iter().next() {
             return Err(IngestError::Row { reject: Box::new(reject) }.into());
         }
-        ingest.push(conformed.batch).await?;
+        match conformed.deletes {
+            Some(marks) => ingest.push_marked(conformed.batch, marks).await?,
+            None => ingest.push(conformed.batch).await?,
+        }
         first_row += rows;
     }
     Ok(())

@@ -12,6 +12,7 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::error::ArrowError;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 
+use crate::source::deletes::{Deletes, filled};
 use crate::source::error::SourceError;
 use crate::source::infer::{has_more_digits_than_double, loses_characters};
 use crate::source::lossless::{check_range, read_array};
@@ -47,6 +48,8 @@ pub struct Conform {
     views: bool,
     /// Whether batches lack columns that are outside a projection.
     is_projected: bool,
+    /// Rows that delete.
+    deletes: Deletes,
 }
 
 /// Accepted rows of the table, and rejected ones.
@@ -58,6 +61,9 @@ pub struct Conformed {
     pub kept: Option<Vec<usize>>,
     /// Rejected rows, in input order.
     pub rejects: Vec<Reject>,
+    /// Marks of the accepted rows that delete, NULL if the column that tells is NULL; `None` if none can. Only
+    /// their key columns have a meaning.
+    pub deletes: Option<BooleanArray>,
 }
 
 /// Types of whole numbers.
@@ -124,6 +130,10 @@ fn text_cells(cells: &RawCells, column: &str) -> Option<BinaryArray> {
     }
 }
 
+fn is_marked(marks: Option<&BooleanArray>, row: usize) -> bool {
+    marks.is_some_and(|marks| marks.is_valid(row) && marks.value(row))
+}
+
 /// The first fault of each row at fault.
 type Faults = BTreeMap<usize, (Option<String>, Fault)>;
 
@@ -156,7 +166,18 @@ impl Conform {
         let guessed = guessed.map(|column| &column.name).filter(|name| options.guessed.contains(*name));
         let (guessed, views) = (guessed.cloned().collect(), options.views);
         let is_projected = !options.unprojected.is_empty();
-        Self { file: file.to_owned(), columns, schema, primary_key, text, guessed, views, is_projected }
+        let deletes = options.deletes.clone();
+        Self {
+            file: file.to_owned(),
+            columns,
+            schema,
+            primary_key,
+            text,
+            guessed,
+            views,
+            is_projected,
+            deletes,
+        }
     }
 
     /// Checks that an input with the columns `found` can serve the table. `found` holds all its
@@ -173,7 +194,17 @@ impl Conform {
                 declared,
             });
         }
-        let missing = self.columns.iter().find(|column| !column.nullable && !found.contains(&column.name));
+        if let Deletes::Where { column, .. } = &self.deletes
+            && !found.contains(column)
+        {
+            let column = column.clone();
+            return Err(SourceError::DeleteColumn { file: self.file.clone(), column, found: found.to_vec() });
+        }
+        let is_needed = |index: usize| !self.deletes.needs_only_keys() || self.primary_key.contains(&index);
+        let mut columns = self.columns.iter().enumerate();
+        let missing = columns
+            .find(|(index, column)| !column.nullable && is_needed(*index) && !found.contains(&column.name));
+        let missing = missing.map(|(_, column)| column);
         match missing {
             Some(column) => Err(SourceError::MissingColumn {
                 file: self.file.clone(),
@@ -201,9 +232,10 @@ impl Conform {
                 self.check_names(&found)?;
             }
         }
+        let marks = self.deletes.marks(&raw.cells, rows);
         let mut faults = Faults::new();
         let mut columns = Vec::with_capacity(self.columns.len());
-        for (column, text) in self.columns.iter().zip(&self.text) {
+        for (index, (column, text)) in self.columns.iter().zip(&self.text).enumerate() {
             let mut parsed = self.column(column, text, &raw.cells, rows)?;
             if raw.is_json && WHOLE_NUMBERS.contains(&column.column_type) {
                 check_digits(&raw.cells, &column.name, &mut parsed);
@@ -212,14 +244,26 @@ impl Conform {
             {
                 check_guess(column, &cells, &mut parsed);
             }
+            // Of a row that deletes, only the key matters.
+            let marks = marks.as_ref().filter(|_| !self.primary_key.contains(&index));
             for fault in parsed.faults {
-                faults.entry(fault.row).or_insert((Some(column.name.clone()), fault.fault));
+                if !is_marked(marks, fault.row) {
+                    faults.entry(fault.row).or_insert((Some(column.name.clone()), fault.fault));
+                }
             }
-            columns.push(parsed.values);
+            self.check_nulls(index, column, &parsed.values, marks, &mut faults);
+            columns.push(match marks {
+                Some(marks) => filled(column, &parsed.values, marks)
+                    .map_err(|source| SourceError::Arrow { file: self.file.clone(), source })?,
+                None => parsed.values,
+            });
         }
-        self.check_nulls(&columns, &mut faults);
         self.check_key_bytes(&columns, &mut faults);
         let batch = self.assemble(columns, rows, &faults)?;
+        let deletes = marks.map(|marks| {
+            let kept = marks.iter().enumerate().filter(|(row, _)| !faults.contains_key(row));
+            kept.map(|(_, mark)| mark).collect()
+        });
         let taken = || (0..rows).filter(|row| !faults.contains_key(row)).collect();
         let kept = (!faults.is_empty()).then(taken);
         let mut rejects = self.rejects(&raw, faults);
@@ -227,7 +271,7 @@ impl Conform {
         rejects.sort_by_key(|reject| match reject.position {
             RowPosition::Line(number) | RowPosition::Row(number) => number,
         });
-        Ok(Conformed { batch, kept, rejects })
+        Ok(Conformed { batch, kept, rejects, deletes })
     }
 
     fn column(
@@ -273,21 +317,22 @@ impl Conform {
         Ok(parsed)
     }
 
-    fn key_columns(&self) -> impl Iterator<Item = &Column> {
-        self.primary_key.iter().filter_map(|index| self.columns.get(*index))
-    }
-
-    fn check_nulls(&self, columns: &[ArrayRef], faults: &mut Faults) {
-        for (column, array) in self.columns.iter().zip(columns) {
-            if column.nullable || array.null_count() == 0 {
-                continue;
-            }
-            let key = self.key_columns().any(|key| key.name == column.name);
-            let place = if key { "primary-key column" } else { "column" };
-            for row in (0..array.len()).filter(|row| array.is_null(*row)) {
-                let fault = Fault::of_row(format!("is NULL, the {place} is NOT NULL"));
-                faults.entry(row).or_insert((Some(column.name.clone()), fault));
-            }
+    /// Adds a fault for each NULL in a column that takes none, except in marked rows.
+    fn check_nulls(
+        &self,
+        index: usize,
+        column: &Column,
+        array: &ArrayRef,
+        marks: Option<&BooleanArray>,
+        faults: &mut Faults,
+    ) {
+        if column.nullable || array.null_count() == 0 {
+            return;
+        }
+        let place = if self.primary_key.contains(&index) { "primary-key column" } else { "column" };
+        for row in (0..array.len()).filter(|row| array.is_null(*row) && !is_marked(marks, *row)) {
+            let fault = Fault::of_row(format!("is NULL, the {place} is NOT NULL"));
+            faults.entry(row).or_insert((Some(column.name.clone()), fault));
         }
     }
 

@@ -59,6 +59,10 @@ pub enum SourceError {
     RepeatedColumn { file: String, column: String },
     #[error("{file}: has no column '{column}', which is NOT NULL in the table; the file has: {}{}", names(found), similar(column, found), column = quote(column))]
     MissingColumn { file: String, column: String, found: Vec<String> },
+    #[error("{file}: has no column '{column}', which says what rows delete; the file has: {}{}", names(found), similar(column, found), column = quote(column))]
+    DeleteColumn { file: String, column: String, found: Vec<String> },
+    #[error("{file}: no row has a value in column '{column}', which says what rows delete", column = quote(column))]
+    NoDeleteValue { file: String, column: String },
     #[error(
         "{file}: it has none of the expected columns; the file has: {}; expected: {}{}",
         names(found),

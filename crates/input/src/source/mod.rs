@@ -16,6 +16,7 @@ mod conform;
 mod csv;
 mod ddl;
 mod declared;
+mod deletes;
 mod discover;
 mod error;
 mod escaped;
@@ -44,6 +45,7 @@ pub use crate::source::arrow_ipc::panics_are_caught;
 pub use crate::source::conform::{Conform, Conformed};
 pub use crate::source::ddl::{DdlFileError, read_ddl};
 pub use crate::source::declared::{DataForm, DeclaredColumn, DeclaredTable, TableLayout};
+pub use crate::source::deletes::Deletes;
 pub use crate::source::discover::{InputPath, Inputs, find_inputs};
 pub use crate::source::error::SourceError;
 pub use crate::source::export::{

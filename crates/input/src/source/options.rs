@@ -8,6 +8,7 @@ use arrow::datatypes::DataType;
 use serde::{Deserialize, Serialize};
 
 use crate::source::declared::{DataForm, DeclaredTable};
+use crate::source::deletes::Deletes;
 use crate::source::error::SourceError;
 use crate::source::meter::Meter;
 use evenkeel_model::table::{Column, ColumnType};
@@ -122,6 +123,9 @@ pub struct InputOptions {
     pub section: Option<Section>,
     /// Whether text and bytes are returned as views, to which Parquet decodes fastest.
     pub views: bool,
+    /// Rows that delete.
+    #[serde(default)]
+    pub deletes: Deletes,
 }
 
 impl Default for InputOptions {
@@ -147,6 +151,7 @@ impl Default for InputOptions {
             declared: None,
             section: None,
             views: false,
+            deletes: Deletes::None,
         }
     }
 }

@@ -25,15 +25,18 @@ pub use placement_function::{PlacementFunction, PlacementFunctionError};
 pub use spec::TableSpec;
 pub use spec_error::{MAX_KEY_BYTES, MAX_KEY_COLUMNS, SpecError};
 pub use ttl::{Ttl, TtlError};
-pub use views::{as_view, view_schema};
+pub use views::{as_view, filler, view_schema};
 pub use ydb_version::{
     ColumnRole, TypeRule, YdbStatement, YdbTypeError, YdbVersion, YdbVersionError, check_ydb_types,
     write_create_table_for,
 };
 
-/// Version of the on-disk format that this build writes, and the newest that it reads. See
-/// `docs/FORMAT.md`.
-pub const FORMAT_VERSION: u32 = 2;
+/// Newest version of the on-disk format that this build reads and writes, which files with deletes have.
+/// See `docs/FORMAT.md`.
+pub const FORMAT_VERSION: u32 = 3;
+
+/// Version of the on-disk format of files without deletes, which older builds read, too.
+pub const FORMAT_WITHOUT_DELETES: u32 = 2;
 
 /// Maximum number of rows in a row group of a portion. A dictionary serves a whole group, so large
 /// groups are smaller and faster to read; a query finds the rows it needs by the pages of the

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::ArrayRef;
+use arrow::array::{Array, ArrayRef, make_array, new_null_array};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::error::ArrowError;
@@ -27,6 +27,20 @@ pub fn as_view(column: &ArrayRef) -> Result<ArrayRef, ArrowError> {
         Some(view) => cast(column, &view),
         None => Ok(Arc::clone(column)),
     }
+}
+
+/// Returns values without a meaning for rows of which only other columns matter: NULL or, if NULL is not taken,
+/// 0 or empty.
+///
+/// # Errors
+/// [`ArrowError`] for types that no column has.
+pub fn filler(data_type: &DataType, nullable: bool, rows: usize) -> Result<ArrayRef, ArrowError> {
+    let nulls = new_null_array(data_type, rows);
+    if nullable {
+        return Ok(nulls);
+    }
+    // Below the marks of NULL there are zeros.
+    Ok(make_array(nulls.to_data().into_builder().nulls(None).build()?))
 }
 
 /// Returns the view type of text and bytes; `None` for other types and for views.

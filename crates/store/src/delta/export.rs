@@ -101,6 +101,11 @@ async fn plan(
     found.plan(&options.without).map_err(|error| unwritable(log, &error))
 }
 
+/// Returns the portions with rows. Since portions do not overlap, the others delete nothing that is left.
+pub(super) fn data_portions(snapshot: &Snapshot) -> Vec<Arc<PortionEntry>> {
+    snapshot.portions().into_iter().filter(|portion| !portion.deletes).collect()
+}
+
 /// Refuses a snapshot that may contain superseded rows.
 fn check_overlap(table: &str, snapshot: &Snapshot) -> Result<(), DeltaError> {
     let portions = snapshot.portions();
@@ -156,7 +161,7 @@ async fn read_statistics(
     };
     let all = columns.iter().any(unproven);
     let named = |portion: &PortionEntry| before.is_some_and(|before| before.files.contains(&portion.path));
-    let portions = snapshot.portions().into_iter().filter(|portion| all || !named(portion));
+    let portions = data_portions(snapshot).into_iter().filter(|portion| all || !named(portion));
     let primary_key = &snapshot.spec().definition().primary_key;
     let read = |portion: Arc<PortionEntry>| async move {
         let statistics = log.column_statistics(&portion, primary_key, columns).await;

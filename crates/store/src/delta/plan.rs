@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::delta::action::{Action, AddFile, CommitInfo, RemoveFile, Transaction, encode_path};
 use crate::delta::declaration::{metadata, protocol, published_columns};
+use crate::delta::export::data_portions;
 use crate::delta::file_statistics::{file_statistics, is_known};
 use crate::delta::history::DeltaVersion;
 use crate::delta::names::APPLICATION;
@@ -45,7 +46,7 @@ impl ExportState<'_> {
     /// Plans the next version, with all columns of the table except those in `without`.
     pub(super) fn plan(&self, without: &[String]) -> Result<Plan, serde_json::Error> {
         let before = self.before.cloned().unwrap_or_default();
-        let portions = self.snapshot.portions();
+        let portions = data_portions(self.snapshot);
         let fresh = self.fresh(&portions, &before);
         let kept = fresh.len() < portions.len();
         let published_before = before.metadata.as_ref().filter(|_| kept).map(published_columns);
@@ -91,7 +92,8 @@ impl ExportState<'_> {
     }
 
     fn removed(&self, before: &DeltaVersion) -> impl Iterator<Item = RemoveFile> {
-        before.files().filter(|path| self.snapshot.portion(path).is_none()).map(|path| RemoveFile {
+        let is_there = |path: &str| self.snapshot.portion(path).is_some_and(|portion| !portion.deletes);
+        before.files().filter(move |path| !is_there(path)).map(|path| RemoveFile {
             path: encode_path(path),
             deletion_timestamp: Some(self.millis()),
             data_change: true,

@@ -7,6 +7,7 @@ use arrow::compute::{concat_batches, take_record_batch};
 use arrow::datatypes::{DataType, SchemaRef};
 use arrow::error::ArrowError;
 
+use crate::ingest::deletes::marked_schema;
 use crate::ingest::error::IngestError;
 use evenkeel_model::table::{TableSpec, as_view, view_schema};
 use evenkeel_model::units::PartitionId;
@@ -24,6 +25,8 @@ pub(super) struct Buffer {
     spec: Arc<TableSpec>,
     placement: Placement,
     schema: SchemaRef,
+    /// Whether the last column marks deletes.
+    has_marks: bool,
     /// Batches not scattered yet.
     staged: Vec<RecordBatch>,
     staged_rows: usize,
@@ -47,6 +50,7 @@ impl Buffer {
             spec: Arc::clone(spec),
             placement: Placement::of_table(spec),
             schema: view_schema(spec.schema()),
+            has_marks: false,
             staged: Vec::new(),
             staged_rows: 0,
             staged_bytes: 0,
@@ -56,9 +60,16 @@ impl Buffer {
         }
     }
 
-    /// The schema of the table, with text and bytes as views.
-    pub(super) fn schema(&self) -> &SchemaRef {
-        &self.schema
+    /// Gives rows a column that marks deletes; before the first row.
+    pub(super) fn with_marks(mut self) -> Self {
+        self.schema = marked_schema(&self.schema);
+        self.has_marks = true;
+        self
+    }
+
+    /// Whether rows have a column that marks deletes.
+    pub(super) fn has_marks(&self) -> bool {
+        self.has_marks
     }
 
     /// Bytes of memory that the rows occupy.
@@ -66,7 +77,7 @@ impl Buffer {
         self.bytes + self.staged_bytes
     }
 
-    /// Takes a batch in the schema of the table, with or without views.
+    /// Takes a batch in the schema of the table, with or without views, and with marks if rows have them.
     pub(super) fn push(&mut self, batch: RecordBatch) -> Result<(), IngestError> {
         let batch = with_views(&batch, &self.schema).map_err(|source| IngestError::Copy { source })?;
         self.staged_rows += batch.num_rows();

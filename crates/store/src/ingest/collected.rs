@@ -51,7 +51,10 @@ impl Collected {
                 None => return Err(IngestError::Row { reject: Box::new(reject) }),
             }
         }
-        ingest.push(conformed.batch).await?;
+        match conformed.deletes {
+            Some(marks) => ingest.push_marked(conformed.batch, marks).await?,
+            None => ingest.push(conformed.batch).await?,
+        }
         self.rows_of_input = ingest.rows() - self.rows_before;
         Ok(())
     }

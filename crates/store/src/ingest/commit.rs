@@ -24,7 +24,15 @@ pub(super) async fn commit_collected(
         report.notes = collected.notes;
         return Ok((report, base));
     }
-    let committed = match ingest.finish(collected.entries.clone()).await {
+    // Inputs of keys are not known later: their rows may come back and be deleted again.
+    let sources = if mode == IngestMode::Delete { Vec::new() } else { collected.entries.clone() };
+    if mode == IngestMode::Delete && ingest.rows() == 0 {
+        ingest.abandon().await;
+        let mut report = no_commit(&base, mode, collected.sources, started);
+        report.notes = collected.notes;
+        return Ok((report, base));
+    }
+    let committed = match ingest.finish(sources).await {
         Ok(committed) => committed,
         Err(error) => {
             // If the commit may exist, the rows that it left out must be kept as well.

@@ -8,6 +8,8 @@ use evenkeel_model::units::Version;
 pub struct PartitionWrite {
     /// Number of rows.
     pub rows: u64,
+    /// Number of keys that were deleted.
+    pub deletes: u64,
     /// Bytes of the portions.
     pub bytes: u64,
     /// Number of portions.
@@ -36,6 +38,12 @@ impl Committed {
     #[must_use]
     pub fn rows_per_partition(&self) -> Vec<u64> {
         self.writes.iter().map(|write| write.rows).collect()
+    }
+
+    /// Keys that were deleted, each once per portion.
+    #[must_use]
+    pub fn deletes(&self) -> u64 {
+        self.writes.iter().map(|write| write.deletes).sum()
     }
 
     /// Bytes of the portions.

@@ -6,6 +6,7 @@ use arrow::array::{ArrayRef, RecordBatch};
 use arrow::compute::concat_batches;
 
 use crate::ingest::buffer::Pieces;
+use crate::ingest::deletes::split_marked;
 use crate::ingest::error::IngestError;
 use crate::ingest::options::IngestMode;
 use crate::portion::{EncodedPortion, PortionEncoder, WRITE_BATCH_ROWS, key_value};
@@ -18,7 +19,8 @@ const WRITE_BATCH_BYTES: usize = 8 << 20;
 
 /// A partition's rows, encoded.
 pub(super) struct Encoded {
-    pub(super) portion: EncodedPortion,
+    /// Rows, deletes, or both in this order; no key is in both.
+    pub(super) portions: Vec<EncodedPortion>,
     /// Number of rows that later ones replaced.
     pub(super) replaced: u64,
     /// Seconds spent sorting and encoding.
@@ -33,6 +35,7 @@ pub(super) fn encode(
     partition: PartitionId,
     pieces: Pieces,
     group_memory: ByteSize,
+    has_marks: bool,
 ) -> Result<Encoded, IngestError> {
     let started = Instant::now();
     let failed = |source| IngestError::Sort { partition, source };
@@ -49,13 +52,24 @@ pub(super) fn encode(
         return Err(IngestError::RepeatedKey { key: key_of(spec, &batch, *row as usize) });
     }
     let chunk_rows = (WRITE_BATCH_BYTES / row_bytes).clamp(1, WRITE_BATCH_ROWS);
-    let mut encoder = PortionEncoder::new(spec, partition).for_rows(batch.num_rows());
-    encoder = encoder.with_group_memory(group_memory);
+    let encoder = || {
+        let encoder = PortionEncoder::new(spec, partition).for_rows(batch.num_rows());
+        encoder.with_group_memory(group_memory)
+    };
+    let (mut rows_of, mut deletes_of) = (encoder(), encoder().of_deletes());
     for rows in gather(&batch, &sorted, chunk_rows) {
-        encoder.push(&rows.map_err(failed)?)?;
+        let rows = rows.map_err(failed)?;
+        if has_marks {
+            let (rows, deletes) = split_marked(&rows).map_err(failed)?;
+            rows_of.push(&rows)?;
+            deletes_of.push(&deletes)?;
+        } else {
+            rows_of.push(&rows)?;
+        }
     }
-    let portion = encoder.finish()?;
-    Ok(Encoded { portion, replaced: sorted.replaced, seconds: started.elapsed().as_secs_f64() })
+    let encoders = [rows_of, deletes_of].into_iter().filter(|encoder| encoder.rows() > 0);
+    let portions = encoders.map(PortionEncoder::finish).collect::<Result<_, _>>()?;
+    Ok(Encoded { portions, replaced: sorted.replaced, seconds: started.elapsed().as_secs_f64() })
 }
 
 /// Returns the primary key of a row as text.

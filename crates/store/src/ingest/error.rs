@@ -67,6 +67,8 @@ pub enum IngestError {
     Schema { expected: String, found: String },
     #[error("cannot copy a batch: {source}")]
     Copy { source: ArrowError },
+    #[error("rows of the table changed in the meantime, with version {version}. Nothing was committed")]
+    ChangedMeanwhile { version: Version },
     #[error("interrupted; nothing was committed")]
     Interrupted,
     #[error("a worker stopped: {reason}")]

@@ -23,40 +23,49 @@ pub(super) async fn find_repeated_key(
 ) -> Result<(), IngestError> {
     for (index, portion) in portions.iter().enumerate() {
         let others = portions.iter().skip(index + 1);
-        if let Some(key) = common_key(storage, spec, portion, others).await? {
+        if let Some(key) = common_key(storage, spec, portion, others, &[]).await? {
             return Err(IngestError::RepeatedKey { key });
         }
     }
     Ok(())
 }
 
-/// Fails if a new portion shares a key with an existing one.
+/// Fails if a new portion shares a key with an existing one, unless a newer portion of `all` deletes it.
 pub(super) async fn find_common_key(
     storage: &TableStorage,
     spec: &TableSpec,
     portions: &[PortionEntry],
     existing: &[Arc<PortionEntry>],
+    all: &[Arc<PortionEntry>],
 ) -> Result<(), IngestError> {
     for portion in portions {
-        let others = existing.iter().map(AsRef::as_ref);
-        if let Some(key) = common_key(storage, spec, portion, others).await? {
+        let others = existing.iter().map(AsRef::as_ref).filter(|other| !other.deletes);
+        let deletes: Vec<&PortionEntry> =
+            all.iter().map(AsRef::as_ref).filter(|other| other.deletes).collect();
+        if let Some(key) = common_key(storage, spec, portion, others, &deletes).await? {
             return Err(IngestError::ExistingKey { key });
         }
     }
     Ok(())
 }
 
-/// Returns a key of `portion` that one of the others holds too. Only portions of the same partition
-/// whose key ranges overlap are read, two files at a time.
+/// Returns a key of `portion` that one of the others holds too, and that none of `deletes` deletes there.
+/// Only portions of the same partition whose key ranges overlap are read: two files at a time, and those
+/// of deletes.
 async fn common_key(
     storage: &TableStorage,
     spec: &TableSpec,
     portion: &PortionEntry,
     others: impl Iterator<Item = &PortionEntry>,
+    deletes: &[&PortionEntry],
 ) -> Result<Option<String>, IngestError> {
     let mut bytes = None;
+    let overlaps = |other: &PortionEntry| {
+        portion.partition == other.partition && portion.key_range.overlaps(&other.key_range)
+    };
+    let mut deleted: Vec<Peeked> = Vec::new();
     for other in others {
-        if portion.partition != other.partition || !portion.key_range.overlaps(&other.key_range) {
+        if !overlaps(other) {
             continue;
         }
         let read = match &bytes {
@@ -65,23 +74,65 @@ async fn common_key(
         };
         let ours = Keys::open(spec, &portion.path, read)?;
         let theirs = Keys::open(spec, &other.path, storage.read(&other.path).await?)?;
-        if let Some(key) = first_common(spec, ours, theirs)? {
+        let newer = deletes.iter().filter(|deletes| overlaps(deletes) && deletes.sequence > other.sequence);
+        deleted.clear();
+        for deletes in newer {
+            let keys = Keys::open(spec, &deletes.path, storage.read(&deletes.path).await?)?;
+            deleted.push(Peeked::new(keys)?);
+        }
+        if let Some(key) = first_common(spec, ours, theirs, &mut deleted)? {
             return Ok(Some(key));
         }
     }
     Ok(None)
 }
 
-fn first_common(spec: &TableSpec, mut a: Keys, mut b: Keys) -> Result<Option<String>, IngestError> {
+/// Returns the first key of both that is not among the deleted ones, which are in order, too.
+fn first_common(
+    spec: &TableSpec,
+    mut a: Keys,
+    mut b: Keys,
+    deleted: &mut [Peeked],
+) -> Result<Option<String>, IngestError> {
     let mut both = (a.next()?, b.next()?);
     while let (Some(left), Some(right)) = &both {
         match left.cmp(right) {
             Ordering::Less => both.0 = a.next()?,
             Ordering::Greater => both.1 = b.next()?,
-            Ordering::Equal => return Ok(Some(a.display_last(spec))),
+            Ordering::Equal => {
+                let mut is_deleted = false;
+                for keys in &mut *deleted {
+                    is_deleted |= keys.reaches(left)?;
+                }
+                if !is_deleted {
+                    return Ok(Some(a.display_last(spec)));
+                }
+                both = (a.next()?, b.next()?);
+            }
         }
     }
     Ok(None)
+}
+
+/// Keys of a portion of deletes, of which the next one is known.
+struct Peeked {
+    keys: Keys,
+    next: Option<OwnedRow>,
+}
+
+impl Peeked {
+    fn new(mut keys: Keys) -> Result<Self, IngestError> {
+        let next = keys.next()?;
+        Ok(Self { keys, next })
+    }
+
+    /// Goes on to a key that is not before the last one; returns whether it is there.
+    fn reaches(&mut self, key: &OwnedRow) -> Result<bool, IngestError> {
+        while self.next.as_ref().is_some_and(|next| next < key) {
+            self.next = self.keys.next()?;
+        }
+        Ok(self.next.as_ref() == Some(key))
+    }
 }
 
 /// Reader of the keys of one portion, in order.

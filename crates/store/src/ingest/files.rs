@@ -14,6 +14,7 @@ use crate::ingest::rejects::RejectsFile;
 use crate::ingest::report::{IngestReport, SourceReport, no_commit};
 use crate::ingest::writer::Ingest;
 use crate::log::{Snapshot, TableLog};
+use evenkeel_input::source::Deletes;
 
 /// Batches read ahead.
 const BATCHES_AHEAD: usize = 2;
@@ -54,6 +55,9 @@ async fn ingest_unknown(
     let mut ingest = Ingest::new(log.clone(), base.clone(), &plan.ingest)?;
     if plan.again {
         ingest.take_again();
+    }
+    if plan.input.deletes != Deletes::None {
+        ingest = ingest.with_deletes();
     }
     ingest.stop_on(Arc::clone(&plan.interrupt));
     if let Err(error) = read_into(&mut ingest, &mut collected, &base, plan, progress).await {

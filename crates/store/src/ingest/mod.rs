@@ -8,10 +8,15 @@
 //! partition are sorted and written as one portion, while others arrive. Which rows form a portion
 //! depends only on the input and the budget. Portions are invisible until the single commit at the
 //! end; an ingest that fails deletes what it wrote.
+//!
+//! Deletes travel the same way, as rows with a mark. When a partition is sorted, the newest row of a key
+//! decides; rows and deletes that remain become portions of their own.
+
 mod buffer;
 mod collected;
 mod commit;
 mod committed;
+mod deletes;
 mod encode;
 mod error;
 mod existing;
@@ -29,6 +34,7 @@ mod uncommitted;
 mod writer;
 
 pub use committed::{Committed, PartitionWrite};
+pub use deletes::{marked_schema, split_marked};
 pub use encode::key_of;
 pub use error::IngestError;
 pub use files::ingest_files;

@@ -18,6 +18,8 @@ pub enum IngestMode {
     Upsert,
     /// The whole ingest fails, as INSERT does in YDB.
     Insert,
+    /// The rows are primary keys, whose rows are deleted.
+    Delete,
 }
 
 /// Options of an ingest.

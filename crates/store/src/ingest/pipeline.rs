@@ -25,6 +25,8 @@ pub(super) struct PortionPipeline {
     log: TableLog,
     spec: Arc<TableSpec>,
     mode: IngestMode,
+    /// Whether the last column of rows marks deletes.
+    has_marks: bool,
     /// Maximum bytes held by a row group being written.
     group_memory: ByteSize,
     encoders: ThreadPool,
@@ -58,6 +60,7 @@ impl PortionPipeline {
             log,
             spec,
             mode,
+            has_marks: false,
             group_memory,
             encoders: pool,
             free_encoders: Arc::new(Semaphore::new(encoders)),
@@ -72,6 +75,11 @@ impl PortionPipeline {
     /// Makes the pipeline fail with [`IngestError::Interrupted`] when `interrupt` is notified.
     pub(super) fn stop_on(&mut self, interrupt: Arc<Notify>) {
         self.interrupt = Some(interrupt);
+    }
+
+    /// Takes rows whose last column marks deletes.
+    pub(super) fn with_marks(self) -> Self {
+        Self { has_marks: true, ..self }
     }
 
     /// Takes portions that were stored elsewhere.
@@ -97,9 +105,10 @@ impl PortionPipeline {
         };
         let (sender, encoded) = oneshot::channel();
         let (spec, mode, group_memory) = (Arc::clone(&self.spec), self.mode, self.group_memory);
+        let has_marks = self.has_marks;
         self.encoders.spawn(move || {
             // The receiver is gone if the ingest was dropped.
-            let _ = sender.send(encode(&spec, mode, partition, pieces, group_memory));
+            let _ = sender.send(encode(&spec, mode, partition, pieces, group_memory, has_marks));
             drop(free);
         });
         let (number, log) = (self.started, self.log.clone());
@@ -127,7 +136,7 @@ impl PortionPipeline {
     pub(super) async fn abandon(mut self) {
         while let Some(done) = self.under_way.join_next().await {
             if let Ok((number, Ok(stored))) = done {
-                self.portions.push((number, stored.portion));
+                self.portions.extend(stored.portions.into_iter().map(|portion| (number, portion)));
             }
         }
         for (_, portion) in &self.portions {
@@ -182,16 +191,19 @@ impl PortionPipeline {
             Ok((number, Err(error))) => return Some((number, error)),
             Err(error) => return Some((u64::MAX, IngestError::Worker { reason: error.to_string() })),
         };
-        let Stored { portion, replaced, seconds } = stored;
+        let Stored { portions, replaced, mut seconds } = stored;
         self.replaced += replaced;
-        self.count(&portion, seconds);
-        self.portions.push((number, portion));
+        for portion in portions {
+            self.count(&portion, std::mem::take(&mut seconds));
+            self.portions.push((number, portion));
+        }
         None
     }
 
     fn count(&mut self, portion: &PortionEntry, seconds: f64) {
         if let Some(write) = self.writes.get_mut(portion.partition.index()) {
-            write.rows += portion.rows;
+            write.rows += portion.data_rows();
+            write.deletes += portion.rows - portion.data_rows();
             write.bytes += portion.bytes;
             write.portions += 1;
             write.seconds += seconds;
@@ -208,12 +220,25 @@ async fn store(
     let encoded = encoded
         .await
         .map_err(|_| IngestError::Worker { reason: format!("encoding partition {partition} failed") })?;
-    let Encoded { portion, replaced, seconds } = encoded?;
+    let Encoded { portions: encoded, replaced, seconds } = encoded?;
     let started = Instant::now();
     // The commit sets the sequence; until then the portion has a placeholder.
     let ageless = Sequence { version: Version::FIRST, ordinal: 0 };
-    let portion = log.store_portion(partition, ageless, portion).await?;
-    Ok(Stored { portion, replaced, seconds: seconds + started.elapsed().as_secs_f64() })
+    let mut portions = Vec::new();
+    for portion in encoded {
+        match log.store_portion(partition, ageless, portion).await {
+            Ok(portion) => portions.push(portion),
+            Err(error) => {
+                for portion in &portions {
+                    // A file that cannot be deleted is not visible in the table anyway.
+                    let PortionEntry { path, .. } = portion;
+                    let _ = log.storage().delete(path).await;
+                }
+                return Err(error.into());
+            }
+        }
+    }
+    Ok(Stored { portions, replaced, seconds: seconds + started.elapsed().as_secs_f64() })
 }
 
 /// Waits until `interrupt` is notified; for ever if it is `None`.
@@ -228,9 +253,9 @@ async fn notified(interrupt: Option<&Notify>) {
 /// portion or the error.
 type Done = (u64, Result<Stored, IngestError>);
 
-/// A stored portion.
+/// The stored portions of one encoding.
 struct Stored {
-    portion: PortionEntry,
+    portions: Vec<PortionEntry>,
     replaced: u64,
     /// Seconds spent sorting, encoding and storing.
     seconds: f64,

@@ -1,12 +1,14 @@
 //! Reads the inputs of an ingest one after another, on a thread of their own.
 
+use arrow::array::Array;
+use arrow::compute::prep_null_mask_filter;
 use tokio::sync::mpsc;
 
 use crate::ingest::error::IngestError;
 use crate::ingest::plan::IngestFiles;
 use crate::ingest::report::SourceReport;
 use crate::log::Snapshot;
-use evenkeel_input::source::{Conform, Conformed, Fingerprint, Input, InputPath, SourceError};
+use evenkeel_input::source::{Conform, Conformed, Deletes, Fingerprint, Input, InputPath, SourceError};
 use evenkeel_model::table::TableSpec;
 
 /// Message from the reading thread to the writer.
@@ -31,7 +33,12 @@ pub(super) fn read_all(
     plan: &IngestFiles,
     sender: &mpsc::Sender<Message>,
 ) -> Result<(), IngestError> {
-    let columns = known.spec().columns().iter().map(|column| column.name.clone()).collect();
+    let mut columns: Vec<String> = known.spec().columns().iter().map(|column| column.name.clone()).collect();
+    if let Deletes::Where { column, .. } = &plan.input.deletes
+        && !columns.contains(column)
+    {
+        columns.push(column.clone());
+    }
     let reader = Reader { known, plan, columns, sender };
     for (number, path) in (1..).zip(&plan.inputs) {
         if !reader.read(number, path)? {
@@ -77,13 +84,30 @@ impl Reader<'_> {
         if !self.send(Message::Started { name: input.name().to_owned(), number }) {
             return Ok(false);
         }
+        let (mut rows, mut marks) = (0, 0);
         while let Some(raw) = input.next_batch()? {
-            if !self.send(Message::Rows(conform.conform(raw)?)) {
+            let mut conformed = conform.conform(raw)?;
+            rows += conformed.batch.num_rows();
+            if let Some(deletes) = &conformed.deletes {
+                marks += deletes.len() - deletes.null_count();
+                // A row whose column is NULL deletes nothing.
+                if deletes.null_count() > 0 {
+                    conformed.deletes = Some(prep_null_mask_filter(deletes));
+                }
+            }
+            if !self.send(Message::Rows(conformed)) {
                 return Ok(false);
             }
         }
+        if let (Deletes::Where { column, .. }, 1.., 0) = (&self.plan.input.deletes, rows, marks) {
+            let (file, column) = (input.name().to_owned(), column.clone());
+            return Err(SourceError::NoDeleteValue { file, column }.into());
+        }
         let fingerprint = self.fingerprint(&input, is_known_before)?;
-        let notes = notes_of(self.known.spec(), &input);
+        let notes = match self.plan.input.deletes {
+            Deletes::All => Vec::new(),
+            _ => notes_of(self.known.spec(), &input),
+        };
         Ok(self.send(Message::Ended(Ended { name: input.name().to_owned(), fingerprint, notes })))
     }
 
@@ -95,6 +119,7 @@ impl Reader<'_> {
         };
         if !is_known_before
             && !self.plan.again
+            && self.plan.input.deletes != Deletes::All
             && let Some(version) = self.known.source_version(&fingerprint.xxh3)
         {
             let Fingerprint { bytes, .. } = fingerprint;
@@ -107,6 +132,10 @@ impl Reader<'_> {
 /// Returns the report of an input whose content is already in the table. An input that is given
 /// twice in one ingest is taken twice: the later one may restore what a row between them changed.
 fn skip_known(known: &Snapshot, plan: &IngestFiles, input: &Input) -> Option<SourceReport> {
+    // Keys may be deleted again, of rows that came back.
+    if plan.input.deletes == Deletes::All {
+        return None;
+    }
     let Fingerprint { bytes, xxh3 } = input.fingerprint()?;
     let (version, source) = known.source(&xxh3).filter(|_| !plan.again)?;
     Some(SourceReport {

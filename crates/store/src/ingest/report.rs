@@ -38,6 +38,8 @@ pub struct IngestReport {
     pub sources: Vec<SourceReport>,
     /// Rows taken from the inputs.
     pub rows: u64,
+    /// Of those, rows that delete; of several with one key in one portion, the last one counts.
+    pub deletes: u64,
     /// Of those, rows that a later row of the same portion replaced before it was written. Rows
     /// that replace older ones of the table are not counted, because nothing looks for those.
     #[serde(rename = "replaced_within_ingest")]
@@ -85,6 +87,7 @@ pub(super) fn report(committed: Option<Committed>, partitions: usize, seconds: f
         mode: IngestMode::Upsert,
         sources: Vec::new(),
         rows,
+        deletes: committed.as_ref().map_or(0, Committed::deletes),
         replaced: committed.as_ref().map_or(0, |committed| committed.replaced),
         rejected: 0,
         rejects_file: None,

@@ -3,21 +3,23 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use arrow::array::RecordBatch;
+use arrow::array::{BooleanArray, RecordBatch};
 use arrow::datatypes::Schema;
 use tokio::sync::Notify;
 
 use crate::ingest::buffer::Buffer;
 use crate::ingest::committed::Committed;
+use crate::ingest::deletes::{marked, rows_of_keys};
 use crate::ingest::error::IngestError;
 use crate::ingest::existing::{find_common_key, find_repeated_key};
 use crate::ingest::memory::MemoryPlan;
 use crate::ingest::options::{IngestMode, IngestOptions};
 use crate::ingest::pipeline::PortionPipeline;
 use crate::log::{
-    CommitDraft, CommitOutcome, LogError, Operation, PortionEntry, Snapshot, SourceEntry, TableLog,
+    CommitDraft, CommitOutcome, CommitSummary, LogError, Operation, PortionEntry, Snapshot, SourceEntry,
+    TableLog,
 };
-use evenkeel_model::table::TableSpec;
+use evenkeel_model::table::{TableSpec, view_schema};
 
 /// Fraction of the buffer (a divisor) for rows that are not yet scattered by partition.
 const STAGED_SHARE: usize = 8;
@@ -36,6 +38,8 @@ pub struct Ingest {
     rows: u64,
     /// Whether to take inputs that another writer commits in the meantime.
     again: bool,
+    /// Whether to fail if another writer changes rows in the meantime.
+    only_on_base: bool,
 }
 
 impl Ingest {
@@ -50,7 +54,32 @@ impl Ingest {
         let pipeline =
             PortionPipeline::new(log.clone(), Arc::clone(&spec), mode, memory.encoders, memory.group)?;
         let buffer = Buffer::new(&spec, memory.buffer.as_usize() / STAGED_SHARE);
-        Ok(Self { log, base, spec, mode, memory, buffer, pipeline, rows: 0, again: false })
+        let ingest = Self {
+            log,
+            base,
+            spec,
+            mode,
+            memory,
+            buffer,
+            pipeline,
+            rows: 0,
+            again: false,
+            only_on_base: false,
+        };
+        Ok(if mode == IngestMode::Delete { ingest.with_deletes() } else { ingest })
+    }
+
+    /// Makes the ingest take deletes, too; before the first row.
+    #[must_use]
+    pub fn with_deletes(self) -> Self {
+        Self { buffer: self.buffer.with_marks(), pipeline: self.pipeline.with_marks(), ..self }
+    }
+
+    /// Makes the ingest fail with [`IngestError::ChangedMeanwhile`] if another writer changes rows of the
+    /// table before it commits.
+    #[must_use]
+    pub fn only_on_base(self) -> Self {
+        Self { only_on_base: true, ..self }
     }
 
     /// Takes rows in the schema of the table; text and bytes may be views. Of rows with the same
@@ -63,6 +92,44 @@ impl Ingest {
             return Ok(());
         }
         self.check_schema(&batch.schema())?;
+        let batch = match self.buffer.has_marks() {
+            true => {
+                let marks = BooleanArray::from(vec![self.mode == IngestMode::Delete; batch.num_rows()]);
+                marked(&batch, marks).map_err(|source| IngestError::Copy { source })?
+            }
+            false => batch,
+        };
+        self.push_checked(batch).await
+    }
+
+    /// Takes rows like [`Ingest::push`], of which those that are marked delete the rows with their keys, if
+    /// the ingest takes deletes. The other columns of these have no meaning.
+    ///
+    /// # Errors
+    /// As for [`Ingest::push`].
+    pub async fn push_marked(&mut self, batch: RecordBatch, marks: BooleanArray) -> Result<(), IngestError> {
+        if batch.num_rows() == 0 {
+            return Ok(());
+        }
+        self.check_schema(&batch.schema())?;
+        if !self.buffer.has_marks() {
+            return Err(IngestError::Worker { reason: "the ingest takes no deletes".to_owned() });
+        }
+        let batch = marked(&batch, marks).map_err(|source| IngestError::Copy { source })?;
+        self.push_checked(batch).await
+    }
+
+    /// Deletes the rows with these primary keys, whose columns are in key order.
+    ///
+    /// # Errors
+    /// As for [`Ingest::push_marked`].
+    pub async fn delete(&mut self, keys: &RecordBatch) -> Result<(), IngestError> {
+        let rows = rows_of_keys(&self.spec, keys).map_err(|source| IngestError::Copy { source })?;
+        let marks = BooleanArray::from(vec![true; rows.num_rows()]);
+        self.push_marked(rows, marks).await
+    }
+
+    async fn push_checked(&mut self, batch: RecordBatch) -> Result<(), IngestError> {
         self.rows += batch.num_rows() as u64;
         self.buffer.push(batch)?;
         while self.buffer.bytes() > self.memory.buffer.as_usize()
@@ -75,8 +142,8 @@ impl Ingest {
 
     /// Fails if rows have neither the schema of the table nor the same with views.
     fn check_schema(&self, schema: &Schema) -> Result<(), IngestError> {
-        if schema.fields() == self.spec.schema().fields() || schema.fields() == self.buffer.schema().fields()
-        {
+        let plain = self.spec.schema();
+        if schema.fields() == plain.fields() || schema.fields() == view_schema(plain).fields() {
             return Ok(());
         }
         let names = |schema: &Schema| {
@@ -153,6 +220,7 @@ impl Ingest {
         match self.mode {
             IngestMode::Upsert => Operation::Upsert,
             IngestMode::Insert => Operation::Insert,
+            IngestMode::Delete => Operation::Delete,
         }
     }
 
@@ -162,7 +230,7 @@ impl Ingest {
             self.pipeline.start(partition, pieces).await?;
         }
         self.pipeline.drain().await?;
-        if self.mode == IngestMode::Upsert {
+        if self.mode != IngestMode::Insert {
             return Ok(self.base.clone());
         }
         let portions = self.pipeline.portions();
@@ -170,7 +238,8 @@ impl Ingest {
         // The portions of an older version may have been compacted and cleaned away.
         let newest = self.log.refresh(&self.base).await?;
         self.check_sources(&self.base, &newest, sources)?;
-        find_common_key(self.log.storage(), &self.spec, &portions, &newest.portions()).await?;
+        let all = newest.portions();
+        find_common_key(self.log.storage(), &self.spec, &portions, &all, &all).await?;
         Ok(newest)
     }
 
@@ -198,11 +267,18 @@ impl Ingest {
         sources: &[SourceEntry],
     ) -> Result<(), IngestError> {
         self.check_sources(base, newest, sources)?;
+        let changes = |commit: &&Arc<CommitSummary>| {
+            commit.info.version > base.version() && commit.info.operation.changes_rows()
+        };
+        if let Some(commit) = newest.commits().iter().rev().find(changes).filter(|_| self.only_on_base) {
+            return Err(IngestError::ChangedMeanwhile { version: commit.info.version });
+        }
         if self.mode == IngestMode::Insert {
             let known: HashSet<String> = base.portions().iter().map(|portion| portion.path.clone()).collect();
             let fresh: Vec<_> =
                 newest.portions().into_iter().filter(|portion| !known.contains(&portion.path)).collect();
-            find_common_key(self.log.storage(), &self.spec, &self.pipeline.portions(), &fresh).await?;
+            let (portions, all) = (self.pipeline.portions(), newest.portions());
+            find_common_key(self.log.storage(), &self.spec, &portions, &fresh, &all).await?;
         }
         Ok(())
     }

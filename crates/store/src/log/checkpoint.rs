@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::log::entry::{CheckpointInfo, LogEntry, check_lines, write_entries};
 use crate::log::error::LogError;
 use crate::log::snapshot::Snapshot;
-use evenkeel_model::table::FORMAT_VERSION;
+use evenkeel_model::table::{FORMAT_VERSION, FORMAT_WITHOUT_DELETES};
 use evenkeel_model::units::Version;
 
 /// Path of the file that holds the checkpoint of a version.
@@ -28,7 +28,8 @@ pub(super) fn checkpoint_version(file_name: &str) -> Option<Version> {
 /// # Errors
 /// None that a caller can cause.
 pub fn write_checkpoint(snapshot: &Snapshot) -> Result<Vec<u8>, serde_json::Error> {
-    let info = CheckpointInfo { format: FORMAT_VERSION, version: snapshot.version() };
+    let format = if snapshot.has_deletes() { FORMAT_VERSION } else { FORMAT_WITHOUT_DELETES };
+    let info = CheckpointInfo { format, version: snapshot.version() };
     let mut entries = vec![LogEntry::Checkpoint(info), LogEntry::Table(snapshot.spec().definition().clone())];
     entries.extend(snapshot.portions().iter().map(|portion| LogEntry::Add(portion.as_ref().clone())));
     entries.extend(snapshot.commits().iter().map(|commit| LogEntry::History(commit.as_ref().clone())));

@@ -1,7 +1,7 @@
 //! Content of a commit before it has a version.
 
 use crate::log::entry::{CommitInfo, LogEntry, Operation, PortionEntry, Sequence, SourceEntry};
-use evenkeel_model::table::{FORMAT_VERSION, TableDefinition, TableSpec};
+use evenkeel_model::table::{FORMAT_VERSION, FORMAT_WITHOUT_DELETES, TableDefinition, TableSpec};
 use evenkeel_model::units::Version;
 
 /// Content of a commit to be made. The version is determined on commit.
@@ -74,8 +74,10 @@ impl CommitDraft {
 
     /// Returns the lines of the commit that makes `version`.
     pub(super) fn entries(&self, version: Version) -> Vec<LogEntry> {
+        let has_deletes =
+            self.operation == Operation::Delete || self.portions.iter().any(|portion| portion.deletes);
         let commit = LogEntry::Commit(CommitInfo {
-            format: FORMAT_VERSION,
+            format: if has_deletes { FORMAT_VERSION } else { FORMAT_WITHOUT_DELETES },
             version,
             id: self.id.clone(),
             operation: self.operation,
@@ -83,7 +85,7 @@ impl CommitDraft {
         });
         let definition = self.definition.clone().map(LogEntry::Table);
         let removes = self.removed.iter().map(|path| LogEntry::Remove { path: path.clone() });
-        let fresh = self.operation.brings_rows();
+        let fresh = self.operation.changes_rows();
         let adds = self.portions.iter().zip(0u32..).map(|(portion, ordinal)| {
             let sequence = if fresh { Sequence { version, ordinal } } else { portion.sequence };
             LogEntry::Add(PortionEntry { sequence, ..portion.clone() })

@@ -54,6 +54,8 @@ pub enum Operation {
     Upsert,
     /// Rows with new keys were added.
     Insert,
+    /// Rows were removed.
+    Delete,
     /// Portions were merged, and expired rows dropped; no other row changed.
     Compact,
     /// The declaration was changed.
@@ -70,16 +72,17 @@ impl Operation {
             Self::Create => "create",
             Self::Upsert => "upsert",
             Self::Insert => "insert",
+            Self::Delete => "delete",
             Self::Compact => "compact",
             Self::Alter => "alter",
             Self::Clean => "clean",
         }
     }
 
-    /// Whether the commit added rows, rather than moving existing ones.
+    /// Whether the commit added or removed rows, rather than moving existing ones.
     #[must_use]
-    pub fn brings_rows(self) -> bool {
-        matches!(self, Self::Upsert | Self::Insert)
+    pub fn changes_rows(self) -> bool {
+        matches!(self, Self::Upsert | Self::Insert | Self::Delete)
     }
 }
 
@@ -137,9 +140,18 @@ pub struct PortionEntry {
     pub column_ranges: Vec<KeyRange>,
     /// XXH3 checksum of the whole file: 128 bits, seed 0, in hexadecimal.
     pub xxh3: String,
+    /// Whether its rows are deletes: they hide older rows with their keys, and are not visible.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub deletes: bool,
 }
 
 impl PortionEntry {
+    /// Rows that may be visible.
+    #[must_use]
+    pub fn data_rows(&self) -> u64 {
+        if self.deletes { 0 } else { self.rows }
+    }
+
     /// Whether every row has expired: judged by the primary-key column at position `column` in the
     /// key, of which `oldest_kept` is the smallest value that is kept.
     #[must_use]
@@ -295,9 +307,17 @@ pub struct CommitSummary {
     pub removed: u64,
     /// Inputs whose rows are in the commit.
     pub sources: Vec<SourceEntry>,
+    /// Keys that the commit deleted.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub deletes: u64,
     /// Files that the commit gave up.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub swept: Vec<String>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl CommitSummary {

@@ -69,6 +69,9 @@ fn compare(
         footer if footer.rows != portion.rows => {
             format!("it holds {} rows instead of {}", footer.rows, portion.rows)
         }
+        footer if footer.deletes != portion.deletes => {
+            format!("its rows are {}deletes", if footer.deletes { "" } else { "no " })
+        }
         footer if footer.primary_key != primary_key => {
             format!("it is sorted by ({})", footer.primary_key.join(", "))
         }
@@ -102,6 +105,7 @@ impl TableLog {
             key_range: portion.key_range,
             column_ranges: portion.column_ranges,
             xxh3: portion.xxh3,
+            deletes: portion.deletes,
         })
     }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use ahash::AHashMap;
 
 use crate::log::entry::{
-    CommitInfo, CommitSummary, LogEntry, PortionEntry, SourceEntry, commit_path, read_entries,
+    CommitInfo, CommitSummary, LogEntry, Operation, PortionEntry, SourceEntry, commit_path, read_entries,
 };
 use crate::log::error::LogError;
 use evenkeel_model::table::{TableDefinition, TableSpec};
@@ -126,7 +126,8 @@ impl Snapshot {
     fn add(&mut self, portion: &PortionEntry, summary: Option<&mut CommitSummary>) -> Result<(), String> {
         let summary = summary.ok_or("an entry before the commit")?;
         let rows = summary.rows_per_partition.get_mut(portion.partition.index());
-        *rows.ok_or_else(|| format!("there is no partition {}", portion.partition))? += portion.rows;
+        *rows.ok_or_else(|| format!("there is no partition {}", portion.partition))? += portion.data_rows();
+        summary.deletes += portion.rows - portion.data_rows();
         summary.bytes += portion.bytes;
         summary.portions += 1;
         match self.portions.insert(portion.path.clone(), Arc::new(portion.clone())) {
@@ -143,6 +144,7 @@ impl Snapshot {
             portions: 0,
             removed: 0,
             sources: Vec::new(),
+            deletes: 0,
             swept: Vec::new(),
         }
     }
@@ -247,7 +249,17 @@ impl Snapshot {
     pub fn expired_rows(&self, now: i64) -> u64 {
         let Some((column, oldest)) = self.spec.oldest_kept(now) else { return 0 };
         let expired = self.portions.values().filter(|portion| portion.has_expired(column, &oldest));
-        expired.map(|portion| portion.rows).sum()
+        expired.map(|portion| portion.data_rows()).sum()
+    }
+
+    /// Whether the table, or its history, has deletes, which builds of format 2 do not know.
+    #[must_use]
+    pub fn has_deletes(&self) -> bool {
+        self.portions.values().any(|portion| portion.deletes)
+            || self
+                .commits
+                .iter()
+                .any(|commit| commit.deletes > 0 || commit.info.operation == Operation::Delete)
     }
 
     /// Number of visible portions.
@@ -319,7 +331,7 @@ pub fn fold(table: &str, commits: &[Vec<u8>]) -> Result<Snapshot, LogError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::log::entry::{CommitInfo, Operation, Sequence};
+    use crate::log::entry::{CommitInfo, Sequence};
     use evenkeel_model::table::{Column, ColumnType, FORMAT_VERSION, KeyRange, KeyValue, PlacementFunction};
     use evenkeel_model::units::{PartitionCount, PartitionId};
 
@@ -357,6 +369,7 @@ mod tests {
             column_ranges: vec![key_range.clone()],
             key_range,
             xxh3: String::new(),
+            deletes: false,
         }
     }
 

@@ -37,6 +37,7 @@ fn portion(path: &str, partition: u32) -> PortionEntry {
         column_ranges: vec![key_range.clone()],
         key_range,
         xxh3: String::new(),
+        deletes: false,
     }
 }
 

@@ -31,6 +31,8 @@ pub struct EncodedPortion {
     pub column_ranges: Vec<KeyRange>,
     /// XXH3 checksum of the file: 128 bits, seed 0, in hexadecimal.
     pub xxh3: String,
+    /// Whether the rows are deletes.
+    pub deletes: bool,
 }
 
 /// A portion being encoded.
@@ -43,6 +45,7 @@ pub struct PortionEncoder<'a> {
     most_rows: Option<usize>,
     group_memory: ByteSize,
     file: Option<PortionFile>,
+    deletes: bool,
 }
 
 impl std::fmt::Debug for PortionEncoder<'_> {
@@ -59,7 +62,22 @@ impl<'a> PortionEncoder<'a> {
     #[must_use]
     pub fn new(spec: &'a TableSpec, partition: PartitionId) -> Self {
         let ranges = KeyRanges::new(spec, partition);
-        Self { spec, partition, ranges, rows: 0, most_rows: None, group_memory: GROUP_MEMORY, file: None }
+        Self {
+            spec,
+            partition,
+            ranges,
+            rows: 0,
+            most_rows: None,
+            group_memory: GROUP_MEMORY,
+            file: None,
+            deletes: false,
+        }
+    }
+
+    /// Makes the rows deletes of their keys; their other columns have no meaning.
+    #[must_use]
+    pub fn of_deletes(self) -> Self {
+        Self { deletes: true, ..self }
     }
 
     /// Ends each row group at `bytes` of row numbers and dictionaries, which saves memory; at most
@@ -92,7 +110,8 @@ impl<'a> PortionEncoder<'a> {
             None => {
                 let distinct = distinct_integers(batch);
                 let most_values = self.most_rows.unwrap_or(ROW_GROUP_ROWS).clamp(1, ROW_GROUP_ROWS);
-                let properties = writer_properties(self.spec, partition, most_values, &distinct);
+                let properties =
+                    writer_properties(self.spec, partition, most_values, &distinct, self.deletes);
                 let file = PortionFile::new(self.spec, properties, &distinct, self.group_memory.as_usize());
                 self.file.insert(file.map_err(failed)?)
             }
@@ -123,7 +142,14 @@ impl<'a> PortionEncoder<'a> {
         let bytes = file.finish().map_err(|source| PortionError::Encode { partition, source })?;
         let (key_range, column_ranges) = self.ranges.finish()?;
         let xxh3 = file_checksum(&bytes);
-        Ok(EncodedPortion { rows: self.rows, key_range, column_ranges, xxh3, bytes: bytes.into() })
+        Ok(EncodedPortion {
+            rows: self.rows,
+            key_range,
+            column_ranges,
+            xxh3,
+            bytes: bytes.into(),
+            deletes: self.deletes,
+        })
     }
 }
 

@@ -5,6 +5,7 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
 use thiserror::Error;
 
+use crate::portion::properties::DELETES;
 use evenkeel_model::bounded::quote;
 use evenkeel_model::table::FORMAT_VERSION;
 use evenkeel_model::units::PartitionId;
@@ -20,6 +21,8 @@ pub struct PortionFooter {
     pub primary_key: Vec<String>,
     /// Rows in the file.
     pub rows: u64,
+    /// Whether the rows are deletes.
+    pub deletes: bool,
 }
 
 /// Error while reading the end of a file as that of a portion.
@@ -78,6 +81,7 @@ impl PortionFooter {
             serde_json::from_str(&value).map_err(|_| FooterError::Invalid { key, value: value.clone() })?;
         let rows = u64::try_from(file.num_rows())
             .map_err(|_| FooterError::Invalid { key: "num_rows", value: file.num_rows().to_string() })?;
-        Ok(Self { format, partition: PartitionId(number("evenkeel.partition")?), primary_key, rows })
+        let deletes = entries.iter().any(|entry| entry.key == DELETES);
+        Ok(Self { format, partition: PartitionId(number("evenkeel.partition")?), primary_key, rows, deletes })
     }
 }

@@ -9,8 +9,11 @@ use parquet::file::metadata::{KeyValue as MetadataEntry, SortingColumn};
 use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder, WriterVersion};
 use parquet::schema::types::ColumnPath;
 
-use evenkeel_model::table::{FORMAT_VERSION, TableSpec};
+use evenkeel_model::table::{FORMAT_VERSION, FORMAT_WITHOUT_DELETES, TableSpec};
 use evenkeel_model::units::PartitionId;
+
+/// Metadata of a file whose rows are deletes.
+pub(super) const DELETES: &str = "evenkeel.deletes";
 
 /// Maximum rows of a page. Queries locate the rows that they need in a portion page by page.
 pub(super) const PAGE_ROWS: usize = 1 << 13;
@@ -23,13 +26,16 @@ pub(super) fn writer_properties(
     partition: PartitionId,
     most_values: usize,
     distinct: &[bool],
+    deletes: bool,
 ) -> WriterProperties {
     let primary_key: Vec<&str> = spec.primary_key_columns().map(|column| column.name.as_str()).collect();
-    let metadata = vec![
-        MetadataEntry::new("evenkeel.format".to_owned(), FORMAT_VERSION.to_string()),
+    let format = if deletes { FORMAT_VERSION } else { FORMAT_WITHOUT_DELETES };
+    let mut metadata = vec![
+        MetadataEntry::new("evenkeel.format".to_owned(), format.to_string()),
         MetadataEntry::new("evenkeel.partition".to_owned(), partition.to_string()),
         MetadataEntry::new("evenkeel.primary_key".to_owned(), serde_json::json!(primary_key).to_string()),
     ];
+    metadata.extend(deletes.then(|| MetadataEntry::new(DELETES.to_owned(), "true".to_owned())));
     let sorting = spec
         .primary_key()
         .iter()

@@ -17,7 +17,8 @@ mod text;
 use std::collections::VecDeque;
 
 use datafusion::error::DataFusionError;
-use datafusion::sql::parser::{DFParser, Statement};
+use datafusion::sql::parser::{DFParser, DFParserBuilder, Statement};
+use datafusion::sql::sqlparser::tokenizer::Token;
 
 use crate::sql::distinct_from::bind_distinct_from;
 pub use crate::sql::limits::error::SqlLimitError;
@@ -36,4 +37,17 @@ pub(crate) fn parse_within_limits<E: From<SqlLimitError> + From<DataFusionError>
     statements.iter_mut().for_each(bind_distinct_from);
     statements.iter().try_for_each(check_tables)?;
     Ok(statements)
+}
+
+/// Checks that text is one condition and nothing more, so that it means behind WHERE what it says.
+pub(crate) fn check_condition<E: From<SqlLimitError> + From<DataFusionError>>(text: &str) -> Result<(), E> {
+    check_text(text)?;
+    let mut parser = DFParserBuilder::new(text).build()?;
+    parser.parse_expr()?;
+    let next = parser.parser.peek_token();
+    if next.token != Token::EOF {
+        let problem = format!("the condition ends before '{}'; a statement cannot follow it", next.token);
+        return Err(DataFusionError::Plan(problem).into());
+    }
+    Ok(())
 }
