@@ -6,11 +6,12 @@ use clap::Args as ClapArgs;
 use evenkeel::ingest::{IngestOptions, LEAST_MEMORY};
 use evenkeel::query::Params;
 use evenkeel::units::{ByteSize, Version};
-use evenkeel::{Table, report};
+use evenkeel::{Table, TableError, report};
 use serde::Serialize;
 
 use crate::cli::limits::{LimitArgs, within};
 use crate::cli::output::Format;
+use crate::cli::query;
 use crate::cli::{Failure, Output, check_memory};
 
 /// Delete the rows of a table that meet a condition, with a single commit.
@@ -61,6 +62,14 @@ struct Deleted {
     dry_run: bool,
 }
 
+/// Converts a failure; wrong parameters are wrong usage.
+fn failure(error: TableError) -> Failure {
+    match error {
+        TableError::Query(error) => query::failure(error),
+        error => error.into(),
+    }
+}
+
 pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     check_memory(args.write_memory, LEAST_MEMORY)?;
     let limits = args.limits.limits()?;
@@ -68,11 +77,12 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     let mut table = Table::open(&args.dir).await?;
     let work = async {
         if args.dry_run {
-            let rows = table.count_where(&args.condition, &params, &limits).await?;
+            let rows = table.count_where(&args.condition, &params, &limits).await.map_err(failure)?;
             return Ok(Deleted { version: None, rows, dry_run: true });
         }
         let options = IngestOptions { memory: args.write_memory, ..IngestOptions::default() };
-        let committed = table.delete_where(&args.condition, &params, &limits, &options).await?;
+        let committed =
+            table.delete_where(&args.condition, &params, &limits, &options).await.map_err(failure)?;
         let rows = committed.as_ref().map_or(0, |committed| committed.rows);
         Ok(Deleted { version: committed.map(|committed| committed.version), rows, dry_run: false })
     };

@@ -27,6 +27,24 @@ async fn a_table_of_format_1_is_read() {
     assert_eq!(placed, [2, 3, 0]);
 }
 
+/// Written by the third format: the first one's rows after three commits with deletes, one of which also added rows. The
+/// first two are behind a checkpoint, and nothing is compacted.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_table_of_format_3_is_read() {
+    let table = Table::open(project("tests/fixtures/format-3")).await.unwrap();
+    assert_eq!(table.snapshot().version().0, 6);
+    let deletes: Vec<u64> = table.snapshot().commits().iter().map(|commit| commit.deletes).collect();
+    assert_eq!(deletes, [0, 0, 0, 0, 1, 2, 1]);
+    let session = table.session().unwrap();
+    let found = session.collect("SELECT k, c4 FROM t ORDER BY at, k", &Params::default()).await.unwrap();
+    let text: Vec<String> = rows(&found).into_iter().map(|row| row.join(" ")).collect();
+    assert_eq!(text, ["text 0 é 9", "text 2 é NULL", "text 4 é 3", "text 5 5"]);
+    assert!(table.check(CheckScope::OneVersion, &|_| {}).await.unwrap().damaged.is_empty());
+    let overview = table.inspect().await.unwrap();
+    assert_eq!(overview.rows, 4);
+    assert_eq!(overview.partitions.iter().map(|partition| partition.deletes).sum::<u64>(), 4);
+}
+
 /// Written by the second format: the same rows after a column was added, everything was compacted, and older versions were cleaned
 /// away behind a checkpoint.
 #[tokio::test(flavor = "multi_thread")]

@@ -23,6 +23,7 @@ mod common;
 mod crash;
 mod crash_objects;
 mod databases;
+mod deletes;
 mod delta;
 mod edges;
 mod evaluate;

@@ -159,10 +159,33 @@ class Round:
         file.unlink()
         self.batches += 1
 
+    def delete(self):
+        """Deletes rows by a condition, or by a file of keys of which some have no rows."""
+        rng = self.rng
+        key = ", ".join(c.name for c in self.keys)
+        self.duck.execute(f"CREATE OR REPLACE TABLE arrived AS SELECT * FROM arrived "
+                          f"QUALIFY row_number() OVER (PARTITION BY {key} ORDER BY __order DESC) = 1")
+        if rng.random() < 0.5:
+            condition = self.predicate()
+            self.command("delete", self.table, "--where", self.for_evenkeel(condition))
+            self.duck.execute(f"DELETE FROM arrived WHERE {self.for_duckdb(condition)}")
+            return
+        share = rng.choice([0.02, 0.3, 0.9])
+        file = self.folder / "keys.parquet"
+        self.duck.execute(f"CREATE OR REPLACE TABLE gone AS SELECT {key} FROM arrived "
+                          f"WHERE hash({key}, {rng.randrange(1000)}) % 1000 < {int(share * 1000)}")
+        self.duck.execute(f"COPY gone TO '{file}' (FORMAT parquet)")
+        self.command("ingest", self.table, file, "--deletes", "--compact", rng.choice(["auto", "off", "off"]))
+        self.duck.execute("DELETE FROM arrived USING gone WHERE "
+                          + " AND ".join(f"arrived.{c.name} = gone.{c.name}" for c in self.keys))
+        file.unlink()
+
     def change(self):
         rng = self.rng
         for _ in range(rng.choice([1, 2, 4, 7]) if not self.large else 2):
             self.ingest()
+            if rng.random() < 0.3:
+                self.delete()
             roll = rng.random()
             if roll < 0.12:
                 column = Column(f"a{len(self.columns)}", rng.choice(list(TYPES)), True)
@@ -316,14 +339,20 @@ class Round:
         return f"SELECT count(*), min({column.name}), max({column.name}) FROM {self.limited(inner)} x{self.where()}" \
             if column.kind != "string" else f"SELECT count(*), count({column.name}) FROM {self.limited(inner)} x", True
 
-    def compare(self, sql, ordered, reopen):
-        theirs = sql.replace("@'", "'").replace("'@", "'::BLOB").replace("::BLOB::BLOB", "::BLOB").replace("BLOB@", "BLOB").replace("@", "")
-        ours = sql
-        # Bytes of evenkeel: hexadecimal literals.
-        while "@" in ours:
-            before, literal, after = ours.split("@", 2)
+    @staticmethod
+    def for_duckdb(sql):
+        return sql.replace("@'", "'").replace("'@", "'::BLOB").replace("::BLOB::BLOB", "::BLOB").replace("BLOB@", "BLOB").replace("@", "")
+
+    def for_evenkeel(self, sql):
+        """Bytes are hexadecimal literals."""
+        while "@" in sql:
+            before, literal, after = sql.split("@", 2)
             raw = self.duck.execute(f"SELECT ({literal if 'BLOB' in literal else literal + '::BLOB'})").fetchone()[0]
-            ours = f"{before}X'{raw.hex()}'{after}"
+            sql = f"{before}X'{raw.hex()}'{after}"
+        return sql
+
+    def compare(self, sql, ordered, reopen):
+        theirs, ours = self.for_duckdb(sql), self.for_evenkeel(sql)
         request = {"table": str(self.table), "sql": ours, "reopen": reopen,
                    "cores": self.rng.choice([1, 2, 3, 8]), "batch_rows": self.rng.choice([64, 1000, 8192])}
         self.server.stdin.write(json.dumps(request) + "\n")

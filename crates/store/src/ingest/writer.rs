@@ -72,6 +72,9 @@ impl Ingest {
     /// Makes the ingest take deletes, too; before the first row.
     #[must_use]
     pub fn with_deletes(self) -> Self {
+        if self.buffer.has_marks() {
+            return self;
+        }
         Self { buffer: self.buffer.with_marks(), pipeline: self.pipeline.with_marks(), ..self }
     }
 
