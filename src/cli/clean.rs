@@ -13,7 +13,8 @@ use crate::cli::{Failure, Output};
 /// Delete old versions, and files left over from ingests and compactions that died.
 ///
 /// Compaction leaves merged portions in place, because earlier versions and running queries need
-/// them. A file that a kept version needs is never deleted.
+/// them. A file that a kept version needs is never deleted. The history ends with the kept versions, or after
+/// a day: inputs that were ingested before are no longer known.
 #[derive(Debug, ClapArgs)]
 #[command(
     after_help = "Examples:\n  evenkeel clean events --keep 7d --dry-run\n  evenkeel clean events --keep 0s"
@@ -46,7 +47,8 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
         "0" | "0us" | "0ms" | "0s" | "0m" | "0h" | "0d" => None,
         text => Some(text.parse().map_err(Failure::usage)?),
     };
-    let options = CleanOptions { keep, unnamed_age: args.unnamed, now: None, dry_run: args.dry_run };
+    let options =
+        CleanOptions { keep, unnamed_age: args.unnamed, dry_run: args.dry_run, ..CleanOptions::default() };
     let report = Table::open(&args.dir).await?.clean(&options).await?;
     out.result(args.format, &report, report::clean)
 }

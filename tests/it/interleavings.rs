@@ -107,7 +107,7 @@ fn everything() -> CompactionOptions {
 async fn clean(table: &mut Table, unnamed_age: Micros) -> Result<(), TableError> {
     // A store in memory tells the time of a file in whole seconds, or better.
     let now = Some(chrono::Utc::now().timestamp_micros() + 2_000_000);
-    table.clean(&CleanOptions { keep: None, unnamed_age, now, dry_run: false }).await.map(|_| ())
+    table.clean(&CleanOptions { keep: None, unnamed_age, now, ..CleanOptions::default() }).await.map(|_| ())
 }
 
 /// Holds a process up from its request of one number on.

@@ -554,3 +554,71 @@ fn what_does_not_fit_into_memory_becomes_several_portions_of_which_the_later_one
     // The same rows within the same memory make the same portions.
     assert_eq!(portions[0], portions[1]);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cleaning_ends_the_history_and_a_writer_from_before_it_is_told_so() {
+    use evenkeel::Table;
+    use evenkeel::compact::{CompactionOptions, Scope};
+    use evenkeel::maintenance::{CheckScope, CleanOptions};
+    use evenkeel::units::Micros;
+
+    let dir = tempfile::tempdir().unwrap();
+    let place = dir.path().join("t");
+    let spec = evenkeel::table::parse_create_table(
+        "CREATE TABLE t (k Int64 NOT NULL, v Utf8, PRIMARY KEY (k)) PARTITION BY HASH(k) WITH (STORE = COLUMN, AUTO_PARTITIONING_MIN_PARTITIONS_COUNT = 2)",
+    );
+    let spec = evenkeel::table::TableSpec::new(spec.unwrap().definition).unwrap();
+    let mut table = Table::create(&place, &spec).await.unwrap();
+    let file = |number: u64| {
+        let path = dir.path().join(format!("{number}.csv"));
+        std::fs::write(&path, format!("k,v\n{number},a\n{},b\n", number + 1000)).unwrap();
+        crate::common::plan(&[path])
+    };
+    let mut late = None;
+    for number in 0..150 {
+        table.ingest_files(file(number), &|_| ()).await.unwrap();
+        if number == 20 {
+            late = Some(table.clone());
+        }
+    }
+    let full = CompactionOptions { scope: Scope::Everything, ..CompactionOptions::default() };
+    table.compact(&full, &|_| ()).await.unwrap();
+    let newest = || {
+        let names = std::fs::read_dir(place.join("_log")).unwrap().map(|entry| entry.unwrap().path());
+        let checkpoints = names.filter(|path| path.to_string_lossy().ends_with(".checkpoint.json"));
+        std::fs::read_to_string(checkpoints.max().unwrap()).unwrap()
+    };
+    let history = |text: &str| text.lines().filter(|line| line.starts_with("{\"history\"")).count();
+    assert_eq!(history(&newest()), 129);
+    // Within a day, commits stay listed for writers that are still at work.
+    let clean = CleanOptions { keep: None, ..CleanOptions::default() };
+    assert_eq!(table.clean(&clean).await.unwrap().forgotten_commits, 0);
+    let clean = CleanOptions { history_age: Micros::new(1), ..clean };
+    // Whatever is committed last stays listed, and so does the version that is kept.
+    table.ingest_files(file(200), &|_| ()).await.unwrap();
+    let report = table.clean(&clean).await.unwrap();
+    assert_eq!((report.forgotten_commits, report.oldest_version.0), (152, 152));
+    assert_eq!(history(&newest()), 1);
+    let mut table = Table::open(&place).await.unwrap();
+    assert_eq!(table.snapshot().commits().len(), 1);
+    assert_eq!(table.inspect().await.unwrap().rows, 302);
+    // Its inputs are no longer known, those since then are.
+    assert_eq!(table.ingest_files(file(0), &|_| ()).await.unwrap().rows, 2);
+    assert_eq!(table.ingest_files(file(200), &|_| ()).await.unwrap().version, None);
+    // A writer that slept longer than the history goes back cannot tell whose commit its own is.
+    let failed = late.unwrap().ingest_files(file(300), &|_| ()).await;
+    assert!(
+        matches!(&failed, Err(error) if error.to_string().contains("took longer than the history")),
+        "{failed:?}"
+    );
+    for number in 400..470 {
+        table.ingest_files(file(number), &|_| ()).await.unwrap();
+    }
+    assert!(history(&newest()) < 60, "{}", history(&newest()));
+    let table = Table::open(&place).await.unwrap();
+    assert_eq!(table.inspect().await.unwrap().rows, 302 + 140);
+    assert!(table.check(CheckScope::EveryVersion, &|_| ()).await.unwrap().damaged.is_empty());
+    let report = table.clean(&CleanOptions { unnamed_age: Micros::new(1), ..clean }).await.unwrap();
+    assert!(report.forgotten_commits > 0 && report.unnamed_files > 0, "{report:?}");
+    assert_eq!(Table::open(&place).await.unwrap().inspect().await.unwrap().rows, 302 + 140);
+}

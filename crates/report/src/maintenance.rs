@@ -93,6 +93,10 @@ pub fn clean(report: &CleanReport, _layout: Layout) -> String {
     } else {
         let _ = writeln!(text, "{would} {}", parts.join(", and "));
     }
+    if report.forgotten_commits > 0 {
+        let commits = counted(report.forgotten_commits, "commit");
+        let _ = writeln!(text, "the history no longer lists {commits}, nor their inputs");
+    }
     if report.young_files > 0 {
         let _ = writeln!(
             text,

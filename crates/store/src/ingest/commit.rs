@@ -36,7 +36,7 @@ pub(super) async fn commit_collected(
         Ok(committed) => committed,
         Err(error) => {
             // If the commit may exist, the rows that it left out must be kept as well.
-            if !matches!(error, IngestError::Log(LogError::Unknown { .. })) {
+            if !matches!(error, IngestError::Log(LogError::Unknown { .. } | LogError::Forgotten { .. })) {
                 collected.remove_rejects();
             }
             return taken_by_others(log, &base, error, &collected, mode, started).await;

@@ -1,9 +1,9 @@
 //! A snapshot in one file, so that opening does not read every commit.
 //!
 //! `_log/<version, 20 digits>.checkpoint.json` holds lines like a commit: `checkpoint`, `table`, an
-//! `add` for each visible portion, a `history` for each commit up to the version, and `end`. It
-//! contains nothing that the commits do not contain; a damaged checkpoint is skipped as long as the
-//! commits exist.
+//! `add` for each visible portion, a `history` for each commit up to the version (after a cleaning, only
+//! for newer ones), and `end`. It contains nothing that the commits do not contain; a damaged checkpoint is
+//! skipped as long as the commits exist.
 
 use std::sync::Arc;
 
@@ -28,8 +28,11 @@ pub(super) fn checkpoint_version(file_name: &str) -> Option<Version> {
 /// # Errors
 /// None that a caller can cause.
 pub fn write_checkpoint(snapshot: &Snapshot) -> Result<Vec<u8>, serde_json::Error> {
-    let format = if snapshot.has_deletes() { FORMAT_VERSION } else { FORMAT_WITHOUT_DELETES };
-    let info = CheckpointInfo { format, version: snapshot.version() };
+    // Builds of format 2 take a history for whole.
+    let is_old = !snapshot.has_deletes() && snapshot.lists(Version::FIRST);
+    let format = if is_old { FORMAT_WITHOUT_DELETES } else { FORMAT_VERSION };
+    let swept = snapshot.swept_before_history();
+    let info = CheckpointInfo { format, version: snapshot.version(), swept };
     let mut entries = vec![LogEntry::Checkpoint(info), LogEntry::Table(snapshot.spec().definition().clone())];
     entries.extend(snapshot.portions().iter().map(|portion| LogEntry::Add(portion.as_ref().clone())));
     entries.extend(snapshot.commits().iter().map(|commit| LogEntry::History(commit.as_ref().clone())));
@@ -50,9 +53,10 @@ pub fn read_checkpoint(table: &str, version: Version, bytes: &[u8]) -> Result<Sn
         reason: reason.to_owned(),
     };
     let (mut definition, mut portions, mut commits) = (None, Vec::new(), Vec::new());
+    let mut swept = Vec::new();
     for (index, entry) in entries.into_iter().enumerate() {
         match entry {
-            LogEntry::Checkpoint(info) if index == 0 && info.version == version => {}
+            LogEntry::Checkpoint(info) if index == 0 && info.version == version => swept = info.swept,
             LogEntry::Table(table) => definition = Some(table),
             LogEntry::Add(portion) if index > 0 => portions.push(Arc::new(portion)),
             LogEntry::History(commit) if index > 0 => commits.push(Arc::new(commit)),
@@ -60,5 +64,5 @@ pub fn read_checkpoint(table: &str, version: Version, bytes: &[u8]) -> Result<Sn
         }
     }
     let definition = definition.ok_or_else(|| damaged(2, "it declares no table"))?;
-    Snapshot::restore(table, &file, version, definition, portions, commits)
+    Snapshot::restore(table, &file, version, definition, portions, commits, swept)
 }

@@ -93,6 +93,9 @@ pub struct CheckpointInfo {
     pub format: u32,
     /// Version of the table that the checkpoint holds.
     pub version: Version,
+    /// Files that were given up by commits before the history begins.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub swept: Vec<String>,
 }
 
 /// Metadata of a commit.

@@ -49,6 +49,10 @@ pub enum LogError {
     #[error("{table}: {file} is damaged at line {line}: {reason}; restore the file from a copy")]
     Damaged { table: String, file: String, line: usize, reason: String },
     #[error(
+        "{table}: whether version {version} is the commit of this process is unknown: it took longer than the history of the table goes back; its files are kept"
+    )]
+    Forgotten { table: String, version: Version },
+    #[error(
         "{table}: {file} has format version {found}, this build reads up to {FORMAT_VERSION}; use a newer evenkeel"
     )]
     Newer { table: String, file: String, found: u32 },

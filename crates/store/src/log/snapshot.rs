@@ -171,7 +171,15 @@ impl Snapshot {
         definition: TableDefinition,
         portions: &[Arc<PortionEntry>],
     ) -> Result<Self, LogError> {
-        Self::restore(table, "its declaration", version, definition, portions.to_vec(), Vec::new())
+        Self::restore(
+            table,
+            "its declaration",
+            version,
+            definition,
+            portions.to_vec(),
+            Vec::new(),
+            Vec::new(),
+        )
     }
 
     /// Builds the snapshot that a checkpoint holds.
@@ -182,6 +190,7 @@ impl Snapshot {
         definition: TableDefinition,
         portions: Vec<Arc<PortionEntry>>,
         commits: Vec<Arc<CommitSummary>>,
+        swept: Vec<String>,
     ) -> Result<Self, LogError> {
         let spec = TableSpec::new(definition).map_err(|source| LogError::Spec {
             table: table.to_owned(),
@@ -189,7 +198,7 @@ impl Snapshot {
             source,
         })?;
         let portions = portions.into_iter().map(|portion| (portion.path.clone(), portion)).collect();
-        let swept = commits.iter().flat_map(|commit| commit.swept.iter().cloned()).collect();
+        let swept = commits.iter().flat_map(|commit| commit.swept.iter().cloned()).chain(swept).collect();
         Ok(Self { version, spec: Arc::new(spec), portions, commits, sources: OnceLock::new(), swept })
     }
 
@@ -276,7 +285,33 @@ impl Snapshot {
         all.filter(|source| seen.insert(source.xxh3.as_str())).cloned().collect()
     }
 
-    /// Returns the commits, oldest first.
+    /// Whether the history has the commit of a version, if there was one: it begins with it or before it.
+    #[must_use]
+    pub(crate) fn lists(&self, version: Version) -> bool {
+        self.commits.first().is_some_and(|first| first.info.version <= version)
+    }
+
+    /// Returns the snapshot with a history that begins at a version, or at its own if that is older. The inputs
+    /// of the commits before it are no longer known.
+    #[must_use]
+    pub(crate) fn with_history_from(&self, version: Version) -> Self {
+        let mut shorter = self.clone();
+        let first = version.min(self.version);
+        shorter.commits.retain(|commit| commit.info.version >= first);
+        shorter.sources = OnceLock::new();
+        shorter
+    }
+
+    /// Returns the files that were given up by commits before the history begins, sorted.
+    pub(super) fn swept_before_history(&self) -> Vec<String> {
+        let listed: HashSet<&String> = self.commits.iter().flat_map(|commit| &commit.swept).collect();
+        let mut before: Vec<String> =
+            self.swept.iter().filter(|path| !listed.contains(path)).cloned().collect();
+        before.sort();
+        before
+    }
+
+    /// Returns the commits, oldest first; after a cleaning, those of the kept versions.
     #[must_use]
     pub fn commits(&self) -> &[Arc<CommitSummary>] {
         &self.commits
@@ -393,6 +428,25 @@ mod tests {
         assert!(table.is_swept("lost") && !table.is_swept("b"));
         assert_eq!(table.version_of("id 1"), Some(Version(1)));
         assert_eq!(table.version_of("id 3"), None);
+    }
+
+    #[test]
+    fn a_shorter_history_keeps_what_was_given_up() {
+        let sweep = |version: u64, path: &str| {
+            [commit(version, Operation::Clean), LogEntry::Sweep { path: path.into() }]
+        };
+        let mut table = first();
+        for version in 1..6 {
+            table = table.apply("t", Version(version), &sweep(version, &format!("lost {version}"))).unwrap();
+        }
+        let shorter = table.with_history_from(Version(4));
+        assert!(table.lists(Version(0)) && !shorter.lists(Version(3)) && shorter.lists(Version(4)));
+        let bytes = crate::log::write_checkpoint(&shorter).unwrap();
+        let read = crate::log::read_checkpoint("t", Version(5), &bytes).unwrap();
+        assert_eq!(read.commits().iter().map(|commit| commit.info.version.0).collect::<Vec<_>>(), [4, 5]);
+        assert!((1..6).all(|version| read.is_swept(&format!("lost {version}"))) && !read.is_swept("lost 6"));
+        // The commit that made the version stays.
+        assert_eq!(table.with_history_from(Version(9)).commits().len(), 1);
     }
 
     #[test]

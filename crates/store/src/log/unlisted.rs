@@ -107,7 +107,7 @@ impl TableLog {
 
     /// Names a checkpoint as the one to start from. Not needed in a directory, which is cheap to
     /// list.
-    pub(super) async fn point_to(&self, checkpoint: Version) -> Result<(), LogError> {
+    pub(crate) async fn point_to(&self, checkpoint: Version) -> Result<(), LogError> {
         if self.storage().is_local() {
             return Ok(());
         }

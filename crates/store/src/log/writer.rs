@@ -109,6 +109,9 @@ impl TableLog {
                 Ok(newest) if newest.version() <= base.version() => {
                     Err(LogError::Stuck { table: self.name(), file: commit_path(version) })
                 }
+                Ok(newest) if !newest.lists(version) => {
+                    Err(LogError::Forgotten { table: self.name(), version })
+                }
                 Ok(newest) => Ok(CommitOutcome::Lost(newest)),
                 // It is unknown whose commit is there: it may be this one, if its first response
                 // was lost.
@@ -132,7 +135,9 @@ impl TableLog {
     /// In the last case the commit lies before the beginning of the log and has no meaning.
     ///
     /// The newest version is conclusive: a cleaning writes the checkpoint that the log is to begin
-    /// with before it deletes a commit, and a checkpoint lists every commit up to its version.
+    /// with before it deletes a commit, and a checkpoint lists every commit up to its version, except those
+    /// that are older than anything that may still be in progress. If its history begins after the version,
+    /// the outcome is unknown.
     async fn after_put(
         &self,
         base: &Snapshot,
@@ -146,6 +151,9 @@ impl TableLog {
         let newest = self.newest().await?;
         if newest.version_of(draft.id()).is_some() {
             return Ok(CommitOutcome::Committed(newest));
+        }
+        if !newest.lists(after.version()) {
+            return Err(LogError::Forgotten { table: self.name(), version: after.version() });
         }
         self.storage.delete(&commit_path(after.version())).await?;
         Ok(CommitOutcome::Lost(newest))

@@ -22,6 +22,9 @@ pub struct CleanOptions {
     /// Age below which files that no commit names are kept: they may belong to an ingest or a
     /// compaction in progress, which would fail without them.
     pub unnamed_age: Micros,
+    /// Age up to which the history keeps commits, besides those of kept versions: writers recognise their own
+    /// commits in it, and take its inputs for known.
+    pub history_age: Micros,
     /// Current time, in microseconds since 1970; if `None`, that of the clock.
     pub now: Option<i64>,
     /// Whether to delete nothing and only count.
@@ -33,6 +36,7 @@ impl Default for CleanOptions {
         Self {
             keep: Some(Micros::new(7 * Micros::DAY.get())),
             unnamed_age: Micros::DAY,
+            history_age: Micros::DAY,
             now: None,
             dry_run: false,
         }
@@ -64,6 +68,8 @@ pub struct CleanReport {
     pub oldest_version: Version,
     /// Number of commits and checkpoints of older versions that were deleted.
     pub log_files: u64,
+    /// Number of commits that the history no longer lists.
+    pub forgotten_commits: u64,
     /// Number of portions deleted because no kept version has them.
     pub portions: u64,
     /// Bytes of those portions.
@@ -118,6 +124,7 @@ pub async fn clean(
     }
     superfluous.keep_exported(log, &mut report).await?;
     superfluous.keep_young(now, options.unnamed_age, &mut report);
+    let newest_history = newest.clone();
     let mut last = newest;
     if options.dry_run {
         report.log_files = log.files().await?.before(oldest);
@@ -126,8 +133,11 @@ pub async fn clean(
         // commit whose writer has not synced its name yet, or died before it did.
         log.storage().make_lasting("_log").await?;
         log.storage().make_lasting("_delta_log").await?;
+        let first = history_from(&newest_history, oldest, now.saturating_sub(options.history_age.get()));
+        // Before the other one is written: of a single kept version, both are the same.
+        report.forgotten_commits = shorten_history(log, &newest_history, first).await?;
         if oldest > readable {
-            log.checkpoint(&kept).await?;
+            log.checkpoint(&kept.with_history_from(first)).await?;
             report.log_files = log.forget_before(oldest).await?;
         }
         (last, superfluous.unnamed) = give_up(log, last, superfluous.unnamed).await?;
@@ -231,6 +241,26 @@ impl Survey {
         let removed = log.removed_up_to(oldest).await?;
         Ok(Self { newest, readable, kept, needed, removed })
     }
+}
+
+/// Returns the version from which the history is kept: the oldest kept version, or the first one that is not older
+/// than `limit`.
+fn history_from(newest: &Snapshot, oldest: Version, limit: i64) -> Version {
+    let young = newest.commits().iter().find(|commit| commit.info.at_micros >= limit);
+    young.map_or(oldest, |commit| commit.info.version.min(oldest))
+}
+
+/// Writes a checkpoint of the newest version with the history from `first` on, from which readers and writers
+/// start, so that later checkpoints have no longer one. Returns the number of commits that it leaves out.
+async fn shorten_history(log: &TableLog, newest: &Snapshot, first: Version) -> Result<u64, LogError> {
+    let shorter = newest.with_history_from(first);
+    let forgotten = newest.commits().len() - shorter.commits().len();
+    // A checkpoint that is there already stays; the next cleaning tries again.
+    if forgotten == 0 || !log.checkpoint(&shorter).await? {
+        return Ok(0);
+    }
+    log.point_to(shorter.version()).await?;
+    Ok(forgotten as u64)
 }
 
 /// Returns the files that the newest version of the Delta log names.
