@@ -120,6 +120,16 @@ impl Failure {
         }
     }
 
+    /// Adds the place where it happened.
+    pub(crate) fn at(self, place: &str) -> Self {
+        let placed = |error: anyhow::Error| anyhow::anyhow!("{place}: {error}");
+        match self {
+            Self::Usage(error) => Self::Usage(placed(error)),
+            Self::Failed(error) => Self::Failed(placed(error)),
+            threshold @ Self::Threshold(_) => threshold,
+        }
+    }
+
     /// Adds the hint that `hint` returns, if any.
     pub(crate) fn with_hint(self, hint: impl Fn(&anyhow::Error) -> Option<String>) -> Self {
         let hinted = |error: anyhow::Error| match hint(&error) {

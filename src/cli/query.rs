@@ -140,6 +140,7 @@ async fn answer(args: Args, limits: &QueryLimits, out: &mut Output) -> Result<()
     let format = format(&args)?;
     let sql = sql(&args)?;
     let mut tables = args.tables.open(args.at_version, out).await?;
+    args.output.iter().try_for_each(|path| tables.check_output(path))?;
     if args.skip_damaged {
         for (_, table) in &mut tables.tables {
             *table = without_damaged(table, out).await?;

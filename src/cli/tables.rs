@@ -7,8 +7,8 @@ use std::sync::Arc;
 use clap::Args;
 use evenkeel::log::LogError;
 use evenkeel::query::{Database, QueryLimits, TableSession};
-use evenkeel::source::{Export, SourceError, find_inputs};
-use evenkeel::storage::{StorageError, TableStorage};
+use evenkeel::source::{Export, InputPath, SourceError, find_inputs};
+use evenkeel::storage::{StorageError, TableStorage, is_table};
 use evenkeel::table::ColumnType;
 use evenkeel::{Table, TableError};
 
@@ -58,6 +58,8 @@ pub(crate) struct Tables {
     pub(crate) exports: Vec<(String, Arc<Export>)>,
     /// Whether the first table is also available as `t`.
     has_main: bool,
+    /// Name of the directory of that table.
+    pub(crate) main_place: Option<String>,
 }
 
 impl TablesArgs {
@@ -70,7 +72,10 @@ impl TablesArgs {
         let named: Vec<NamedPlace> = named.collect::<Result<_, _>>()?;
         let mut opened = Tables { has_main: true, ..Tables::default() };
         match at(&self.dir, version).await? {
-            At::Table(table) => opened.tables.push((table.spec().name().to_owned(), *table)),
+            At::Table(table) => {
+                opened.main_place = name_of_place(&self.dir);
+                opened.tables.push((table.spec().name().to_owned(), *table));
+            }
             At::Folder(tables) => {
                 opened.has_main = false;
                 opened.tables = tables;
@@ -145,6 +150,13 @@ impl ExportArgs {
     }
 }
 
+/// Returns the name of the directory at a place, if it can be written without quotes.
+fn name_of_place(place: &Path) -> Option<String> {
+    let name = place.file_name()?.to_str()?;
+    let is_plain = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+    (is_plain && !name.starts_with(|c: char| c.is_ascii_digit())).then(|| name.to_owned())
+}
+
 /// What is at a place.
 enum At {
     Table(Box<Table>),
@@ -198,6 +210,7 @@ impl Tables {
         opened.open_more(places, exports, out).await?;
         // A single table has a short name, too.
         opened.has_main = opened.tables.len() == 1 && places.iter().all(|place| place.name.is_none());
+        opened.main_place = places.first().and_then(|place| name_of_place(&place.place));
         Ok(opened)
     }
 
@@ -249,12 +262,48 @@ impl Tables {
         }
     }
 
+    /// Refuses to write a result over an export, or into a table.
+    pub(crate) fn check_output(&self, path: &Path) -> Result<(), Failure> {
+        let shown = path.display();
+        let whole = std::path::absolute(path)?;
+        let real = |path: &Path| std::fs::canonicalize(path).ok();
+        for (name, export) in &self.exports {
+            let is_input = |input: &InputPath| match input {
+                InputPath::File(file) => real(file).is_some_and(|file| Some(file) == real(&whole)),
+                _ => false,
+            };
+            if export.inputs().iter().any(is_input) {
+                return Err(Failure::wrong_usage(format!(
+                    "{shown} is a file of the export {name}; name another one"
+                )));
+            }
+        }
+        let folder = whole.parent().and_then(real);
+        let mut folders = folder.iter().flat_map(|folder| folder.ancestors());
+        match folders.find(|folder| is_table(folder)) {
+            Some(table) => {
+                let table = table.display();
+                Err(Failure::wrong_usage(format!("{shown} lies in the table {table}; name another file")))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// Opens a session with all of them.
     pub(crate) fn session_with(&self, limits: &QueryLimits) -> Result<TableSession, Failure> {
         let mut database = Database::default();
         for (at, (name, table)) in self.tables.iter().enumerate() {
             match at == 0 && self.has_main {
-                true => database.add_main_table(table.provider()?)?,
+                true => {
+                    // Tables and exports that are named have the first claim to their names.
+                    let mut others = self.tables.iter().skip(1).map(|(name, _)| name);
+                    let is_free = |place: &&String| {
+                        !others.any(|name| name == *place)
+                            && self.exports.iter().all(|(name, _)| name != *place)
+                    };
+                    let place = self.main_place.as_ref().filter(is_free);
+                    database.add_main_table(table.provider()?, place.map(String::as_str))?;
+                }
                 false => database.add_table(name, table.provider()?)?,
             }
         }

@@ -15,7 +15,7 @@ use evenkeel::compact::{CompactionOptions, Scope};
 use evenkeel::delta::DeltaOptions;
 use evenkeel::ingest::IngestOptions;
 use evenkeel::maintenance::{CheckScope, CleanOptions};
-use evenkeel::query::Params;
+use evenkeel::query::{Params, QueryLimits};
 use evenkeel::storage::{Disk, SystemDisk, TableStorage};
 use evenkeel::table::{Column, ColumnType, PlacementFunction, TableDefinition, TableSpec};
 use evenkeel::units::{ByteSize, Micros, PartitionCount};
@@ -364,6 +364,8 @@ enum Template {
     /// Compacted, with a file that somebody left over.
     Compacted,
     Expiring,
+    /// With deletes of the keys 5 to 14, which are not compacted.
+    Deleted,
     /// The next commit makes a checkpoint. Compacted near the end, as each point reads all portions.
     Grown,
 }
@@ -377,7 +379,7 @@ impl Case {
     pub(crate) async fn prepare(&self, storage: TableStorage) {
         let (spec, commits) = match self.template {
             Template::Empty => (spec(2), Vec::new()),
-            Template::Plain | Template::Compacted => (spec(2), COMMITS.to_vec()),
+            Template::Plain | Template::Compacted | Template::Deleted => (spec(2), COMMITS.to_vec()),
             Template::Expiring => (expiring_spec(), EXPIRING.to_vec()),
             Template::Grown => (spec(2), vec![(0..4, 7); 55]),
         };
@@ -390,6 +392,9 @@ impl Case {
             while table.snapshot().version().next().0 % 64 != 0 {
                 ingest(&mut table, 0..4, 7).await.unwrap();
             }
+        }
+        if matches!(self.template, Template::Deleted) {
+            delete(&mut table, "k BETWEEN 5 AND 14").await.unwrap();
         }
         if matches!(self.template, Template::Compacted) {
             table.compact(&full(), &|_| {}).await.unwrap();
@@ -510,6 +515,11 @@ pub(crate) fn tell(text: &str) {
     let _ = writeln!(io::stderr(), "{text}");
 }
 
+async fn delete(table: &mut Table, condition: &str) -> Result<(), TableError> {
+    let (params, limits) = (Params::default(), QueryLimits::default());
+    table.delete_where(condition, &params, &limits, &IngestOptions::default()).await.map(|_| ())
+}
+
 fn full() -> CompactionOptions {
     CompactionOptions { scope: Scope::Everything, ..CompactionOptions::default() }
 }
@@ -534,6 +544,26 @@ pub(crate) fn cases() -> Vec<Case> {
             },
             before: before.clone(),
             after: before.clone(),
+            gradual: false,
+        },
+        Case {
+            name: "delete",
+            template: Template::Plain,
+            work: |storage| {
+                Box::pin(async { delete(&mut Table::open_at(storage).await?, "k BETWEEN 15 AND 44").await })
+            },
+            before: before.clone(),
+            after: before.iter().copied().filter(|row| !(15..45).contains(&row.0)).collect(),
+            gradual: false,
+        },
+        Case {
+            name: "compaction of deletes",
+            template: Template::Deleted,
+            work: |storage| {
+                Box::pin(async { Table::open_at(storage).await?.compact(&full(), &|_| {}).await.map(|_| ()) })
+            },
+            before: before.iter().copied().filter(|row| !(5..15).contains(&row.0)).collect(),
+            after: before.iter().copied().filter(|row| !(5..15).contains(&row.0)).collect(),
             gradual: false,
         },
         Case {

@@ -38,6 +38,8 @@ enum Act {
     Upsert(i64),
     /// Adds the key, which must not be there.
     Insert(i64),
+    /// Deletes the key, which stays deleted.
+    Delete(i64),
     Compact,
     Alter,
     /// Keeps the newest version alone, and files that no commit names for a day.
@@ -47,7 +49,7 @@ enum Act {
     Export,
 }
 
-use Act::{Alter, Clean, Compact, Export, Insert, Sweep, Upsert};
+use Act::{Alter, Clean, Compact, Delete, Export, Insert, Sweep, Upsert};
 
 impl Act {
     fn work(self, storage: TableStorage) -> BoxFuture<'static, Result<(), TableError>> {
@@ -56,6 +58,11 @@ impl Act {
             match self {
                 Upsert(key) => ingest(&mut table, key, IngestMode::Upsert).await,
                 Insert(key) => ingest(&mut table, key, IngestMode::Insert).await,
+                Delete(key) => {
+                    let keys = batch(table.spec(), key..key + 1, key).project(&[0]).unwrap();
+                    let stream = futures::stream::iter([Ok::<_, std::io::Error>(keys)]);
+                    table.delete(stream, &IngestOptions::default()).await.map(|_| ())
+                }
                 Compact => table.compact(&everything(), &|_| {}).await.map(|_| ()),
                 Alter => {
                     let more = Column::nullable("more", ColumnType::Int64);
@@ -80,15 +87,22 @@ impl Act {
         }
     }
 
+    fn takes(self) -> Option<i64> {
+        match self {
+            Delete(key) => Some(key),
+            _ => None,
+        }
+    }
+
     /// Whether it may fail because of what `others` did meanwhile.
     fn may_fail(self, others: &[Act]) -> bool {
         match self {
             // Its files may be given up before it commits.
-            Upsert(_) | Compact => others.contains(&Sweep),
+            Upsert(_) | Delete(_) | Compact => others.contains(&Sweep),
             // It reads the portions of a version that others may have cleaned away.
             Insert(_) => others.iter().any(|other| matches!(other, Clean | Sweep)),
             // It needs portions that do not overlap.
-            Export => others.iter().any(|other| matches!(other, Upsert(_) | Insert(_))),
+            Export => others.iter().any(|other| matches!(other, Upsert(_) | Insert(_) | Delete(_))),
             Alter | Clean | Sweep => false,
         }
     }
@@ -238,6 +252,12 @@ impl Outcomes<'_> {
             }
             possible.extend(act.adds());
             sure.extend(act.adds().filter(|_| outcome.is_ok()));
+            if let Some(key) = act.takes() {
+                sure.remove(&key);
+                if outcome.is_ok() {
+                    possible.remove(&key);
+                }
+            }
         }
         (sure, possible)
     }
@@ -289,7 +309,7 @@ async fn held_up(template: &Arc<dyn ObjectStore>, keys: i64, act: Act, at: usize
     verify(&store, keys, Outcomes { what: &what, acts, ended }).await;
 }
 
-const ACTS: [Act; 7] = [Upsert(100), Insert(100), Compact, Alter, Clean, Sweep, Export];
+const ACTS: [Act; 8] = [Upsert(100), Insert(100), Delete(0), Compact, Alter, Clean, Sweep, Export];
 
 /// What may happen while a process is held up.
 const MEANWHILE: &[&[Act]] = &[
@@ -300,6 +320,7 @@ const MEANWHILE: &[&[Act]] = &[
     &[Compact, Clean],
     &[Alter, Clean],
     &[Compact, Export, Clean],
+    &[Delete(1), Compact, Clean],
     &[Upsert(200), Compact, Clean, Upsert(300), Clean],
     &[Upsert(200), Sweep, Alter, Sweep],
     &[Compact, Sweep, Export, Upsert(200), Sweep],

@@ -599,6 +599,22 @@ def options(bench):
         ["nope"], [], ["query"], ["--nope"],
     ):
         yield Case(f"option {' '.join(argv)[:70]}", argv, (USAGE, FAILED))
+    for name, condition in {
+        "nothing": "", "a comment": "-- true", "half": "k <", "a statement": "true; DROP TABLE t", "a bracket": "k < 5) OR (true", "no truth": "k",
+        "no column": "nope = 1", "no aggregate": "count(*) > 1", "a parameter": "k = $k", "a blob": "k = 1" + " OR k = 1" * 50_000, "brackets": "(" * 50_000,
+        "a cross join": "k IN (SELECT a.k FROM t a CROSS JOIN t b CROSS JOIN t c WHERE a.v + b.v + c.v < 0)", "an overflow": "v + 9223372036854775807 > 0",
+    }.items():
+        yield Case(f"delete by {name}", ["delete", "t", "--where", condition[:100_000], "--memory", "64MiB", "--timeout", "3s"], (USAGE, FAILED), table=True, rows=ROWS, seconds=20)
+    for argv in (["t", "/dev/zero"], ["t", "{in}/big.csv", "--delete-column", "nope=1"], ["t", "{in}/a.csv", "--mode", "insert"], ["t", "{in}"]):
+        yield Case(f"deletes of {argv[1:]}", ["ingest", *argv, *([] if "nope=1" in argv else ["--deletes"])], (USAGE, FAILED, DONE), table=True, rows=(0, ROWS))
+    for name, script in {
+        "bytes": bytes(range(256)) * 50, "no end": b"SELECT '" + b"x" * 5_000_000, "one line": b"SELECT 1" + b"+1" * 2_000_000 + b";", "blanks": b" " * 5_000_000,
+        "a backslash": b"\\", "no command": b"\\nope\n", "a folder": b"\\i .\n", "endless": b"\\i /dev/zero\n", "no place": b"\\o /no/such/x.csv\nSELECT 1;\n",
+        "itself": b"\\i {script}\n", "no version": b"\\version 99\n", "no table": b"\\d nope\n", "a change": b"DELETE FROM t;\n", "a copy": b"COPY t TO 'x.csv';\n",
+        "no memory": b"SELECT count(*) FROM t a, t b, t c, t d WHERE a.v + b.v + c.v + d.v < 0;\n",
+    }.items():
+        yield Case(f"script of {name}", ["sql", "{in}/t", "--memory", "64MiB", "--timeout", "3s"], (USAGE, FAILED, DONE), stdin=script, seconds=20)
+    yield Case("script of a script that runs itself", ["sql", "{in}/t"], (USAGE, FAILED), setup=written("loop.sql", "\\i loop.sql\n"), stdin=b"\\i loop.sql\n", seconds=20)
     yield Case("option bench queries --timeout", ["bench", "queries", "{in}/t", "WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n",
                                                    "--timeout", "1s"], (FAILED,), says=["--timeout"], seconds=20)
 
@@ -650,6 +666,7 @@ def machine(bench):
         for delay in (0.05, 0.3, 0.8, 1.5):
             yield Case(f"{name} after {delay} s: ingest", ["ingest", "t", "{in}/big.csv"], (DONE, INTERRUPTED, -number), signal=(number, delay), table=True, rows=(ROWS, 200_000))
         for delay in (0.05, 0.3):
+            yield Case(f"{name} after {delay} s: delete", ["delete", "t", "--where", "k >= 0"], (DONE, INTERRUPTED, -number), signal=(number, delay), table=True, rows=(0, ROWS))
             yield Case(f"{name} after {delay} s: compact", ["compact", "t", "--full"], (DONE, INTERRUPTED, -number), signal=(number, delay), table=True, rows=ROWS)
         yield Case(f"{name} after 0.3 s: query --output", ["query", "{in}/t", "SELECT a.k FROM t a CROSS JOIN t b", "--output", "x.csv"], (DONE, INTERRUPTED),
                    signal=(number, 0.3), makes=("x.csv",), seconds=35)
@@ -671,6 +688,7 @@ def machine(bench):
         yield Case(f"files of at most {size} bytes: query --output", ["query", "{in}/t", "SELECT a.* FROM t a JOIN t b ON a.v = b.v", "--output", "x.csv"], (FAILED,) if size < 200_000 else (DONE, FAILED),
                    limit_file=size, makes=("x.csv",) if size >= 200_000 else (), says=["x.csv"])
     for size in (0, 200):
+        yield Case(f"files of at most {size} bytes: delete", ["delete", "t", "--where", "k >= 0"], (FAILED, DONE), limit_file=size, table=True, rows=(0, ROWS))
         yield Case(f"files of at most {size} bytes: compact", ["compact", "t", "--full"], (FAILED, DONE), limit_file=size, table=True, rows=ROWS)
         yield Case(f"files of at most {size} bytes: create", ["create", "x", "--column", "k:int64:not-null", "--primary-key", "k", "--partitions", "2"], (FAILED,),
                    limit_file=size)

@@ -136,6 +136,39 @@ def ctrl_c_cancels_a_query_and_not_the_shell(program, home):
 
 
 @check
+def a_join_that_does_not_yield_keeps_no_later_query_waiting(program, home):
+    shell = Shell(program, home, "events")
+    shell.send("SELECT count(*) FROM t a, t b, t c, t d WHERE a.id * b.id * c.id * d.id = 7;\r")
+    time.sleep(1.5)
+    shell.send("\x03")
+    shell.read_to("cancelled", 10)
+    shell.read_to(READS)
+    assert "300" in shell.run("SELECT count(*) FROM t;")
+    assert shell.leave() == 0
+
+
+@check
+def keys_that_come_at_once_are_all_read(program, home):
+    shell = Shell(program, home, "events")
+    shell.send("SELECT 1 AS a;\rSELECT 2 AS b;\rSELECT 39 + 3 AS c;\r")
+    shell.read_to("42", 20)
+    shell.read_to(READS)
+    # A command on a line of its own gives an unfinished statement up.
+    assert "left out" in shell.run("SELECT 'not\r\\timing")
+    assert shell.leave() == 0
+
+
+@check
+def results_replace_nothing_that_is_read(program, home):
+    shell = Shell(program, home, "events", "more=more.csv")
+    assert "is a file of the export more" in shell.run("\\o more.csv")
+    assert "lies in the table" in shell.run("\\o events/_log/x.json")
+    assert "give it with \\set x VALUE" in shell.run("SELECT $x + 1;")
+    assert "returns no column" in shell.run("FROM t LIMIT 2;")
+    assert shell.leave() == 0
+
+
+@check
 def ctrl_c_ends_a_script(program, home):
     with open(os.path.join(home, "slow.sql"), "w") as file:
         file.write(f"SELECT 1;\n{SLOW};\nSELECT 2;")
@@ -267,6 +300,12 @@ def a_script_ends_with_its_first_error(program, home):
     assert code == 2 and "standard input has the statements" in error
     code, out, error = script("SELECT count(*) FROM more JOIN events ON events.id = more.id;", "events", "more=more.csv")
     assert code == 0 and " 3\n" in out, (out, error)
+    with open(os.path.join(home, "loop.sql"), "w") as file:
+        file.write("SELECT 1;\n\\i loop.sql\n")
+    code, _, error = script("\\i loop.sql\n")
+    assert code == 1 and "does one run itself" in error and "loop.sql, line 2" in error, error
+    code, out, error = script("\ufeffSELECT $$a;b$$ AS x;")
+    assert code == 0 and "a;b" in out, error
     code, _, error = script("DROP TABLE events;")
     assert code == 1 and error.startswith("error: "), error
 

@@ -64,17 +64,17 @@ impl Command {
         let line = line.trim();
         let (name, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
         let rest = rest.trim().trim_end_matches(';').trim_end();
-        let words: Vec<&str> = rest.split_whitespace().collect();
+        let words = words(rest);
         let wrong = |usage: &str| Failure::wrong_usage(format!("write {name} {usage}"));
         let one = |usage: &str| match words.as_slice() {
             [] => Ok(None),
-            [word] => Ok(Some(unquoted(word))),
+            [word] => Ok(Some(word.clone())),
             _ => Err(wrong(usage)),
         };
         Ok(match name {
             "\\q" | "\\quit" => Self::Quit,
             "\\?" | "\\h" | "\\help" => Self::Help,
-            "\\d" | "\\dt" | "\\l" => Self::Describe(one("[NAME]")?),
+            "\\d" | "\\dt" | "\\d+" | "\\l" => Self::Describe(one("[NAME]")?),
             "\\skew" => Self::Skew(one("[TABLE]")?),
             "\\explain" => Self::Explain((!rest.is_empty()).then(|| rest.to_owned())),
             "\\last" => Self::Last,
@@ -93,7 +93,7 @@ impl Command {
                 [pin] => Some((None, self::pin(pin).ok_or_else(|| wrong("[TABLE] N, or newest"))?)),
                 [table, pin] => {
                     let pin = self::pin(pin).ok_or_else(|| wrong("[TABLE] N, or newest"))?;
-                    Some((Some(unquoted(table)), pin))
+                    Some((Some(table.clone()), pin))
                 }
                 _ => return Err(wrong("[TABLE] N, or newest")),
             }),
@@ -130,7 +130,25 @@ fn pin(text: &str) -> Option<Pin> {
     }
 }
 
-/// Removes the quotes around a name.
+/// Splits text at blanks outside quotes, which are removed.
+fn words(text: &str) -> Vec<String> {
+    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
+    for character in text.chars() {
+        match (quote, character) {
+            (Some(open), _) if character == open => quote = None,
+            (None, '\'' | '"') => {
+                quote = Some(character);
+                word.get_or_insert_default();
+            }
+            (None, _) if character.is_whitespace() => words.extend(word.take()),
+            _ => word.get_or_insert_default().push(character),
+        }
+    }
+    words.extend(word);
+    words
+}
+
+/// Removes the quotes around a path.
 fn unquoted(text: &str) -> String {
     let inner = |quote| text.strip_prefix(quote).and_then(|text| text.strip_suffix(quote));
     ['"', '\''].into_iter().find_map(inner).unwrap_or(text).to_owned()
@@ -156,7 +174,8 @@ mod tests {
         for (line, expected) in [
             ("\\d", Command::Describe(None)),
             ("\\d events;", Command::Describe(Some("events".into()))),
-            ("\\d \"My Table\"", Command::Describe(None)),
+            ("\\d \"My Table\"", Command::Describe(Some("My Table".into()))),
+            ("\\version 'My Table' 3", Command::Version(Some((Some("My Table".into()), at(3))))),
             ("\\timing", Command::Timing(None)),
             ("\\timing OFF", Command::Timing(Some(false))),
             ("\\version 7", Command::Version(Some((None, at(7))))),
@@ -167,11 +186,7 @@ mod tests {
             ("\\rows 10,000", Command::Rows(Some(10_000))),
             ("\\explain SELECT 1;", Command::Explain(Some("SELECT 1".into()))),
         ] {
-            match Command::parse(line) {
-                Ok(found) => assert_eq!(found, expected, "{line}"),
-                // Names with blanks are not in use.
-                Err(_) => assert_eq!(line, "\\d \"My Table\""),
-            }
+            assert_eq!(Command::parse(line).unwrap(), expected, "{line}");
         }
         for wrong in
             ["\\nothing", "\\watch 0", "\\watch soon", "\\x maybe", "\\i", "\\set x", "\\version a b c"]

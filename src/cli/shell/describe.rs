@@ -33,7 +33,10 @@ impl Shell<'_> {
         let tables = &self.tables.tables;
         let is_only = tables.len() == 1;
         let found = tables.iter().find(|(known, _)| match name {
-            Some(name) => known == name || (is_only && name == "t"),
+            Some(name) => {
+                let place = self.tables.main_place.as_deref();
+                known == name || (is_only && (name == "t" || Some(name) == place))
+            }
             None => is_only,
         });
         found.ok_or_else(|| {

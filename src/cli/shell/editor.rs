@@ -112,8 +112,10 @@ pub(super) const WORDS_TO_LEAVE: [&str; 2] = ["exit", "quit"];
 /// Whether a line needs no more lines.
 fn is_whole(text: &str) -> bool {
     let trimmed = text.trim();
+    // A command on a line of its own gives an unfinished statement up.
+    let has_command = trimmed.lines().last().is_some_and(|line| line.trim_start().starts_with('\\'));
     let is = |word: &str| trimmed.trim_end_matches(';').eq_ignore_ascii_case(word);
-    trimmed.starts_with('\\')
+    has_command
         || is_blank(text)
         || is_complete(text)
         || WORDS_TO_LEAVE.iter().any(|word| is(word))

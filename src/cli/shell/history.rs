@@ -29,7 +29,17 @@ pub(super) fn may_hold_secret(line: &str) -> bool {
         let authority = rest.split(['/', '\'', '"', ' ']).next().unwrap_or_default();
         authority.contains('@')
     });
-    has_user || lower.contains("sig=") || SECRETS.iter().any(|secret| lower.contains(secret))
+    has_user
+        || lower.contains("sig=")
+        || SECRETS.iter().any(|secret| lower.contains(secret))
+        || lower.split(|c: char| !c.is_ascii_alphanumeric()).any(is_of_secret)
+}
+
+/// Whether a word names a password, or is a key of a form in wide use.
+fn is_of_secret(word: &str) -> bool {
+    matches!(word, "pw" | "pwd" | "pass" | "passphrase" | "bearer" | "sk" | "pat" | "ghp" | "xoxb")
+        || (word.starts_with("akia") && word.len() == 20)
+        || (word.starts_with("eyj") && word.len() > 12)
 }
 
 /// Returns the path of the file, which exists and which no other user can read; `None` if nothing is kept.
@@ -73,6 +83,11 @@ mod tests {
             "SELECT 1 -- aws_secret_access_key",
             "\\set token abc",
             "\\o az://c/f?sig=abc",
+            "\\set pw hunter2",
+            "SELECT 'Bearer abc'",
+            "SELECT 'AKIAIOSFODNN7EXAMPLE'",
+            "SELECT 'sk-live-4242'",
+            "SELECT 'eyJhbGciOiJIUzI1NiJ9.e30.abc'",
         ] {
             assert!(may_hold_secret(secret), "{secret}");
         }

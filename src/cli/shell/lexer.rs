@@ -37,6 +37,12 @@ pub(super) fn pieces(sql: &str) -> Vec<Piece<'_>> {
             ';' => (Kind::Semicolon, 1, false),
             _ if rest.starts_with("--") => (Kind::Comment, rest.find('\n').unwrap_or(rest.len()), false),
             _ if rest.starts_with("/*") => comment(rest),
+            '$' if dollar_quote(rest).is_some() => {
+                let tag = dollar_quote(rest).unwrap_or_default();
+                let end = rest.get(tag.len()..).and_then(|text| text.find(tag));
+                let length = end.map_or(rest.len(), |end| end + 2 * tag.len());
+                (Kind::Text, length, end.is_none())
+            }
             _ if first.is_whitespace() => (Kind::Blank, length_while(rest, char::is_whitespace), false),
             _ if first.is_ascii_digit() => {
                 (Kind::Number, length_while(rest, |c| c.is_alphanumeric() || matches!(c, '.' | '_')), false)
@@ -54,6 +60,14 @@ pub(super) fn pieces(sql: &str) -> Vec<Piece<'_>> {
 /// Whether a character is part of a name without quotes, or of a parameter.
 pub(super) fn is_of_word(character: char) -> bool {
     character.is_alphanumeric() || matches!(character, '_' | '$')
+}
+
+/// Returns the quote that text begins with, such as `$$` or `$body$`.
+fn dollar_quote(text: &str) -> Option<&str> {
+    let tag = text.strip_prefix('$')?;
+    let length = tag.find(|character: char| !(character.is_alphanumeric() || character == '_'))?;
+    let is_quote = tag.get(length..)?.starts_with('$') && !tag.starts_with(|c: char| c.is_ascii_digit());
+    if is_quote { text.get(..length + 2) } else { None }
 }
 
 fn length_while(text: &str, is_part: impl Fn(char) -> bool) -> usize {
@@ -133,6 +147,7 @@ mod tests {
             ("SELECT /* a; /* nested; */ b; */ 1;", "SELECT /* a; /* nested; */ b; */ 1", ""),
             ("SELECT E'it\\'s;';", "SELECT E'it\\'s;'", ""),
             ("SELECT 'a\\';", "SELECT 'a\\'", ""),
+            ("SELECT $$a;b$$, $x$ ;$$ $x$, $now;", "SELECT $$a;b$$, $x$ ;$$ $x$, $now", ""),
         ] {
             assert_eq!(first_statement(text), Some((statement, rest)), "{text}");
         }

@@ -9,6 +9,7 @@
 mod commands;
 mod describe;
 mod editor;
+mod engine;
 mod history;
 mod lexer;
 mod results;
@@ -35,6 +36,7 @@ use crate::cli::limits::LimitArgs;
 use crate::cli::query::{failure, params_of};
 use crate::cli::shell::commands::{COMMANDS, Command, Pin};
 use crate::cli::shell::editor::{LineHelper, WORDS_TO_LEAVE, Words};
+use crate::cli::shell::engine::Engine;
 use crate::cli::shell::lexer::{first_statement, is_blank, is_complete};
 use crate::cli::shell::results::{Kept, Results};
 use crate::cli::shell::terminal::Terminal;
@@ -100,6 +102,8 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
         words: Arc::default(),
         // A script ends with Ctrl-C.
         interrupts: if is_typed { out.repeated_interrupts() } else { Arc::default() },
+        engine: Engine::start()?,
+        including: 0,
         out,
     };
     let _terminal = Terminal::remember();
@@ -107,6 +111,9 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     crate::cli::remove_spilled();
     ended
 }
+
+/// Most files that may run each other.
+const MOST_INCLUDED: usize = 20;
 
 /// Opens a session whose queries have their limits from [`running`].
 fn session(tables: &Tables, limits: &QueryLimits) -> Result<TableSession, Failure> {
@@ -137,6 +144,10 @@ struct Shell<'a> {
     last: Option<(String, Option<Kept>)>,
     words: Arc<Mutex<Words>>,
     interrupts: Arc<Notify>,
+    /// What queries run on.
+    engine: Engine,
+    /// Number of files that are being run, each by the one before it.
+    including: usize,
 }
 
 type LineEditor = Editor<LineHelper, FileHistory>;
@@ -183,7 +194,7 @@ impl Shell<'_> {
                     let _ = editor.append_history(path);
                 }
             }
-            match self.run_text(&line).await {
+            match self.run_text(&line, None).await {
                 Ok(Flow::Continue) => {}
                 Ok(Flow::Leave) => return Ok(()),
                 Err(error) => show(&error),
@@ -238,30 +249,57 @@ impl Shell<'_> {
     async fn read_script(&mut self) -> Result<(), Failure> {
         let mut lines = io::BufReader::new(io::stdin());
         let mut text = String::new();
+        let mut is_first = true;
         loop {
-            let read = lines.by_ref().take(SQL.bytes).read_line(&mut text)?;
+            let read =
+                lines.by_ref().take(SQL.bytes).read_line(&mut text).map_err(|error| match error.kind() {
+                    io::ErrorKind::InvalidData => anyhow::anyhow!("standard input: it is not text in UTF-8"),
+                    _ => error.into(),
+                })?;
+            if std::mem::take(&mut is_first) && text.starts_with('\u{FEFF}') {
+                text.remove(0);
+            }
             if text.len() as u64 > SQL.bytes {
                 return Err(anyhow::anyhow!("standard input: a statement has more than {SQL}").into());
             }
             let is_command = text.trim_start().starts_with('\\');
-            if read > 0 && !is_command && !is_complete(&text) {
+            // Only a line with a semicolon can end a statement; a long one is not looked through for each line.
+            let may_end = text.get(text.len().saturating_sub(read)..).is_some_and(|line| line.contains(';'));
+            if read > 0 && !is_command && !(may_end && is_complete(&text)) {
                 continue;
             }
-            if self.run_text(&std::mem::take(&mut text)).await? == Flow::Leave || read == 0 {
+            if self.run_text(&std::mem::take(&mut text), None).await? == Flow::Leave || read == 0 {
                 return Ok(());
             }
         }
     }
 
     /// Runs the commands and statements in a text; the last statement needs no semicolon.
-    async fn run_text(&mut self, text: &str) -> Result<Flow, Failure> {
+    /// `name` is that of the file with the text, for messages.
+    async fn run_text(&mut self, text: &str, name: Option<&str>) -> Result<Flow, Failure> {
         let mut rest = text.trim_start();
         while !is_blank(rest) {
             let (piece, after) = match rest.starts_with('\\') {
                 true => rest.split_once('\n').unwrap_or((rest, "")),
-                false => first_statement(rest).unwrap_or((rest, "")),
+                false => match first_statement(rest) {
+                    Some(found) => found,
+                    None => match rest.find("\n\\") {
+                        Some(at) => {
+                            self.out.note("the unfinished statement above the command is left out");
+                            ("", rest.get(at + 1..).unwrap_or_default())
+                        }
+                        None => (rest, ""),
+                    },
+                },
             };
-            if self.run_one(piece.trim()).await? == Flow::Leave {
+            let line = text.len().checked_sub(rest.len()).and_then(|at| text.get(..at));
+            let line = line.map_or(0, |before| before.matches('\n').count()) + 1;
+            let ended = self.run_one(piece.trim()).await;
+            let ended = ended.map_err(|failure| match name {
+                Some(name) if !running::is_cancelled(&failure) => failure.at(&format!("{name}, line {line}")),
+                _ => failure,
+            });
+            if ended? == Flow::Leave {
                 return Ok(Flow::Leave);
             }
             rest = after.trim_start();
@@ -368,7 +406,10 @@ impl Shell<'_> {
                 let rows = report::counted(self.results.rows as u64, "row");
                 self.out.text(&format!("tables are shown with up to {rows}\n"))?;
             }
-            Command::Output(path) => self.results.write_to(path)?,
+            Command::Output(path) => {
+                path.iter().try_for_each(|path| self.tables.check_output(path))?;
+                self.results.write_to(path)?;
+            }
             Command::Include(path) => return self.include(&path).await,
         }
         Ok(Flow::Continue)
@@ -389,7 +430,17 @@ impl Shell<'_> {
     /// Runs the statements and commands in a file.
     async fn include(&mut self, path: &Path) -> Result<Flow, Failure> {
         let text = read_text(path, SQL)?;
-        self.run_text(&text).await
+        if self.including == MOST_INCLUDED {
+            let path = path.display();
+            return Err(anyhow::anyhow!(
+                "{path}: {MOST_INCLUDED} files run each other; does one run itself?"
+            )
+            .into());
+        }
+        self.including += 1;
+        let ended = self.run_text(&text, Some(&path.display().to_string())).await;
+        self.including -= 1;
+        ended
     }
 
     async fn explain(&mut self, sql: Option<String>) -> Result<(), Failure> {

@@ -129,12 +129,14 @@ impl Results {
     /// Writes a result to the file: the first one replaces what is there, later ones follow it.
     async fn write_file(&mut self, result: QueryResult) -> Result<(), Failure> {
         let Some(File { path, format, has_result }) = &mut self.file else { return Ok(()) };
-        if *has_result && *format == Format::Rows(OutputFormat::Parquet) {
+        let holds_one = matches!(format, Format::Rows(OutputFormat::Parquet | OutputFormat::Json));
+        if *has_result && holds_one {
+            let path = path.display();
             return Err(Failure::wrong_usage(format!(
-                "{}: a Parquet file has one result; name another file with \\o",
-                path.display()
+                "{path}: a file of this format has one result; name another file with \\o"
             )));
         }
+        let gap = if *has_result && matches!(format, Format::Text(_)) { "\n" } else { "" };
         // A query that fails leaves the file as it was.
         let part = match has_result {
             true => None,
@@ -151,7 +153,7 @@ impl Results {
                     Format::Rows(format) => write(result, Vec::new(), format).await?,
                     Format::Text(layout) => {
                         let kept = kept(result, usize::MAX).await?;
-                        report::batches(layout, &kept.schema, &kept.batches)?.into_bytes()
+                        (gap.to_owned() + &report::batches(layout, &kept.schema, &kept.batches)?).into_bytes()
                     }
                 };
                 match part {
@@ -244,9 +246,7 @@ pub(super) fn page(text: &str, out: &mut Output) -> Result<(), Failure> {
     }
     let pager = std::env::var("PAGER").ok().filter(|pager| !pager.trim().is_empty());
     let pager = pager.unwrap_or_else(|| "less -S".to_owned());
-    let mut words = pager.split_whitespace();
-    let program = words.next().unwrap_or("less");
-    let Ok(mut child) = Command::new(program).args(words).stdin(Stdio::piped()).spawn() else {
+    let Ok(mut child) = Command::new("sh").arg("-c").arg(&pager).stdin(Stdio::piped()).spawn() else {
         out.note(&format!("'{pager}' cannot be run; PAGER names another pager"));
         return out.text(text);
     };

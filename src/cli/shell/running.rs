@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use evenkeel::query::{Params, QueryProgress};
+use evenkeel::query::{ParamError, Params, QueryError, QueryProgress};
 use futures::FutureExt;
 use indicatif::ProgressBar;
 use thiserror::Error;
@@ -30,6 +30,16 @@ pub(super) fn cancelled(what: &'static str) -> Failure {
     anyhow::Error::from(Cancelled(what)).into()
 }
 
+/// Converts a failure to what helps in a shell.
+fn in_shell(error: QueryError) -> Failure {
+    match error {
+        QueryError::Param(ParamError::Missing { name }) => Failure::wrong_usage(format!(
+            "the query needs a value for ${name}; give it with \\set {name} VALUE"
+        )),
+        error => failure(error),
+    }
+}
+
 /// Forgets that Ctrl-C was pressed before.
 pub(super) fn forget(interrupts: &Notify) {
     while interrupts.notified().now_or_never().is_some() {}
@@ -45,9 +55,11 @@ impl Shell<'_> {
         forget(&self.interrupts);
         let progress: Arc<OnceLock<QueryProgress>> = Arc::default();
         let (started, known) = (Instant::now(), Arc::clone(&progress));
-        let (session, results) = (&self.session, &mut self.results);
+        let (engine, results) = (&self.engine, &mut self.results);
+        let (session, sql, params) = (self.session.clone(), sql.to_owned(), params.clone());
         let work = async {
-            let mut result = session.query(sql, params).await.map_err(failure)?;
+            let begun = engine.run(async move { session.query(&sql, &params).await }).await?;
+            let mut result = begun.map_err(in_shell)?;
             if let Some(progress) = result.progress.take() {
                 let _ = known.set(progress);
             }
@@ -75,6 +87,9 @@ impl Shell<'_> {
         drop(work);
         if let Some(bar) = bar {
             bar.finish_and_clear();
+        }
+        if done.is_err() {
+            self.engine.restart()?;
         }
         let taken = done?;
         self.results.show(taken, self.out)

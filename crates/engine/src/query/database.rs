@@ -44,12 +44,19 @@ impl Database {
         Ok(())
     }
 
-    /// Adds a table under its own name and as `t`.
+    /// Adds a table under its own name, as `t`, and under the name of its place if that is another one.
     ///
     /// # Errors
     /// [`DatabaseError::NameTaken`] if another one has one of the names.
-    pub fn add_main_table(&mut self, table: Arc<SnapshotTable>) -> Result<(), DatabaseError> {
-        let named = NamedTable::alone(table);
+    pub fn add_main_table(
+        &mut self,
+        table: Arc<SnapshotTable>,
+        place: Option<&str>,
+    ) -> Result<(), DatabaseError> {
+        let mut named = NamedTable::alone(table);
+        if let Some(place) = place.filter(|place| named.names.iter().all(|name| name != place)) {
+            named.names.insert(0, place.to_owned());
+        }
         named.names.iter().try_for_each(|name| self.check_name(name))?;
         self.tables.push(named);
         Ok(())

@@ -40,6 +40,8 @@ pub enum QueryError {
     OuterJoinByName,
     #[error("only queries are run; this statement would {action}. To add rows, use 'evenkeel ingest'")]
     NotAQuery { action: &'static str },
+    #[error("the query returns no column; write SELECT * FROM ...")]
+    NoColumn,
     #[error("cannot count the rows of partition {partition}: {reason}")]
     Count { partition: PartitionId, reason: String },
 }

@@ -286,6 +286,9 @@ impl TableSession {
         if let Some(action) = side_effect(&plan)? {
             return Err(QueryError::NotAQuery { action });
         }
+        if plan.schema().fields().is_empty() {
+            return Err(QueryError::NoColumn);
+        }
         let types = parameters_of(&plan)?;
         let needs_now = types.contains_key(&format!("${NOW}")) && params.get(NOW).is_none();
         let now = if needs_now { newest_time(&self.tables, &self.context).await? } else { None };
