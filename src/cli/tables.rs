@@ -208,9 +208,8 @@ impl Tables {
     ) -> Result<Self, Failure> {
         let mut opened = Self::default();
         opened.open_more(places, exports, out).await?;
-        // A single table has a short name, too.
-        opened.has_main = opened.tables.len() == 1 && places.iter().all(|place| place.name.is_none());
-        opened.main_place = places.first().and_then(|place| name_of_place(&place.place));
+        // A single table has a short name, too, unless it was given another one.
+        opened.has_main = opened.tables.len() == 1 && opened.main_place.is_some();
         Ok(opened)
     }
 
@@ -226,6 +225,9 @@ impl Tables {
             let found = if is_stdin { None } else { Some(at(place, None).await?) };
             match found {
                 Some(At::Table(table)) => {
+                    if name.is_none() && self.main_place.is_none() {
+                        self.main_place = Some(name_of_place(place).unwrap_or_default());
+                    }
                     let name = name.clone().unwrap_or_else(|| table.spec().name().to_owned());
                     self.tables.push((name, *table));
                 }
@@ -301,7 +303,7 @@ impl Tables {
                         !others.any(|name| name == *place)
                             && self.exports.iter().all(|(name, _)| name != *place)
                     };
-                    let place = self.main_place.as_ref().filter(is_free);
+                    let place = self.main_place.as_ref().filter(|place| !place.is_empty()).filter(is_free);
                     database.add_main_table(table.provider()?, place.map(String::as_str))?;
                 }
                 false => database.add_table(name, table.provider()?)?,

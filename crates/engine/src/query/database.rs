@@ -27,7 +27,7 @@ pub struct Database {
 #[derive(Debug, Error)]
 #[allow(missing_docs, reason = "the fields are named in the messages")]
 pub enum DatabaseError {
-    #[error("two tables are named '{name}'; give each a name of its own, as in --table NAME=PLACE", name = quote(name))]
+    #[error("two tables are named '{name}'; give each a name of its own, as in NAME=PLACE", name = quote(name))]
     NameTaken { name: String },
     #[error(transparent)]
     Source(#[from] SourceError),
