@@ -87,7 +87,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "COUNT", default_value_t = 1000)]
     rows: usize,
 
-    /// Check every file first and leave out damaged ones. Rows that they superseded may reappear.
+    /// Check every file first and leave out damaged ones. Rows that they superseded or deleted may reappear.
     #[arg(long)]
     skip_damaged: bool,
 
@@ -297,8 +297,15 @@ async fn without_damaged(table: &Table, out: &Output) -> Result<Table, Failure> 
         if let PortionDamage::Unreadable { reason } = &portion.damage {
             return Err(anyhow::anyhow!("{}: {reason}", portion.file).into());
         }
-        let rows = report::counted(portion.rows, "row");
-        out.note(&format!("left out: {rows} of {}, which {}", portion.file, portion.damage));
+        let deletes = table.snapshot().portion(&portion.file).is_some_and(|portion| portion.deletes);
+        let (file, damage) = (&portion.file, &portion.damage);
+        out.note(&match deletes {
+            true => {
+                let deletes = report::counted(portion.rows, "delete");
+                format!("{deletes} of {file}, which {damage}, cannot be applied: deleted rows may reappear")
+            }
+            false => format!("left out: {} of {file}, which {damage}", report::counted(portion.rows, "row")),
+        });
     }
     let files: Vec<String> = damaged.into_iter().map(|portion| portion.file).collect();
     Ok(table.without(&files))

@@ -5,7 +5,10 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use arrow::array::{
+    ArrayRef, AsArray, BinaryArray, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray,
+};
+use arrow::datatypes::Int64Type;
 use evenkeel::Table;
 use evenkeel::compact::{CompactionOptions, Scope};
 use evenkeel::ingest::{Ingest, IngestError, IngestMode, IngestOptions};
@@ -226,6 +229,103 @@ fn changes_of_another_database_are_taken_in_their_order() {
         }
         done(dir, "compact {}/t --full");
         check(dir, &map);
+    }
+}
+
+#[test]
+fn the_column_that_says_what_rows_delete_may_have_any_type_with_one_text() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let mut map = table(dir);
+    let ids: ArrayRef = Arc::new(Int64Array::from(vec![10, 20]));
+    let users: ArrayRef = Arc::new(StringArray::from(vec!["u10", "u20"]));
+    let operations: [(&str, ArrayRef, &str); 4] = [
+        ("bytes", Arc::new(BinaryArray::from(vec![b" d ".as_slice(), b"D"])), "d"),
+        ("number", Arc::new(Int64Array::from(vec![1, 0])), "1"),
+        ("truth", Arc::new(BooleanArray::from(vec![true, false])), "true"),
+        ("fraction", Arc::new(Float64Array::from(vec![1.0, 0.0])), "1"),
+    ];
+    for (name, operation, value) in operations {
+        let ones: ArrayRef = Arc::new(Int64Array::from(vec![1, 1]));
+        let columns =
+            [("op", operation), ("id", ids.clone()), ("u", users.clone()), ("v", ones.clone()), ("d", ones)];
+        let batch = RecordBatch::try_from_iter(columns).unwrap();
+        let mut sink = Sink::new(Vec::new(), OutputFormat::Parquet, &batch.schema()).unwrap();
+        sink.write(&batch).unwrap();
+        std::fs::write(dir.join(format!("{name}.parquet")), sink.finish().unwrap()).unwrap();
+        let taken =
+            run(dir, &format!("ingest {{}}/t {{}}/{name}.parquet --delete-column op={value} --compact off"));
+        if name == "fraction" {
+            assert!(taken.code == 1 && taken.stderr.contains("has type Float64"), "{}", taken.stderr);
+        } else {
+            assert_eq!(taken.code, 0, "{name}: {}", taken.stderr);
+            map.remove(&(10, "u10".to_owned()));
+            map.insert((20, "u20".to_owned()), 1);
+            check(dir, &map);
+        }
+        done(dir, "ingest {}/t {}/0.csv --again --compact off");
+        for id in 0..3000 {
+            map.insert((id, format!("u{}", id % 97)), id * 10);
+        }
+    }
+    // Changes that only delete need no other columns, and those that add rows do.
+    std::fs::write(dir.join("gone.csv"), "op,id,u\nd,10,u10\nd,11,u11\n").unwrap();
+    done(dir, "ingest {}/t {}/gone.csv --delete-column op=d --compact off");
+    map.retain(|key, _| !(10..12).contains(&key.0));
+    check(dir, &map);
+    std::fs::write(dir.join("half.csv"), "op,id,u\nd,12,u12\nu,13,u13\n").unwrap();
+    let refused = run(dir, "ingest {}/t {}/half.csv --delete-column op=d");
+    assert!(
+        refused.code == 1 && refused.stderr.contains("line 3, column 'v': is NULL"),
+        "{}",
+        refused.stderr
+    );
+    std::fs::write(dir.join("upper.csv"), "op,id,u,v,d\nD,12,u12,1,1\n").unwrap();
+    let noted = done(dir, "ingest {}/t {}/upper.csv --delete-column op=d --compact off");
+    assert!(noted.contains("no row deletes: column 'op' is never 'd'"), "{noted}");
+}
+
+#[test]
+fn files_of_deletes_have_no_values_and_are_no_files_of_rows() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    table(dir);
+    done(dir, "compact {}/t --full");
+    let files = || json(dir, "inspect {}/t --files --format json");
+    let before = files();
+    std::fs::write(dir.join("c.csv"), "op,id,u,v,d\nd,10,u10,4711,4711\nd,999999,u1,4711,4711\n").unwrap();
+    done(dir, "ingest {}/t {}/c.csv --delete-column op=d --compact off");
+    let after = files();
+    assert_eq!(after["files"], before["files"]);
+    assert_eq!((&before["max_depth"], &after["max_depth"]), (&1.into(), &2.into()));
+    let history = json(dir, "inspect {}/t --history --format json");
+    let last = history["commits"].as_array().unwrap().last().unwrap();
+    assert_eq!(
+        (&last["operation"], &last["rows"], &last["deletes"]),
+        (&"upsert".into(), &0.into(), &2.into())
+    );
+    if crate::common::test_store().is_none() {
+        let named: Vec<&str> =
+            after["files"].as_array().unwrap().iter().map(|file| file["path"].as_str().unwrap()).collect();
+        let newest =
+            glob::glob(&format!("{}/t/partition=*/*.parquet", dir.display())).unwrap().map(Result::unwrap);
+        let mut checked = 0;
+        for path in newest {
+            let file = std::fs::File::open(&path).unwrap();
+            let reader =
+                parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder::try_new(file).unwrap();
+            let metadata = reader.metadata().file_metadata().key_value_metadata().unwrap();
+            if metadata.iter().any(|entry| entry.key == "evenkeel.deletes") {
+                assert!(named.iter().all(|name| !path.ends_with(name)));
+                for batch in reader.build().unwrap() {
+                    let values =
+                        batch.unwrap().column_by_name("v").unwrap().as_primitive::<Int64Type>().clone();
+                    assert!(values.values().iter().all(|value| *value == 0));
+                    checked += values.len();
+                }
+            }
+        }
+        assert_eq!(checked, 2);
     }
 }
 

@@ -53,15 +53,15 @@ fn committed(report: &IngestReport, version: &str, layout: Layout) -> String {
         ByteSize(report.bytes_written),
         counted(report.portions, "portion"),
     );
-    if report.deletes > 0 {
-        let _ = writeln!(text, "{} deleted", counted(report.deletes, "key"));
-    }
     if report.replaced > 0 && report.mode == IngestMode::Upsert {
         let _ = writeln!(
             text,
             "{} of them were superseded by later rows of this ingest with the same primary key",
             count(report.replaced)
         );
+    }
+    if report.deletes > 0 {
+        let _ = writeln!(text, "{} deleted", counted(report.deletes, "key"));
     }
     if report.skew.rows == 0 {
         return text;

@@ -95,7 +95,8 @@ pub fn clean(report: &CleanReport, _layout: Layout) -> String {
     }
     if report.forgotten_commits > 0 {
         let commits = counted(report.forgotten_commits, "commit");
-        let _ = writeln!(text, "the history no longer lists {commits}, nor their inputs");
+        let no_longer = if report.dry_run { "would then no longer list" } else { "no longer lists" };
+        let _ = writeln!(text, "the history {no_longer} {commits}, nor their inputs");
     }
     if report.young_files > 0 {
         let _ = writeln!(

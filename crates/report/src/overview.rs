@@ -38,9 +38,11 @@ fn contents(overview: &TableOverview) -> String {
     );
     if overview.stored_rows > overview.rows {
         let superseded = count(overview.stored_rows - overview.rows);
+        let has_deletes = overview.partitions.iter().any(|partition| partition.deletes > 0);
+        let or_deleted = if has_deletes { ", or deleted" } else { "" };
         let _ = writeln!(
             text,
-            "{superseded} more rows are stored, but superseded by newer rows with the same primary key"
+            "{superseded} more rows are stored, but superseded by newer rows with the same primary key{or_deleted}"
         );
     }
     if overview.write_amplification > 0.0 {

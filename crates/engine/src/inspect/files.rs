@@ -20,8 +20,6 @@ pub struct VisibleFile {
     pub bytes: u64,
     /// First and last primary key in it.
     pub keys: String,
-    /// Whether its rows are deletes, whose columns outside the key have no meaning.
-    pub deletes: bool,
 }
 
 /// The files of a table at one version.
@@ -46,12 +44,12 @@ pub(crate) fn files(snapshot: &Snapshot) -> TableFiles {
         rows: portion.rows,
         bytes: portion.bytes,
         keys: portion.key_range.display(&types),
-        deletes: portion.deletes,
     };
     TableFiles {
         name: snapshot.spec().name().to_owned(),
         version: snapshot.version(),
         max_depth: snapshot.max_depth(),
-        files: snapshot.portions().into_iter().map(file).collect(),
+        // Deletes that overlap no rows delete nothing; those that do add to the depth.
+        files: snapshot.portions().into_iter().filter(|portion| !portion.deletes).map(file).collect(),
     }
 }

@@ -18,6 +18,8 @@ pub struct CommitOverview {
     pub operation: Operation,
     /// Rows that it added; for a compaction, rows that it rewrote.
     pub rows: u64,
+    /// Keys that it deleted.
+    pub deletes: u64,
     /// Bytes of the portions that it added.
     pub bytes: u64,
     /// Portions that it added.
@@ -44,6 +46,7 @@ pub(crate) fn history(snapshot: &Snapshot) -> TableHistory {
         at_micros: commit.info.at_micros,
         operation: commit.info.operation,
         rows: commit.rows(),
+        deletes: commit.deletes,
         bytes: commit.bytes,
         portions: commit.portions,
         removed: commit.removed,

@@ -38,7 +38,9 @@ pub enum QueryError {
         write ON a.k = b.k, and coalesce(a.k, b.k) for the column of both"
     )]
     OuterJoinByName,
-    #[error("only queries are run; this statement would {action}. To add rows, use 'evenkeel ingest'")]
+    #[error(
+        "only queries are run; this statement would {action}. To add rows, use 'evenkeel ingest', and to delete some, 'evenkeel delete'"
+    )]
     NotAQuery { action: &'static str },
     #[error("the query returns no column; write SELECT * FROM ...")]
     NoColumn,

@@ -232,7 +232,10 @@ impl Conform {
                 self.check_names(&found)?;
             }
         }
-        let marks = self.deletes.marks(&raw.cells, rows);
+        let marks = self.deletes.marks(&raw.cells, rows).map_err(|found| SourceError::DeleteColumnType {
+            file: self.file.clone(),
+            found: found.to_string(),
+        })?;
         let mut faults = Faults::new();
         let mut columns = Vec::with_capacity(self.columns.len());
         for (index, (column, text)) in self.columns.iter().zip(&self.text).enumerate() {

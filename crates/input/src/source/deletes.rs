@@ -1,9 +1,10 @@
 //! Rows of inputs that delete.
 
-use arrow::array::{Array, ArrayRef, BooleanArray};
-use arrow::compute::is_null;
+use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, BooleanArray};
 use arrow::compute::kernels::boolean::and;
 use arrow::compute::kernels::zip::zip;
+use arrow::compute::{cast, is_null};
+use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use serde::{Deserialize, Serialize};
@@ -29,36 +30,55 @@ pub enum Deletes {
 }
 
 impl Deletes {
-    /// Returns the marks of rows that delete; NULL if the column is. `None` if no row can delete.
-    pub(super) fn marks(&self, cells: &RawCells, rows: usize) -> Option<BooleanArray> {
-        match (self, cells) {
-            (Self::None, _) => None,
-            (Self::All, _) => Some(BooleanArray::from(vec![true; rows])),
-            (Self::Where { column, value }, RawCells::Text(columns)) => {
-                let found = columns.iter().find(|(name, _)| name == column);
-                let Some((_, cells)) = found else { return Some(BooleanArray::new_null(rows)) };
-                Some(
-                    cells.iter().map(|cell| cell.map(|cell| cell.trim_ascii() == value.as_bytes())).collect(),
-                )
+    /// Returns the marks of rows that delete; NULL if the column is. `None` if no row can delete. Blanks around
+    /// the text do not count.
+    ///
+    /// # Errors
+    /// The type of the column if its values have no one text.
+    pub(super) fn marks(&self, cells: &RawCells, rows: usize) -> Result<Option<BooleanArray>, DataType> {
+        let (column, value) = match self {
+            Self::None => return Ok(None),
+            Self::All => return Ok(Some(BooleanArray::from(vec![true; rows]))),
+            Self::Where { column, value } => (column, value.trim()),
+        };
+        let nulls = || Ok(Some(BooleanArray::new_null(rows)));
+        let of_bytes = |cells: &BinaryArray| {
+            let mark = |cell: &[u8]| cell.trim_ascii() == value.as_bytes();
+            Ok(Some(cells.iter().map(|cell| cell.map(mark)).collect()))
+        };
+        let array = match cells {
+            RawCells::Text(columns) => {
+                return columns
+                    .iter()
+                    .find(|(name, _)| name == column)
+                    .map_or_else(nulls, |(_, c)| of_bytes(c));
             }
-            (Self::Where { column, value }, RawCells::Arrow(batch)) => {
-                let Some(array) = batch.column_by_name(column) else {
-                    return Some(BooleanArray::new_null(rows));
-                };
-                let options = FormatOptions::default();
-                // A type without text deletes nothing.
-                let formatter = ArrayFormatter::try_new(array.as_ref(), &options).ok()?;
-                let mark = |row: usize| {
-                    array.is_valid(row).then(|| formatter.value(row).to_string().trim() == value.as_str())
-                };
-                Some((0..rows).map(mark).collect())
-            }
+            RawCells::Arrow(batch) => match batch.column_by_name(column) {
+                Some(array) => array,
+                None => return nulls(),
+            },
+        };
+        let data_type = array.data_type().clone();
+        if data_type.is_floating() || data_type.is_decimal() || data_type.is_nested() {
+            return Err(data_type);
         }
+        if let DataType::Binary
+        | DataType::LargeBinary
+        | DataType::BinaryView
+        | DataType::FixedSizeBinary(_) = data_type
+        {
+            let cells = cast(array, &DataType::Binary).map_err(|_| data_type.clone())?;
+            return cells.as_binary_opt().map_or(Err(data_type), of_bytes);
+        }
+        let options = FormatOptions::default();
+        let formatter = ArrayFormatter::try_new(array.as_ref(), &options).map_err(|_| data_type)?;
+        let mark = |row: usize| array.is_valid(row).then(|| formatter.value(row).to_string().trim() == value);
+        Ok(Some((0..rows).map(mark).collect()))
     }
 
-    /// Whether inputs may lack a column.
+    /// Whether inputs may lack columns outside the key: they are NULL, which only rows that delete may be.
     pub(super) fn needs_only_keys(&self) -> bool {
-        *self == Self::All
+        *self != Self::None
     }
 }
 

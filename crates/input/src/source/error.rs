@@ -61,6 +61,10 @@ pub enum SourceError {
     MissingColumn { file: String, column: String, found: Vec<String> },
     #[error("{file}: has no column '{column}', which says what rows delete; the file has: {}{}", names(found), similar(column, found), column = quote(column))]
     DeleteColumn { file: String, column: String, found: Vec<String> },
+    #[error(
+        "{file}: the column that says what rows delete has type {found}; it must be text, whole numbers, truth values or times"
+    )]
+    DeleteColumnType { file: String, found: String },
     #[error("{file}: no row has a value in column '{column}', which says what rows delete", column = quote(column))]
     NoDeleteValue { file: String, column: String },
     #[error(

@@ -30,6 +30,7 @@ pub(super) async fn commit_collected(
         ingest.abandon().await;
         let mut report = no_commit(&base, mode, collected.sources, started);
         report.notes = collected.notes;
+        report.notes.push("the inputs have no keys; nothing was committed".to_owned());
         return Ok((report, base));
     }
     let committed = match ingest.finish(sources).await {

@@ -44,6 +44,22 @@ pub fn split_marked(batch: &RecordBatch) -> Result<(RecordBatch, RecordBatch), A
     })
 }
 
+/// Returns deletes without the values of columns outside the key, which have no meaning.
+///
+/// # Errors
+/// [`ArrowError`] if the columns are not those of the table.
+pub(super) fn without_values(spec: &TableSpec, deletes: &RecordBatch) -> Result<RecordBatch, ArrowError> {
+    let columns =
+        spec.columns().iter().zip(deletes.columns()).enumerate().map(|(index, (column, values))| match spec
+            .primary_key()
+            .contains(&index)
+        {
+            true => Ok(Arc::clone(values)),
+            false => filler(values.data_type(), column.nullable, values.len()),
+        });
+    RecordBatch::try_new(deletes.schema(), columns.collect::<Result<_, ArrowError>>()?)
+}
+
 /// Makes rows of the table from primary keys, in key order. The other columns have no meaning: they are NULL
 /// or, where the table takes no NULL, 0 or empty.
 ///

@@ -6,7 +6,7 @@ use arrow::array::{ArrayRef, RecordBatch};
 use arrow::compute::concat_batches;
 
 use crate::ingest::buffer::Pieces;
-use crate::ingest::deletes::split_marked;
+use crate::ingest::deletes::{split_marked, without_values};
 use crate::ingest::error::IngestError;
 use crate::ingest::options::IngestMode;
 use crate::portion::{EncodedPortion, PortionEncoder, WRITE_BATCH_ROWS, key_value};
@@ -62,7 +62,7 @@ pub(super) fn encode(
         if has_marks {
             let (rows, deletes) = split_marked(&rows).map_err(failed)?;
             rows_of.push(&rows)?;
-            deletes_of.push(&deletes)?;
+            deletes_of.push(&without_values(spec, &deletes).map_err(failed)?)?;
         } else {
             rows_of.push(&rows)?;
         }

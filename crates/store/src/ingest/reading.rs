@@ -9,6 +9,7 @@ use crate::ingest::plan::IngestFiles;
 use crate::ingest::report::SourceReport;
 use crate::log::Snapshot;
 use evenkeel_input::source::{Conform, Conformed, Deletes, Fingerprint, Input, InputPath, SourceError};
+use evenkeel_model::bounded::quote;
 use evenkeel_model::table::TableSpec;
 
 /// Message from the reading thread to the writer.
@@ -84,12 +85,13 @@ impl Reader<'_> {
         if !self.send(Message::Started { name: input.name().to_owned(), number }) {
             return Ok(false);
         }
-        let (mut rows, mut marks) = (0, 0);
+        let (mut rows, mut marks, mut deleting) = (0, 0, 0);
         while let Some(raw) = input.next_batch()? {
             let mut conformed = conform.conform(raw)?;
             rows += conformed.batch.num_rows();
             if let Some(deletes) = &conformed.deletes {
                 marks += deletes.len() - deletes.null_count();
+                deleting += deletes.true_count();
                 // A row whose column is NULL deletes nothing.
                 if deletes.null_count() > 0 {
                     conformed.deletes = Some(prep_null_mask_filter(deletes));
@@ -108,6 +110,10 @@ impl Reader<'_> {
             Deletes::All => Vec::new(),
             _ => notes_of(self.known.spec(), &input),
         };
+        let mut notes = notes;
+        if let (Deletes::Where { column, value }, 0) = (&self.plan.input.deletes, deleting) {
+            notes.push(format!("no row deletes: column '{}' is never '{}'", quote(column), quote(value)));
+        }
         Ok(self.send(Message::Ended(Ended { name: input.name().to_owned(), fingerprint, notes })))
     }
 

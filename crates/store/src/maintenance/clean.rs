@@ -126,14 +126,16 @@ pub async fn clean(
     superfluous.keep_young(now, options.unnamed_age, &mut report);
     let newest_history = newest.clone();
     let mut last = newest;
+    let first = history_from(&newest_history, oldest, now.saturating_sub(options.history_age.get()));
     if options.dry_run {
         report.log_files = log.files().await?.before(oldest);
+        let kept = newest_history.with_history_from(first).commits().len();
+        report.forgotten_commits = (newest_history.commits().len() - kept) as u64;
     } else {
         // Whatever makes files superfluous must be durable before they are deleted. It may be a
         // commit whose writer has not synced its name yet, or died before it did.
         log.storage().make_lasting("_log").await?;
         log.storage().make_lasting("_delta_log").await?;
-        let first = history_from(&newest_history, oldest, now.saturating_sub(options.history_age.get()));
         // Before the other one is written: of a single kept version, both are the same.
         report.forgotten_commits = shorten_history(log, &newest_history, first).await?;
         if oldest > readable {
