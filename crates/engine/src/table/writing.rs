@@ -131,6 +131,8 @@ impl Table {
     async fn finish_delete(&mut self, ingest: Ingest) -> Result<Option<Committed>, TableError> {
         if ingest.rows() == 0 {
             ingest.abandon().await;
+            // That there is nothing to delete may rest on a commit whose writer has not synced it.
+            self.log.storage().make_lasting("_log").await?;
             return Ok(None);
         }
         let committed = ingest.finish(Vec::new()).await?;
