@@ -186,7 +186,7 @@ async fn run_until_interrupted(cli: Cli) -> Option<Result<(), Failure>> {
     Some(run.await)
 }
 
-/// What asks the program to stop.
+/// A request to stop the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Signal {
     CtrlC,

@@ -120,7 +120,7 @@ impl Failure {
         }
     }
 
-    /// Adds the place where it happened.
+    /// Prefixes the message with the place of the failure, such as a file and a line.
     pub(crate) fn at(self, place: &str) -> Self {
         let placed = |error: anyhow::Error| anyhow::anyhow!("{place}: {error}");
         match self {

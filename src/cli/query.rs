@@ -163,7 +163,7 @@ async fn answer(args: Args, limits: &QueryLimits, out: &mut Output) -> Result<()
     Ok(())
 }
 
-/// Writes the rows to where they are wanted.
+/// Writes the rows in a format, to the output file or to standard output.
 async fn write_result(
     result: QueryResult,
     format: Format,

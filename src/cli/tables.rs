@@ -157,7 +157,7 @@ fn name_of_place(place: &Path) -> Option<String> {
     (is_plain && !name.starts_with(|c: char| c.is_ascii_digit())).then(|| name.to_owned())
 }
 
-/// What is at a place.
+/// Content of a place.
 enum At {
     Table(Box<Table>),
     /// Tables by the names of their directories.

@@ -352,7 +352,7 @@ impl World {
                         columns.push(new_null_array(&DataType::Utf8, plain.len()));
                     }
                     let rows = RecordBatch::try_new(Arc::clone(table.spec().schema()), columns).unwrap();
-                    ingest.push_marked(rows, BooleanArray::from(marks)).await.unwrap();
+                    ingest.push_marked(rows, Some(BooleanArray::from(marks))).await.unwrap();
                 }
                 let committed = ingest.finish(Vec::new()).await.unwrap();
                 table.move_to(committed.snapshot);

@@ -594,7 +594,7 @@ async fn a_cleaning_ends_the_history_and_a_writer_from_before_it_is_told_so() {
     let clean = CleanOptions { keep: None, ..CleanOptions::default() };
     assert_eq!(table.clean(&clean).await.unwrap().forgotten_commits, 0);
     let clean = CleanOptions { history_age: Micros::new(1), ..clean };
-    // Whatever is committed last stays listed, and so does the version that is kept.
+    // The last commit stays listed, and so does the version that is kept.
     table.ingest_files(file(200), &|_| ()).await.unwrap();
     let report = table.clean(&clean).await.unwrap();
     assert_eq!((report.forgotten_commits, report.oldest_version.0), (152, 152));

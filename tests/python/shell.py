@@ -68,6 +68,14 @@ class Shell:
             printed = self.read_to(READS)
         return plain(printed)
 
+    def cancel(self, statement, after, message):
+        """Types a statement and, some seconds later, Ctrl-C."""
+        self.send(statement + "\r")
+        time.sleep(after)
+        self.send("\x03")
+        self.read_to(message, 10)
+        self.read_to(READS)
+
     def leave(self, keys="\x04"):
         """Leaves the shell and returns its exit code."""
         self.send(keys)
@@ -122,11 +130,7 @@ def names_are_completed_and_words_have_colours(program, home):
 def ctrl_c_cancels_a_query_and_not_the_shell(program, home):
     shell = Shell(program, home, "events")
     for _ in range(3):
-        shell.send(SLOW + ";\r")
-        time.sleep(0.5)
-        shell.send("\x03")
-        shell.read_to("error: the query was cancelled", 10)
-        shell.read_to(READS)
+        shell.cancel(SLOW + ";", 0.5, "error: the query was cancelled")
     # At the prompt it clears the line.
     shell.send("SELECT wrong")
     shell.send("\x03")
@@ -138,11 +142,7 @@ def ctrl_c_cancels_a_query_and_not_the_shell(program, home):
 @check
 def a_join_that_does_not_yield_keeps_no_later_query_waiting(program, home):
     shell = Shell(program, home, "events")
-    shell.send("SELECT count(*) FROM t a, t b, t c, t d WHERE a.id * b.id * c.id * d.id = 7;\r")
-    time.sleep(1.5)
-    shell.send("\x03")
-    shell.read_to("cancelled", 10)
-    shell.read_to(READS)
+    shell.cancel("SELECT count(*) FROM t a, t b, t c, t d WHERE a.id * b.id * c.id * d.id = 7;", 1.5, "cancelled")
     assert "300" in shell.run("SELECT count(*) FROM t;")
     assert shell.leave() == 0
 

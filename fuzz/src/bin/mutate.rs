@@ -14,9 +14,11 @@ pub use evenkeel_input::source;
 pub use evenkeel_model::{table, text_value, units};
 pub use evenkeel_placement::placement;
 pub use evenkeel_store::{log, portion};
-use rand::{Rng, RngExt, SeedableRng};
+use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
+#[path = "../mutations.rs"]
+mod mutations;
 #[path = "../targets.rs"]
 mod targets;
 
@@ -57,7 +59,8 @@ fn main() {
         let (start, mut runs, mut slowest) = (Instant::now(), 0_u64, Duration::ZERO);
         let mut last = start;
         while last - start < Duration::from_secs(seconds) {
-            let bytes = mutate(&mut random, &seeds);
+            let mut bytes = mutations::mutate(&mut random, &seeds);
+            bytes.truncate(MOST_BYTES);
             INPUT.with_borrow_mut(|input| input.clone_from(&bytes));
             target(&bytes);
             let now = Instant::now();
@@ -77,39 +80,4 @@ fn main() {
         println!("{name}: {runs} runs in {seconds} s from {} seeds, the slowest {slowest:?}", seeds.len());
     }
     println!("{all} runs");
-}
-
-/// Changes one of the seeds in some places.
-fn mutate(random: &mut impl Rng, seeds: &[Vec<u8>]) -> Vec<u8> {
-    let mut bytes = seeds[random.random_range(0..seeds.len())].clone();
-    for _ in 0..random.random_range(1..6) {
-        let at = random.random_range(0..=bytes.len());
-        let end = (at + random.random_range(0..40)).min(bytes.len());
-        match random.random_range(0..7) {
-            0 if at < bytes.len() => bytes[at] ^= 1 << random.random_range(0..8),
-            1 if at < bytes.len() => bytes[at] = random.random(),
-            2 => bytes.truncate(at),
-            3 => drop(bytes.drain(at..end)),
-            4 => {
-                let piece = bytes[at..end].to_vec();
-                let to = random.random_range(0..=bytes.len());
-                bytes.splice(to..to, piece);
-            }
-            5 => {
-                let other = &seeds[random.random_range(0..seeds.len())];
-                let start = random.random_range(0..=other.len());
-                bytes.truncate(at);
-                bytes.extend_from_slice(&other[start..]);
-            }
-            _ => {
-                // A piece of another seed holds the words of its format.
-                let other = &seeds[random.random_range(0..seeds.len())];
-                let start = random.random_range(0..=other.len());
-                let end = (start + random.random_range(0..24)).min(other.len());
-                bytes.splice(at..at, other[start..end].iter().copied());
-            }
-        }
-    }
-    bytes.truncate(MOST_BYTES);
-    bytes
 }

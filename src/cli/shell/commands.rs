@@ -90,12 +90,10 @@ impl Command {
             "\\refresh" => Self::Refresh,
             "\\version" => Self::Version(match words.as_slice() {
                 [] => None,
-                [pin] => Some((None, self::pin(pin).ok_or_else(|| wrong("[TABLE] N, or newest"))?)),
-                [table, pin] => {
-                    let pin = self::pin(pin).ok_or_else(|| wrong("[TABLE] N, or newest"))?;
-                    Some((Some(table.clone()), pin))
+                [table @ .., pin] => {
+                    let pin = self::pin(pin).filter(|_| table.len() < 2);
+                    Some((table.first().cloned(), pin.ok_or_else(|| wrong("[TABLE] N, or newest"))?))
                 }
-                _ => return Err(wrong("[TABLE] N, or newest")),
             }),
             "\\set" => Self::Set(match rest.split_once(char::is_whitespace) {
                 None if rest.is_empty() => None,

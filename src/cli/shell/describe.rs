@@ -1,4 +1,4 @@
-//! What the tables of a shell are.
+//! Descriptions of the tables and exports of a shell.
 
 use evenkeel::Table;
 use evenkeel::report::{self, Heading, Layout};

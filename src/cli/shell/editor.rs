@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use evenkeel::sql::quoted_name;
 use rustyline::completion::{Completer, FilenameCompleter, Pair};
 use rustyline::highlight::{CmdKind, Highlighter};
 use rustyline::hint::Hinter;
@@ -189,7 +190,7 @@ impl Completer for LineHelper {
 
 impl Helper for LineHelper {}
 
-/// Returns the words that complete the text before the cursor, and where they begin.
+/// Returns the position from which the text before the cursor is replaced, and the candidates.
 fn completions(before: &str, words: &Words) -> (usize, Vec<String>) {
     if before.starts_with('\\') && !before.contains(char::is_whitespace) {
         let commands = COMMANDS.iter().map(|(name, ..)| (*name).to_owned());
@@ -219,7 +220,7 @@ fn in_sql(name: &str) -> String {
     let is_plain = name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.'))
         && !name.starts_with(|c: char| c.is_ascii_digit())
         && !KEYWORDS.contains(&name.to_ascii_uppercase().as_str());
-    if is_plain { name.to_owned() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
+    if is_plain { name.to_owned() } else { quoted_name(name) }
 }
 
 #[cfg(test)]

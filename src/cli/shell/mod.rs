@@ -144,7 +144,7 @@ struct Shell<'a> {
     last: Option<(String, Option<Kept>)>,
     words: Arc<Mutex<Words>>,
     interrupts: Arc<Notify>,
-    /// What queries run on.
+    /// Runtime for queries.
     engine: Engine,
     /// Number of files that are being run, each by the one before it.
     including: usize,
@@ -337,7 +337,7 @@ impl Shell<'_> {
     /// Runs a query and shows its result.
     async fn query(&mut self, sql: &str) -> Result<(), Failure> {
         let started = Instant::now();
-        // What fails can be run again, too.
+        // A query that fails can be run again, too.
         self.last = Some((sql.to_owned(), None));
         let params = self.params(sql)?;
         let kept = self.answer(sql, &params).await?;

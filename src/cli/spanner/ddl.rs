@@ -12,6 +12,7 @@ use evenkeel::spanner::simulate::splits::ModelParameters;
 use evenkeel::spanner::simulate::{
     Declaration, KeyOrder, SimulateOptions, Simulation, Strategy, StrategyName,
 };
+use evenkeel::sql::quoted_name;
 use evenkeel::table::{TableSpec, only_time_column};
 use evenkeel::{Table, report};
 
@@ -153,7 +154,7 @@ async fn simulated(table: &Table, key: &[KeyOrder], time: &str, out: &Output) ->
     let spec = table.spec();
     let workplace = Workplace::open(None)?;
     let path = workplace.path().join("rows.parquet");
-    let sql = format!("SELECT * FROM t ORDER BY \"{}\" NULLS FIRST", time.replace('"', "\"\""));
+    let sql = format!("SELECT * FROM t ORDER BY {} NULLS FIRST", quoted_name(time));
     let result = table.session()?.query(&sql, &Params::default()).await?;
     let file = PartFile::create(&path)?;
     write(result, BufWriter::new(file.file()), OutputFormat::Parquet).await?.flush()?;

@@ -141,8 +141,8 @@ fn count(done: &Done, report: &mut CompactionReport) {
     let rows_read: u64 = merges.iter().map(Merge::rows).sum();
     let rows_written: u64 = done.merged.iter().map(|portion| portion.data_rows()).sum();
     let rows_dropped: u64 = done.decision.expired.iter().map(|portion| portion.data_rows()).sum();
-    let dropped = done.removed().map(|portion| portion.rows - portion.data_rows()).sum::<u64>();
-    let kept = done.merged.iter().map(|portion| portion.rows - portion.data_rows()).sum::<u64>();
+    let dropped = done.removed().map(|portion| portion.deleted_keys()).sum::<u64>();
+    let kept = done.merged.iter().map(|portion| portion.deleted_keys()).sum::<u64>();
     report.deletes_dropped += dropped.saturating_sub(kept);
     report.portions_merged += merges.iter().map(|merge| merge.portions.len() as u64).sum::<u64>();
     report.portions_expired += done.decision.expired.iter().filter(|portion| !portion.deletes).count() as u64;

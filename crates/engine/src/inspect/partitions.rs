@@ -34,7 +34,7 @@ pub(super) fn stored_partitions(snapshot: &Snapshot) -> Vec<PartitionOverview> {
         let index = portions.first().map(|portion| portion.partition.index());
         let Some(partition) = index.and_then(|index| partitions.get_mut(index)) else { continue };
         partition.stored_rows = portions.iter().map(|portion| portion.data_rows()).sum();
-        partition.deletes = portions.iter().map(|portion| portion.rows).sum::<u64>() - partition.stored_rows;
+        partition.deletes = portions.iter().map(|portion| portion.deleted_keys()).sum();
         partition.bytes = portions.iter().map(|portion| portion.bytes).sum();
         partition.portions = portions.len() as u64;
         partition.overlap = OverlapDepth::from_depths(overlap_depths(portions));

@@ -7,6 +7,7 @@ use datafusion::prelude::SessionContext;
 use crate::query::catalog::NamedTable;
 use crate::query::error::QueryError;
 use crate::query::portion_statistics::scalar;
+use crate::sql::quoted_name;
 use evenkeel_model::table::KeyValue;
 use evenkeel_store::log::Snapshot;
 
@@ -36,7 +37,7 @@ async fn newest_of(named: &NamedTable, context: &SessionContext) -> Result<Optio
     let Some(column) = spec.time_column() else { return Ok(None) };
     let newest = match spec.primary_key().iter().position(|index| *index == column) {
         // Ranges do not say which of their rows are deleted.
-        Some(position) if !snapshot.portions().iter().any(|portion| portion.deletes) => {
+        Some(position) if !snapshot.has_deletes() => {
             Some(newest_in_key(snapshot, position, spec.schema().field(column).data_type())?)
         }
         _ => newest_in_rows(context, named.name(), spec.schema().field(column).name()).await?,
@@ -64,8 +65,7 @@ async fn newest_in_rows(
     table: &str,
     column: &str,
 ) -> Result<Option<ScalarValue>, QueryError> {
-    let quoted = |name: &str| name.replace('"', "\"\"");
-    let sql = format!("SELECT max(\"{}\") FROM \"{}\"", quoted(column), quoted(table));
+    let sql = format!("SELECT max({}) FROM {}", quoted_name(column), quoted_name(table));
     let batches = context.sql(&sql).await?.collect().await?;
     let newest = batches.first().and_then(|batch| batch.columns().first());
     Ok(newest.map(|array| ScalarValue::try_from_array(array, 0)).transpose()?)

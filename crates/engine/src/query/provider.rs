@@ -109,6 +109,12 @@ impl SnapshotTable {
         self.scan_where(state, self.portions_of(partition), projection, None)
     }
 
+    /// Returns a scan of visible rows without a limit and a condition.
+    fn visible_scan<'a>(&'a self, state: &'a dyn Session, projection: &'a [usize]) -> VisibleScan<'a> {
+        let (limit, predicate, keeps_deletes) = (None, None, false);
+        VisibleScan { files: &self.files, state, projection, limit, predicate, keeps_deletes }
+    }
+
     /// Returns a plan of all columns of the rows that would be visible if the table had only these
     /// portions of one partition, in key order. With `keeps_deletes`, deletes that no newer row hides are
     /// among them, and a last column marks them.
@@ -125,15 +131,7 @@ impl SnapshotTable {
         if !keeps_deletes {
             return self.scan_where(state, portions, &projection, None);
         }
-        let (limit, predicate) = (None, None);
-        let scan = VisibleScan {
-            files: &self.files,
-            state,
-            projection: &projection,
-            limit,
-            predicate,
-            keeps_deletes,
-        };
+        let scan = VisibleScan { keeps_deletes, ..self.visible_scan(state, &projection) };
         scan.plan(&[group_all_by_overlap(portions)])
     }
 
@@ -151,9 +149,7 @@ impl SnapshotTable {
         projection: &[usize],
         predicate: Option<&Arc<dyn PhysicalExpr>>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let keeps_deletes = false;
-        let scan =
-            VisibleScan { files: &self.files, state, projection, limit: None, predicate, keeps_deletes };
+        let scan = VisibleScan { predicate, ..self.visible_scan(state, projection) };
         scan.plan(&group_by_partition(portions))
     }
 
@@ -240,14 +236,7 @@ impl TableProvider for SnapshotTable {
         let predicate = self.predicate(state, filters)?;
         let partitions = self.groups_where(predicate.as_ref())?;
         let projection = projection.cloned().unwrap_or_else(|| self.all_columns());
-        let scan = VisibleScan {
-            files: &self.files,
-            state,
-            projection: &projection,
-            limit,
-            predicate: None,
-            keeps_deletes: false,
-        };
+        let scan = VisibleScan { limit, ..self.visible_scan(state, &projection) };
         scan.plan(&partitions)
     }
 }

@@ -64,6 +64,6 @@ pub(super) fn portion_stats(snapshot: &Snapshot) -> Result<RecordBatch, ArrowErr
         ("min_key", text(&|portion| key(&portion.key_range.min))),
         ("max_key", text(&|portion| key(&portion.key_range.max))),
         ("version", number(|portion| portion.sequence.version.0)),
-        ("deletes", number(|portion| portion.rows - portion.data_rows())),
+        ("deletes", number(PortionEntry::deleted_keys)),
     ])
 }

@@ -4,7 +4,7 @@ use arrow::array::RecordBatch;
 use futures::{Stream, TryStreamExt};
 
 use crate::query::{Params, QueryError, QueryLimits};
-use crate::sql::check_condition;
+use crate::sql::{check_condition, quoted_name};
 use crate::table::{Table, TableError};
 use evenkeel_input::source::{Conform, Deletes, InputOptions};
 use evenkeel_model::table::TableDefinition;
@@ -26,13 +26,7 @@ impl Table {
         S: Stream<Item = Result<RecordBatch, E>>,
         E: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        let conform = Conform::new("stream", self.spec(), &InputOptions::default());
-        let mut ingest = Ingest::new(self.log.clone(), self.snapshot.clone(), options)?;
-        let pushed = push_all(batches, &conform, &mut ingest).await;
-        if let Err(error) = pushed {
-            ingest.abandon().await;
-            return Err(error);
-        }
+        let ingest = self.take_all(batches, Deletes::None, options).await?;
         let committed = ingest.finish(Vec::new()).await?;
         self.snapshot = committed.snapshot.clone();
         Ok(committed)
@@ -52,15 +46,30 @@ impl Table {
         S: Stream<Item = Result<RecordBatch, E>>,
         E: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        let input = InputOptions { deletes: Deletes::All, ..InputOptions::default() };
-        let conform = Conform::new("stream", self.spec(), &input);
         let options = IngestOptions { mode: IngestMode::Delete, ..options.clone() };
-        let mut ingest = Ingest::new(self.log.clone(), self.snapshot.clone(), &options)?;
+        let ingest = self.take_all(batches, Deletes::All, &options).await?;
+        self.finish_delete(ingest).await
+    }
+
+    /// Starts an ingest and gives it all batches of a stream.
+    async fn take_all<S, E>(
+        &self,
+        batches: S,
+        deletes: Deletes,
+        options: &IngestOptions,
+    ) -> Result<Ingest, TableError>
+    where
+        S: Stream<Item = Result<RecordBatch, E>>,
+        E: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let input = InputOptions { deletes, ..InputOptions::default() };
+        let conform = Conform::new("stream", self.spec(), &input);
+        let mut ingest = Ingest::new(self.log.clone(), self.snapshot.clone(), options)?;
         if let Err(error) = push_all(batches, &conform, &mut ingest).await {
             ingest.abandon().await;
             return Err(error);
         }
-        self.finish_delete(ingest).await
+        Ok(ingest)
     }
 
     /// Deletes the visible rows that meet a condition of SQL, with one commit; returns `None` if there are none.
@@ -104,8 +113,8 @@ impl Table {
     /// Returns the query of the keys of the rows that meet a condition.
     fn keys_where(&self, condition: &str) -> Result<String, TableError> {
         check_condition::<QueryError>(condition)?;
-        let quoted = |name: &String| format!("\"{}\"", name.replace('"', "\"\""));
-        let key: Vec<String> = self.spec().definition().primary_key.iter().map(quoted).collect();
+        let key: Vec<String> =
+            self.spec().definition().primary_key.iter().map(|name| quoted_name(name)).collect();
         // A comment at the end of the condition ends with its line.
         Ok(format!("SELECT {} FROM t WHERE (\n{condition}\n)", key.join(", ")))
     }
@@ -195,10 +204,7 @@ where
         if let Some(reject) = conformed.rejects.into_iter().next() {
             return Err(IngestError::Row { reject: Box::new(reject) }.into());
         }
-        match conformed.deletes {
-            Some(marks) => ingest.push_marked(conformed.batch, marks).await?,
-            None => ingest.push(conformed.batch).await?,
-        }
+        ingest.push_marked(conformed.batch, conformed.deletes).await?;
         first_row += rows;
     }
     Ok(())

@@ -201,12 +201,11 @@ impl Conform {
             return Err(SourceError::DeleteColumn { file: self.file.clone(), column, found: found.to_vec() });
         }
         let is_needed = |index: usize| !self.deletes.needs_only_keys() || self.primary_key.contains(&index);
-        let mut columns = self.columns.iter().enumerate();
-        let missing = columns
-            .find(|(index, column)| !column.nullable && is_needed(*index) && !found.contains(&column.name));
-        let missing = missing.map(|(_, column)| column);
-        match missing {
-            Some(column) => Err(SourceError::MissingColumn {
+        let is_missing = |(index, column): &(usize, &Column)| {
+            !column.nullable && is_needed(*index) && !found.contains(&column.name)
+        };
+        match self.columns.iter().enumerate().find(is_missing) {
+            Some((_, column)) => Err(SourceError::MissingColumn {
                 file: self.file.clone(),
                 column: column.name.clone(),
                 found: found.to_vec(),

@@ -75,10 +75,10 @@ impl Sample {
 }
 
 /// Infers the columns of a file, given as a path or as a URL of an object store, with their YDB
-/// types. A column takes NULL unless the file declares it NOT NULL. Dates and times outside 1970 to 2105 are
-/// Date32 and Timestamp64: of a Parquet file its statistics are asked, of other columnar files the first
-/// 100,000 records. Text files are judged by their first 100,000 records, too: whole numbers are Int64 (Uint64 if they need it), other numbers Double,
-/// dates Date, points in time Timestamp (Date32 and Timestamp64 outside 1970 to 2105), everything
+/// types. A column takes NULL unless the file declares it NOT NULL. Columns with dates
+/// and times outside 1970 to 2105 are Date32 and Timestamp64; this is read from the statistics of Parquet
+/// files, and from the first 100,000 records of other columnar files. Text files are judged by their first
+/// 100,000 records, too: whole numbers are Int64 (Uint64 if they need it), other numbers Double, dates Date, points in time Timestamp (Date32 and Timestamp64 outside 1970 to 2105), everything
 /// else Utf8. Numbers with leading zeros or a plus sign, and numbers with more digits than Double
 /// holds exactly, are text.
 ///

@@ -51,10 +51,7 @@ impl Collected {
                 None => return Err(IngestError::Row { reject: Box::new(reject) }),
             }
         }
-        match conformed.deletes {
-            Some(marks) => ingest.push_marked(conformed.batch, marks).await?,
-            None => ingest.push(conformed.batch).await?,
-        }
+        ingest.push_marked(conformed.batch, conformed.deletes).await?;
         self.rows_of_input = ingest.rows() - self.rows_before;
         Ok(())
     }

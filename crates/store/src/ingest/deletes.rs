@@ -61,7 +61,7 @@ pub(super) fn without_values(spec: &TableSpec, deletes: &RecordBatch) -> Result<
 }
 
 /// Makes rows of the table from primary keys, in key order. The other columns have no meaning: they are NULL
-/// or, where the table takes no NULL, 0 or empty.
+/// or, if they are NOT NULL, 0 or empty.
 ///
 /// # Errors
 /// [`ArrowError`] if the columns are not those of the key.

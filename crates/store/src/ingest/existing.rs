@@ -38,10 +38,9 @@ pub(super) async fn find_common_key(
     existing: &[Arc<PortionEntry>],
     all: &[Arc<PortionEntry>],
 ) -> Result<(), IngestError> {
+    let deletes: Vec<&PortionEntry> = all.iter().map(AsRef::as_ref).filter(|other| other.deletes).collect();
     for portion in portions {
         let others = existing.iter().map(AsRef::as_ref).filter(|other| !other.deletes);
-        let deletes: Vec<&PortionEntry> =
-            all.iter().map(AsRef::as_ref).filter(|other| other.deletes).collect();
         if let Some(key) = common_key(storage, spec, portion, others, &deletes).await? {
             return Err(IngestError::ExistingKey { key });
         }

@@ -203,7 +203,7 @@ impl PortionPipeline {
     fn count(&mut self, portion: &PortionEntry, seconds: f64) {
         if let Some(write) = self.writes.get_mut(portion.partition.index()) {
             write.rows += portion.data_rows();
-            write.deletes += portion.rows - portion.data_rows();
+            write.deletes += portion.deleted_keys();
             write.bytes += portion.bytes;
             write.portions += 1;
             write.seconds += seconds;

@@ -106,11 +106,10 @@ impl Reader<'_> {
             return Err(SourceError::NoDeleteValue { file, column }.into());
         }
         let fingerprint = self.fingerprint(&input, is_known_before)?;
-        let notes = match self.plan.input.deletes {
+        let mut notes = match self.plan.input.deletes {
             Deletes::All => Vec::new(),
             _ => notes_of(self.known.spec(), &input),
         };
-        let mut notes = notes;
         if let (Deletes::Where { column, value }, 0) = (&self.plan.input.deletes, deleting) {
             notes.push(format!("no row deletes: column '{}' is never '{}'", quote(column), quote(value)));
         }

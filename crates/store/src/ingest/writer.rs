@@ -91,18 +91,7 @@ impl Ingest {
     /// # Errors
     /// [`IngestError`] if the batch has another schema, or a full buffer cannot be written.
     pub async fn push(&mut self, batch: RecordBatch) -> Result<(), IngestError> {
-        if batch.num_rows() == 0 {
-            return Ok(());
-        }
-        self.check_schema(&batch.schema())?;
-        let batch = match self.buffer.has_marks() {
-            true => {
-                let marks = BooleanArray::from(vec![self.mode == IngestMode::Delete; batch.num_rows()]);
-                marked(&batch, marks).map_err(|source| IngestError::Copy { source })?
-            }
-            false => batch,
-        };
-        self.push_checked(batch).await
+        self.push_marked(batch, None).await
     }
 
     /// Takes rows like [`Ingest::push`], of which those that are marked delete the rows with their keys, if
@@ -110,16 +99,34 @@ impl Ingest {
     ///
     /// # Errors
     /// As for [`Ingest::push`].
-    pub async fn push_marked(&mut self, batch: RecordBatch, marks: BooleanArray) -> Result<(), IngestError> {
+    pub async fn push_marked(
+        &mut self,
+        batch: RecordBatch,
+        marks: Option<BooleanArray>,
+    ) -> Result<(), IngestError> {
         if batch.num_rows() == 0 {
             return Ok(());
         }
         self.check_schema(&batch.schema())?;
-        if !self.buffer.has_marks() {
-            return Err(IngestError::Worker { reason: "the ingest takes no deletes".to_owned() });
+        let batch = match (self.buffer.has_marks(), marks) {
+            (false, None) => batch,
+            (false, Some(_)) => {
+                return Err(IngestError::Worker { reason: "the ingest takes no deletes".to_owned() });
+            }
+            (true, marks) => {
+                let all = || BooleanArray::from(vec![self.mode == IngestMode::Delete; batch.num_rows()]);
+                let marks = marks.unwrap_or_else(all);
+                marked(&batch, marks).map_err(|source| IngestError::Copy { source })?
+            }
+        };
+        self.rows += batch.num_rows() as u64;
+        self.buffer.push(batch)?;
+        while self.buffer.bytes() > self.memory.buffer.as_usize()
+            && let Some((partition, pieces)) = self.buffer.take_fullest(self.memory.portion.as_usize())
+        {
+            self.pipeline.start(partition, pieces).await?;
         }
-        let batch = marked(&batch, marks).map_err(|source| IngestError::Copy { source })?;
-        self.push_checked(batch).await
+        Ok(())
     }
 
     /// Deletes the rows with these primary keys, whose columns are in key order.
@@ -129,18 +136,7 @@ impl Ingest {
     pub async fn delete(&mut self, keys: &RecordBatch) -> Result<(), IngestError> {
         let rows = rows_of_keys(&self.spec, keys).map_err(|source| IngestError::Copy { source })?;
         let marks = BooleanArray::from(vec![true; rows.num_rows()]);
-        self.push_marked(rows, marks).await
-    }
-
-    async fn push_checked(&mut self, batch: RecordBatch) -> Result<(), IngestError> {
-        self.rows += batch.num_rows() as u64;
-        self.buffer.push(batch)?;
-        while self.buffer.bytes() > self.memory.buffer.as_usize()
-            && let Some((partition, pieces)) = self.buffer.take_fullest(self.memory.portion.as_usize())
-        {
-            self.pipeline.start(partition, pieces).await?;
-        }
-        Ok(())
+        self.push_marked(rows, Some(marks)).await
     }
 
     /// Fails if rows have neither the schema of the table nor the same with views.

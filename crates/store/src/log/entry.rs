@@ -155,6 +155,12 @@ impl PortionEntry {
         if self.deletes { 0 } else { self.rows }
     }
 
+    /// Number of keys that it deletes.
+    #[must_use]
+    pub fn deleted_keys(&self) -> u64 {
+        if self.deletes { self.rows } else { 0 }
+    }
+
     /// Whether every row has expired: judged by the primary-key column at position `column` in the
     /// key, of which `oldest_kept` is the smallest value that is kept.
     #[must_use]

@@ -127,7 +127,7 @@ impl Snapshot {
         let summary = summary.ok_or("an entry before the commit")?;
         let rows = summary.rows_per_partition.get_mut(portion.partition.index());
         *rows.ok_or_else(|| format!("there is no partition {}", portion.partition))? += portion.data_rows();
-        summary.deletes += portion.rows - portion.data_rows();
+        summary.deletes += portion.deleted_keys();
         summary.bytes += portion.bytes;
         summary.portions += 1;
         match self.portions.insert(portion.path.clone(), Arc::new(portion.clone())) {
@@ -261,14 +261,17 @@ impl Snapshot {
         expired.map(|portion| portion.data_rows()).sum()
     }
 
-    /// Whether the table, or its history, has deletes, which builds of format 2 do not know.
+    /// Whether a visible portion holds deletes.
     #[must_use]
     pub fn has_deletes(&self) -> bool {
         self.portions.values().any(|portion| portion.deletes)
-            || self
-                .commits
-                .iter()
-                .any(|commit| commit.deletes > 0 || commit.info.operation == Operation::Delete)
+    }
+
+    /// Whether the table, or its history, has deletes, which builds of format 2 do not know.
+    pub(super) fn knows_deletes(&self) -> bool {
+        let of_deletes =
+            |commit: &Arc<CommitSummary>| commit.deletes > 0 || commit.info.operation == Operation::Delete;
+        self.has_deletes() || self.commits.iter().any(of_deletes)
     }
 
     /// Number of visible portions.

@@ -1,6 +1,5 @@
 //! Checksums that other systems write beside their files.
 
-use std::fmt::Write;
 use std::io::{self, Read};
 
 use base64::Engine;
@@ -66,8 +65,5 @@ fn digest<D: Digest>(input: &InputPath, mut stream: impl Read) -> Result<Vec<u8>
 }
 
 fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
