@@ -1,4 +1,5 @@
-//! Benches of each stage of an ingest, of the scenario queries, of an evaluation and of a store that grows, on generated ad events with a fixed seed.
+//! Benches of each stage of an ingest, of the scenario queries, of an evaluation and of a store
+//! that grows, on generated ad events with a fixed seed.
 //!
 //! `cargo bench` runs all; `cargo bench -- hash` one. Every bench checks the rows that it produced.
 
@@ -189,7 +190,8 @@ const KEYS: [&str; 20] = [
     "event_type, user_id",
 ];
 
-/// One pass for 1, 5 and 20 keys over 5 numbers of partitions: distinct and heavy values, rows, bytes and windows of each.
+/// One pass for 1, 5 and 20 keys over 5 numbers of partitions: distinct and heavy values, rows,
+/// bytes and windows of each.
 fn evaluate(criterion: &mut Criterion) {
     let batches = events(0.01);
     let columns = ad_events_definition().unwrap().columns;

@@ -1,5 +1,6 @@
-//! The store as portions and commits pile up: opening, planning, point reads, time ranges and full scans at 1, 100 and 1,000 portions
-//! per partition, before and after compaction; and a log of 10,000 commits and portions.
+//! The store as portions and commits pile up: opening, planning, point reads, time ranges and full
+//! scans at 1, 100 and 1,000 portions per partition, before and after compaction; and a log of
+//! 10,000 commits and portions.
 
 use arrow::array::RecordBatch;
 use criterion::{BenchmarkId, Criterion};
@@ -28,7 +29,8 @@ fn wide_spec() -> TableSpec {
     TableSpec::new(TableDefinition { partitions, ..spec().definition().clone() }).unwrap()
 }
 
-/// A table of `ROWS` rows in so many commits, each with one portion per partition; events come up to an hour late.
+/// A table of `ROWS` rows in so many commits, each with one portion per partition; events come up
+/// to an hour late.
 async fn table(dir: &std::path::Path, commits: usize) -> Table {
     let rows_per_commit = ROWS as usize / commits;
     let options = AdEvents { rows: ROWS, late_share: 0.01, users: 5_000, ..AdEvents::default() };
@@ -90,7 +92,8 @@ pub(crate) fn portions(criterion: &mut Criterion) {
 
 const GROWN: u64 = 10_000;
 
-/// A log on disk of 10,000 commits, each with an input and one portion whose file nobody needs to see.
+/// A log on disk of 10,000 commits, each with an input and one portion whose file nobody needs to
+/// see.
 async fn grown(dir: &std::path::Path) -> TableStorage {
     let storage = TableStorage::create_local(dir).unwrap();
     let (log, mut snapshot) = TableLog::create(storage.clone(), &wide_spec()).await.unwrap();

@@ -1,8 +1,10 @@
-//! The floor of an ingest and of an evaluation: the same rows, decoded, or decoded and encoded again by the same Parquet
-//! library, with nothing in between; no partitions, no sorting, no commit. One file per core at a time.
+//! The floor of an ingest and of an evaluation: the same rows, decoded, or decoded and encoded
+//! again by the same Parquet library, with nothing in between; no partitions, no sorting, no
+//! commit. One file per core at a time.
 //!
-//! `floor (decode | encode | portions) CORES OUT FILE...` prints rows and seconds as JSON. `encode` writes as the library does
-//! by default, with zstd; `portions` with the encodings and row groups of this project's portions.
+//! `floor (decode | encode | portions) CORES OUT FILE...` prints rows and seconds as JSON. `encode`
+//! writes as the library does by default, with zstd; `portions` with the encodings and row groups
+//! of this project's portions.
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::print_stdout, reason = "a bench that fails should stop")]
 

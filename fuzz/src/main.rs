@@ -21,7 +21,8 @@ fn target() -> fn(&[u8]) {
     *TARGET.get_or_init(|| {
         let name = std::env::var("TARGET").unwrap_or_default();
         if name == "orc" {
-            // A panic of the decoder is caught and becomes an error; libFuzzer's hook would end the run.
+            // A panic of the decoder is caught and becomes an error; libFuzzer's hook would end the
+            // run.
             std::panic::set_hook(Box::new(|_| ()));
         }
         let found = targets::TARGETS.iter().find(|(known, _)| *known == name);

@@ -1,4 +1,5 @@
-//! What is done with bytes from outside. No bytes may make a target panic, and what is read must be read the same again.
+//! What is done with bytes from outside. No bytes may make a target panic, and what is read must be
+//! read the same again.
 
 use std::io::Cursor;
 
@@ -107,7 +108,8 @@ fn commit(data: &[u8]) {
     }
 }
 
-/// Bytes as the lines of a commit whose end line is right, so that what lies behind the checksum is reached.
+/// Bytes as the lines of a commit whose end line is right, so that what lies behind the checksum is
+/// reached.
 fn commit_lines(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let lines = text.lines().filter_map(|line| serde_json::from_str::<LogEntry>(line).ok());
@@ -272,8 +274,8 @@ fn ydb_dump(data: &[u8]) {
     rows(data, InputFormat::YdbDump);
 }
 
-/// Text as the schema of a YDB dump, or as the description of a table: keys have columns, and no column is
-/// there twice.
+/// Text as the schema of a YDB dump, or as the description of a table: keys have columns, and no
+/// column is there twice.
 fn scheme(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let read = match text.starts_with('{') {

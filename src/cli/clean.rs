@@ -13,8 +13,8 @@ use crate::cli::{Failure, Output};
 /// Delete old versions, and files left over from ingests and compactions that died.
 ///
 /// Compaction leaves merged portions in place, because earlier versions and running queries need
-/// them. A file that a kept version needs is never deleted. The history ends with the kept versions, or after
-/// a day: inputs that were ingested before are no longer known.
+/// them. A file that a kept version needs is never deleted. The history ends with the kept
+/// versions, or after a day: inputs that were ingested before are no longer known.
 #[derive(Debug, ClapArgs)]
 #[command(
     after_help = "Examples:\n  evenkeel clean events --keep 7d --dry-run\n  evenkeel clean events --keep 0s"

@@ -64,9 +64,9 @@ pub(crate) struct Args {
     #[arg(long, value_name = "VERSION")]
     ydb_version: Option<YdbVersion>,
 
-    /// File whose columns the table gets, local or in an object store, or a dump of YDB, whose keys,
-    /// number of partitions and time to live it gets too; key columns become NOT NULL, the others stay
-    /// as they are.
+    /// File whose columns the table gets, local or in an object store, or a dump of YDB, whose
+    /// keys, number of partitions and time to live it gets too; key columns become NOT NULL, the
+    /// others stay as they are.
     #[arg(long, value_name = "FILE")]
     like: Option<PathBuf>,
 

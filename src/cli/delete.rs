@@ -16,9 +16,9 @@ use crate::cli::{Failure, Output, check_memory};
 
 /// Delete the rows of a table that meet a condition, with a single commit.
 ///
-/// Queries do not see them from then on. Their bytes stay in files until a compaction leaves them out and a
-/// cleaning deletes the old files: 'evenkeel compact DIR --full', then 'evenkeel clean DIR --keep 0s'. To
-/// delete rows by a file of primary keys, see 'evenkeel ingest --deletes'.
+/// Queries do not see them from then on. Their bytes stay in files until a compaction leaves them
+/// out and a cleaning deletes the old files: 'evenkeel compact DIR --full', then 'evenkeel clean
+/// DIR --keep 0s'. To delete rows by a file of primary keys, see 'evenkeel ingest --deletes'.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Examples:
@@ -55,7 +55,8 @@ pub(crate) struct Args {
 /// Result of a delete.
 #[derive(Debug, Serialize)]
 struct Deleted {
-    /// Version that the delete made; `None` if there was nothing to delete, or nothing was meant to be.
+    /// Version that the delete made; `None` if there was nothing to delete, or nothing was meant to
+    /// be.
     version: Option<Version>,
     /// Rows that met the condition.
     rows: u64,

@@ -75,8 +75,8 @@ pub(crate) struct Args {
     /// Directory of the table.
     dir: PathBuf,
 
-    /// Files, folders, glob patterns, or - for standard input: Parquet, CSV, NDJSON, Arrow IPC, Avro, ORC
-    /// or a dump of a database, plain, gzip or zstd.
+    /// Files, folders, glob patterns, or - for standard input: Parquet, CSV, NDJSON, Arrow IPC,
+    /// Avro, ORC or a dump of a database, plain, gzip or zstd.
     #[arg(required = true)]
     inputs: Vec<String>,
 
@@ -88,8 +88,8 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with_all = ["mode", "delete_column", "again"])]
     deletes: bool,
 
-    /// Rows of the inputs whose column has this value delete the row with their primary key; all others are
-    /// added. The table need not have the column.
+    /// Rows of the inputs whose column has this value delete the row with their primary key; all
+    /// others are added. The table need not have the column.
     #[arg(long, value_name = "COLUMN=VALUE", conflicts_with = "mode")]
     delete_column: Option<String>,
 

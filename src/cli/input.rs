@@ -62,8 +62,8 @@ pub(crate) struct FormatArgs {
     #[arg(long = "null-value", value_name = "TEXT")]
     null_values: Vec<String>,
 
-    /// A CSV field in quotes is never NULL: "" is empty text, and only a field without quotes stands for
-    /// NULL, as COPY ... CSV of PostgreSQL writes them.
+    /// A CSV field in quotes is never NULL: "" is empty text, and only a field without quotes
+    /// stands for NULL, as COPY ... CSV of PostgreSQL writes them.
     #[arg(long)]
     quoted_empty: bool,
 
@@ -183,17 +183,17 @@ pub(crate) struct ReadingArgs {
     #[command(flatten)]
     input: InputArgs,
 
-    /// File with the CREATE TABLE statement of the exported table, in the syntax of PostgreSQL, Citus,
-    /// Greenplum, MySQL, ClickHouse, Doris, Cassandra, Spanner or YDB: names and types for text files,
-    /// with or without a header, and the keys to judge. Also the description of a table by YDB, as
-    /// proto-json-base64.
+    /// File with the CREATE TABLE statement of the exported table, in the syntax of PostgreSQL,
+    /// Citus, Greenplum, MySQL, ClickHouse, Doris, Cassandra, Spanner or YDB: names and types for
+    /// text files, with or without a header, and the keys to judge. Also the description of a table
+    /// by YDB, as proto-json-base64.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["names", "header"], help_heading = "Reading inputs")]
     ddl: Option<LocalPath>,
 }
 
 impl ReadingArgs {
-    /// Finds the inputs that the arguments name, prints notes on them, and returns them with the options
-    /// for reading them.
+    /// Finds the inputs that the arguments name, prints notes on them, and returns them with the
+    /// options for reading them.
     pub(crate) fn find(&self, arguments: &[String], out: &Output) -> Result<(Inputs, InputOptions), Failure> {
         let (inputs, options) = self.find_silently(arguments)?;
         inputs.notes.iter().for_each(|note| out.note(note));

@@ -292,8 +292,8 @@ impl Output {
         Ok(done?)
     }
 
-    /// Creates a progress bar for rows that are read, which shows how much of the inputs that is, if their
-    /// size is known.
+    /// Creates a progress bar for rows that are read, which shows how much of the inputs that is,
+    /// if their size is known.
     pub(crate) fn progress_of(&self, reading: Option<Reading>) -> ProgressBar {
         let bar = self.progress(None, "rows");
         let Some(reading) = reading else { return bar };

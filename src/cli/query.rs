@@ -87,7 +87,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "COUNT", default_value_t = 1000)]
     rows: usize,
 
-    /// Check every file first and leave out damaged ones. Rows that they superseded or deleted may reappear.
+    /// Check every file first and leave out damaged ones. Rows that they superseded or deleted may
+    /// reappear.
     #[arg(long)]
     skip_damaged: bool,
 

@@ -33,8 +33,8 @@ pub(crate) struct TablesArgs {
 /// How exports are read that queries join.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ExportArgs {
-    /// Type of a column of an export, if the detected type is not the right one; repeatable. With several
-    /// exports, NAME.COLUMN:TYPE.
+    /// Type of a column of an export, if the detected type is not the right one; repeatable. With
+    /// several exports, NAME.COLUMN:TYPE.
     #[arg(long = "type", value_name = "COLUMN:TYPE")]
     types: Vec<String>,
 

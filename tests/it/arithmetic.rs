@@ -50,7 +50,8 @@ async fn every_pair_of_extremes_has_its_result_or_none() {
             let (x, y) = (i128::from(a), i128::from(b));
             for (sign, exact) in [("+", x + y), ("-", x - y), ("*", x * y)] {
                 let expected = i64::try_from(exact).ok().map(|number| number.to_string());
-                // Folded while it is planned; of columns; in a condition that is pushed into the scan.
+                // Folded while it is planned; of columns; in a condition that is pushed into the
+                // scan.
                 let of_columns = format!("SELECT a {sign} b FROM t WHERE a = {a} AND b = {b}");
                 assert_eq!(value(&session, &of_columns).await, expected, "{a} {sign} {b}");
                 if let (Ok(_), true) = (u64::try_from(a), a < i64::MAX) {
@@ -130,7 +131,8 @@ async fn sums_depend_on_their_values_alone() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Sums of random numbers against 128 bits, over values of a list, with groups, and as a window.
+    /// Sums of random numbers against 128 bits, over values of a list, with groups, and as a
+    /// window.
     #[test]
     fn sums_are_exact_or_fail(numbers in prop::collection::vec(prop_oneof![any::<i64>(), -9i64..9, Just(i64::MAX), Just(i64::MIN + 1)], 1..12)) {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();

@@ -172,7 +172,8 @@ struct Row {
     id: u64,
 }
 
-/// `per_second` rows in each second, with the time in steps of `step` microseconds; nine tenths are of one kind.
+/// `per_second` rows in each second, with the time in steps of `step` microseconds; nine tenths are
+/// of one kind.
 fn rows(seconds: i64, per_second: u64, step: i64) -> Vec<Row> {
     let of_second = |second: i64| {
         (0..per_second).map(move |number| {
@@ -388,7 +389,8 @@ fn findings_follow_the_verdict_whatever_the_rows() {
         let mut rows = rows(seconds, per_second, step);
         for row in &mut rows {
             match shape {
-                // A few users with many rows, a user of every row, a hundred users, users who take turns.
+                // A few users with many rows, a user of every row, a hundred users, users who take
+                // turns.
                 0 if row.id % 7 < 3 => row.user = row.id % 3,
                 1 => row.user = row.id,
                 3 => row.user %= 100,

@@ -1,4 +1,5 @@
-//! Files that are read as a whole have a limit, and messages stay on one line of bounded length whatever they quote.
+//! Files that are read as a whole have a limit, and messages stay on one line of bounded length
+//! whatever they quote.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -45,7 +46,8 @@ fn endless_files_are_refused_within_a_limit_of_memory() {
         let began = Instant::now();
         let words = arguments(dir.path(), &command.replace("FILE", "/dev/zero"));
         let mut shell = std::process::Command::new("sh");
-        // Address space, of which a program that is not optimized needs about 1 GiB for its threads.
+        // Address space, of which a program that is not optimized needs about 1 GiB for its
+        // threads.
         shell
             .args(["-c", "ulimit -v 3000000; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_evenkeel")])
             .args(&words);

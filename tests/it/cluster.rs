@@ -82,7 +82,8 @@ impl TestCluster {
         Self::with_timeout(executors, "60s")
     }
 
-    /// One that takes executors for lost as soon as it may. On a busy machine, that strikes healthy ones too.
+    /// One that takes executors for lost as soon as it may. On a busy machine, that strikes healthy
+    /// ones too.
     pub(crate) fn impatient(executors: usize) -> Self {
         Self::with_timeout(executors, "6s")
     }
@@ -283,7 +284,8 @@ fn of_equal_keys_the_last_in_input_order_wins_however_inputs_are_split() {
         "--column k:uint64:not-null --column v:uint64 --column pad:uint64 --primary-key k --partitions 8";
     done(dir, &format!("create {{}}/t1 {CREATE}"));
     done(dir, &format!("create {{}}/t2 {CREATE}"));
-    // One file with several row groups that hold the same keys, large enough to be read by several tasks.
+    // One file with several row groups that hold the same keys, large enough to be read by several
+    // tasks.
     write_parquet(&dir.join("many.parquet"), 1_200_000, 200_000, 50_000);
     std::fs::write(dir.join("late.csv"), "k,v,pad\n7,1,1\n7,2,2\n8,3,3\n7,4,4\n").unwrap();
     let cluster = TestCluster::start(2);

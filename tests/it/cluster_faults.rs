@@ -1,7 +1,9 @@
-//! Machines of a cluster die, freeze, leave and are cut off in the middle of work: what comes out is right, or a clear error.
+//! Machines of a cluster die, freeze, leave and are cut off in the middle of work: what comes out
+//! is right, or a clear error.
 //!
-//! Faults come when the machine that they meet has ended a task of a stage and others have not: behind a shuffle, that is where stock
-//! recovery gives rows twice. A scheduler that leaves recovery to Ballista shows that these tests would notice.
+//! Faults come when the machine that they meet has ended a task of a stage and others have not:
+//! behind a shuffle, that is where stock recovery gives rows twice. A scheduler that leaves
+//! recovery to Ballista shows that these tests would notice.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -18,7 +20,8 @@ use crate::common::{Run, arguments, done, evenkeel, json};
 
 const ROWS: u64 = 240_000;
 
-/// A join over two shuffles and an aggregation, stages 1 to 4. One task of the join has much more to do than the others.
+/// A join over two shuffles and an aggregation, stages 1 to 4. One task of the join has much more
+/// to do than the others.
 const QUERY: &str = "WITH keyed AS (SELECT CASE WHEN event_id % 100 = 0 THEN 'hot' ELSE user_id END AS k, event_id FROM t) \
      SELECT count(*), count(DISTINCT a.k), sum(b.event_id % 1000) FROM keyed a JOIN keyed b ON a.k = b.k";
 /// The same stages, with a join of billions of pairs: its tasks end only if they are called off.
@@ -82,8 +85,8 @@ fn matrix(stages: [usize; 2]) -> impl Iterator<Item = (Fault, usize)> {
     FAULTS.into_iter().flat_map(move |fault| stages.map(|stage| (fault, stage)))
 }
 
-/// Starts work and waits until an executor has ended a task of a stage and the scheduler knows; returns the work and the position of
-/// the executor, or `None` if the work was done before.
+/// Starts work and waits until an executor has ended a task of a stage and the scheduler knows;
+/// returns the work and the position of the executor, or `None` if the work was done before.
 fn spawn_and_wait(cluster: &TestCluster, dir: &Path, text: &str, stage: usize) -> (Child, Option<usize>) {
     let ended_tasks =
         || cluster.executors.iter().map(|executor| executor.ended_tasks(stage)).collect::<Vec<_>>();
@@ -171,7 +174,8 @@ fn a_query_that_loses_an_executor_at_any_stage_is_right_or_fails() {
 
 const SUMS: &str = "SELECT count(*), sum(event_id % 1000), min(event_id), count(DISTINCT user_id) FROM t";
 
-/// Strikes an ingest into an empty table. It takes each row once, or none; gives whether it took them, and how often it was run again.
+/// Strikes an ingest into an empty table. It takes each row once, or none; gives whether it took
+/// them, and how often it was run again.
 fn strike_ingest(
     cluster: &mut TestCluster,
     dir: &Path,
@@ -379,7 +383,8 @@ fn an_executor_that_is_cut_off_and_comes_back_changes_no_row() {
     assert_eq!(cluster_of_one.done(dir, &query), expected);
 }
 
-/// Sets what goes wrong with the tables of a test in the store. Other tests use the store at the same time.
+/// Sets what goes wrong with the tables of a test in the store. Other tests use the store at the
+/// same time.
 fn store_faults(dir: &Path, settings: &str) {
     let address = std::env::var("AWS_ENDPOINT_URL").unwrap();
     let host = address.trim_start_matches("http://").to_owned();

@@ -48,7 +48,8 @@ async fn every_put_of_an_ingest_may_fail_before_or_after_it_is_done() {
         let storage = TableStorage::new(store, "t".into());
         let mut table = Table::create_at(storage.clone(), &spec()).await.unwrap();
         ingest(&mut table, 0..100).await.unwrap();
-        // Where the commit itself was written and only its answer lost, the writer finds it and has succeeded.
+        // Where the commit itself was written and only its answer lost, the writer finds it and has
+        // succeeded.
         let committed = put == FILES_OF_INGEST - 1 && fault == Fault::After;
         let outcome = ingest(&mut table, 100..200).await;
         assert_eq!(outcome.is_ok(), committed, "{put} {fault:?}: {outcome:?}");

@@ -50,20 +50,22 @@ impl From<Output> for Run {
     }
 }
 
-/// Where tables of tests lie instead of on the disk: the URL in `EVENKEEL_TEST_STORE`, such as `s3://evenkeeltests`.
+/// Where tables of tests lie instead of on the disk: the URL in `EVENKEEL_TEST_STORE`, such as
+/// `s3://evenkeeltests`.
 pub(crate) fn test_store() -> Option<String> {
     std::env::var("EVENKEEL_TEST_STORE").ok()
 }
 
-/// A store that has nothing: in memory, or below a new prefix of the one that tests are told to use.
+/// A store that has nothing: in memory, or below a new prefix of the one that tests are told to
+/// use.
 pub(crate) fn objects() -> Arc<dyn ObjectStore> {
     let Some(url) = test_store() else { return Arc::new(InMemory::new()) };
     let (store, _) = remote_store(&url.parse().unwrap()).unwrap();
     Arc::new(PrefixStore::new(store, uuid::Uuid::new_v4().to_string()))
 }
 
-/// The arguments of a command, which are separated by blanks. `{}` stands for `dir`; `{}/t`, also with a number, is
-/// a table, and lies in the store of the tests where there is one.
+/// The arguments of a command, which are separated by blanks. `{}` stands for `dir`; `{}/t`, also
+/// with a number, is a table, and lies in the store of the tests where there is one.
 pub(crate) fn arguments(dir: &Path, arguments: &str) -> Vec<String> {
     let dir = dir.display().to_string();
     let is_table = |argument: &str| {
@@ -126,8 +128,8 @@ pub(crate) fn plan(files: &[PathBuf]) -> IngestFiles {
     }
 }
 
-/// The table in three states with the same visible rows: as it was ingested, compacted by a policy that finds much to do, and
-/// compacted to one run. Each is a version of the same table.
+/// The table in three states with the same visible rows: as it was ingested, compacted by a policy
+/// that finds much to do, and compacted to one run. Each is a version of the same table.
 pub(crate) async fn states(mut table: Table) -> [(&'static str, Table); 3] {
     let ingested = table.clone();
     let policy = CompactionPolicy { max_depth: 2, target: ByteSize(20_000), fan_in: 3 };
@@ -143,8 +145,9 @@ pub(crate) async fn states(mut table: Table) -> [(&'static str, Table); 3] {
     [("as ingested", ingested), ("compacted by the policy", merged), ("compacted to one run", table)]
 }
 
-/// A second engine: the same rows in memory as table `t`, unpartitioned, where SQL itself finds the newest row of each
-/// key. `batches` are in the order in which they came, in the schema of the table.
+/// A second engine: the same rows in memory as table `t`, unpartitioned, where SQL itself finds the
+/// newest row of each key. `batches` are in the order in which they came, in the schema of the
+/// table.
 pub(crate) async fn naive(spec: &TableSpec, batches: &[RecordBatch]) -> SessionContext {
     let all = concat_batches(spec.schema(), batches).unwrap();
     let order: ArrayRef = Arc::new(UInt64Array::from_iter_values(0..all.num_rows() as u64));

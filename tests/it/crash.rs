@@ -1,5 +1,5 @@
-//! Every step of a disk fails, tears or is the last one before a crash: the table opens, has exactly the acknowledged rows, and
-//! finishing the work gives the right table.
+//! Every step of a disk fails, tears or is the last one before a crash: the table opens, has
+//! exactly the acknowledged rows, and finishing the work gives the right table.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -303,7 +303,8 @@ pub(crate) type Rows = Vec<(i64, i64)>;
 
 pub(crate) async fn rows(table: &Table) -> Rows {
     let session = table.session().unwrap();
-    // Sorted here: a plan without a sort and casts takes a debug build half the time, thousands of times.
+    // Sorted here: a plan without a sort and casts takes a debug build half the time, thousands of
+    // times.
     let batches = session.collect("SELECT k, v FROM t", &Params::default()).await.unwrap();
     let rows = batches.iter().flat_map(|batch| {
         let key = match batch.column(0).data_type() {
@@ -366,7 +367,8 @@ enum Template {
     Expiring,
     /// With deletes of the keys 5 to 14, which are not compacted.
     Deleted,
-    /// The next commit makes a checkpoint. Compacted near the end, as each point reads all portions.
+    /// The next commit makes a checkpoint. Compacted near the end, as each point reads all
+    /// portions.
     Grown,
 }
 
@@ -408,8 +410,9 @@ fn on(path: &Path, disk: Arc<dyn Disk>) -> TableStorage {
     TableStorage::local_on(path, disk).unwrap()
 }
 
-/// A process dies or fails at every step, another one does the work again and is acknowledged, and then the power is cut:
-/// what it was acknowledged for is there, whoever made the directories and files that it rests on.
+/// A process dies or fails at every step, another one does the work again and is acknowledged, and
+/// then the power is cut: what it was acknowledged for is there, whoever made the directories and
+/// files that it rests on.
 async fn power_is_cut_after_another_writer(template: &Path, case: &Case, second_work: Work) -> usize {
     let scratch = tempfile::tempdir().unwrap();
     let count = FaultyDisk::new(usize::MAX, None);

@@ -1,5 +1,5 @@
-//! Every request to an object store fails, loses its answer or is the last one before a crash: the table opens, has exactly the
-//! acknowledged rows, and finishing the work gives the right table.
+//! Every request to an object store fails, loses its answer or is the last one before a crash: the
+//! table opens, has exactly the acknowledged rows, and finishing the work gives the right table.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -33,7 +33,8 @@ enum Fault {
 
 const FAULTS: [Fault; 4] = [Fault::FailBefore, Fault::FailAfter, Fault::KillBefore, Fault::KillAfter];
 
-/// The writing requests of one process. From the one on that is its last, nothing reaches the store.
+/// The writing requests of one process. From the one on that is its last, nothing reaches the
+/// store.
 #[derive(Debug)]
 struct Requests {
     done: AtomicUsize,

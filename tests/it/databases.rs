@@ -1,4 +1,5 @@
-//! Queries on several tables and exports. The truth is DataFusion over the same rows in memory, in one partition.
+//! Queries on several tables and exports. The truth is DataFusion over the same rows in memory, in
+//! one partition.
 
 use std::fs;
 use std::path::Path;

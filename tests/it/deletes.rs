@@ -1,4 +1,5 @@
-//! Deletes by conditions, by files of keys, and among the changes of another database. The truth is a map.
+//! Deletes by conditions, by files of keys, and among the changes of another database. The truth is
+//! a map.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

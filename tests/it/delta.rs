@@ -1,4 +1,5 @@
-//! The Delta log beside the files of a table. What other engines read of it is tested by `tests/python/run_delta.sh`.
+//! The Delta log beside the files of a table. What other engines read of it is tested by
+//! `tests/python/run_delta.sh`.
 
 use std::path::{Path, PathBuf};
 
@@ -22,7 +23,8 @@ fn log_file(dir: &Path, version: u64) -> PathBuf {
     dir.join(format!("t/_delta_log/{version:020}.json"))
 }
 
-/// The actions of a version: their kind and content. What is unique stands as 0 or `?`, which is checked to be of its form.
+/// The actions of a version: their kind and content. What is unique stands as 0 or `?`, which is
+/// checked to be of its form.
 fn actions(dir: &Path, version: u64) -> Vec<(String, Value)> {
     let text = std::fs::read_to_string(log_file(dir, version)).unwrap();
     let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -167,7 +169,8 @@ fn each_change_is_the_next_version_and_no_change_is_none() {
     );
     assert_eq!(merged["compaction"]["rows_superseded"], 1);
     assert_eq!(kinds(dir, 3), ["commitInfo", "remove", "add", "txn"]);
-    // A column that is added is in the next version, without statistics: of files that stay none were told. The id stays.
+    // A column that is added is in the next version, without statistics: of files that stay none
+    // were told. The id stays.
     done(dir, "alter {}/t --add-column at:datetime");
     let added = export(dir, "");
     assert_eq!((&added["delta_version"], &added["added"]), (&4.into(), &0.into()));
@@ -242,7 +245,8 @@ fn integers_beyond_those_of_delta_are_refused_by_column_value_and_file() {
     }
     assert!(!log_file(dir, 1).exists());
     assert_eq!(export(dir, "--without u")["left_out"], value!(["u"]));
-    // A column that comes back is looked at in every file, also in those that the Delta log has already.
+    // A column that comes back is looked at in every file, also in those that the Delta log has
+    // already.
     ingest(dir, "k,u\n4,1\n");
     let refused = run(dir, "export delta {}/t");
     assert!(refused.stderr.contains("holds 9223372036854775808"), "{}", refused.stderr);

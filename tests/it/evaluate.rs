@@ -12,7 +12,8 @@ use crate::common::{done, evenkeel, json, project, run};
 
 const FLIGHTS: &str = "data/nycflights13-flights.parquet";
 
-/// A second engine: SQL over the raw rows of a Parquet file, as table `t`, with the number of each row in `arrived`.
+/// A second engine: SQL over the raw rows of a Parquet file, as table `t`, with the number of each
+/// row in `arrived`.
 pub(crate) async fn raw(file: &Path) -> SessionContext {
     let mut config = SessionConfig::new().with_target_partitions(1);
     config.options_mut().sql_parser.enable_ident_normalization = false;
@@ -44,8 +45,8 @@ fn key_bytes(text: &str, column_type: &str) -> Vec<u8> {
     }
 }
 
-/// Rows per partition by brute force: SQL counts the rows of each key, the hash is that of a whole key's bytes, and the
-/// partition that of equal intervals by plain division.
+/// Rows per partition by brute force: SQL counts the rows of each key, the hash is that of a whole
+/// key's bytes, and the partition that of equal intervals by plain division.
 async fn brute_force(context: &SessionContext, parts: &[(&str, &str)], partitions: u64) -> Vec<u64> {
     let texts: Vec<String> = parts
         .iter()
@@ -299,7 +300,8 @@ fn the_story_of_the_ydb_documentation_comes_out_in_numbers() {
         assert_eq!(placement["causes"]["hash_function"], 0.0, "{key}");
         assert!(placement["capacity"]["sustained"].as_f64().unwrap() > 14e6, "{key}");
     }
-    // What the documentation leaves unsaid: a longer key makes the events of one user visit every partition.
+    // What the documentation leaves unsaid: a longer key makes the events of one user visit every
+    // partition.
     let statements = evaluation["statements"].as_array().unwrap();
     let user = statements.iter().find(|s| s["statement"] == "events_of_user").unwrap();
     let visits = |key: &str| {
@@ -313,7 +315,8 @@ fn the_story_of_the_ydb_documentation_comes_out_in_numbers() {
         evaluation["recommendation"]["primary_key"],
         json!(["event_timestamp", "user_id", "campaign_id"])
     );
-    // Rows come in the order of time, so that key appends; a key that begins with the user rewrites.
+    // Rows come in the order of time, so that key appends; a key that begins with the user
+    // rewrites.
     let keys = evaluation["primary_keys"].as_array().unwrap();
     assert!(keys[0]["in_order_fraction"].as_f64().unwrap() > 0.95);
     assert!(keys[1]["in_order_fraction"].as_f64().unwrap() < 0.1);
@@ -438,7 +441,8 @@ fn a_sample_gives_intervals_that_hold_the_whole() {
         let truth = whole["candidates"][0]["placements"][0][figure].as_f64().unwrap();
         let (lower, upper) =
             (intervals[figure]["lower"].as_f64().unwrap(), intervals[figure]["upper"].as_f64().unwrap());
-        // A twentieth of the interval to each side: one of twenty intervals may miss, and this one is fixed by its seed.
+        // A twentieth of the interval to each side: one of twenty intervals may miss, and this one
+        // is fixed by its seed.
         let slack = (upper - lower) / 20.0;
         assert!(lower - slack <= truth && truth <= upper + slack, "{figure}: {truth} in {lower} to {upper}");
         assert!(upper - lower < 0.2 * upper, "{figure}: {lower} to {upper}");
@@ -660,7 +664,8 @@ fn odd_exports_are_evaluated_as_they_are() {
         json(dir.path(), "evaluate {}/unordered.csv --partition-key id --partitions 2 --format json");
     assert!(codes(&unordered).contains(&"time_unordered".to_owned()), "{:?}", codes(&unordered));
     assert!(codes(&unordered).contains(&"time_missing".to_owned()));
-    // A Decimal adds nothing to the hash: every row goes to one partition, and the hash is named as the reason.
+    // A Decimal adds nothing to the hash: every row goes to one partition, and the hash is named as
+    // the reason.
     let prices: String = (0..3000).map(|i| format!("{i}.25\n")).collect();
     write("prices.csv", &format!("price\n{prices}"));
     let decimal = json(
@@ -740,7 +745,8 @@ fn a_bench_really_ingests_what_was_predicted() {
     assert_eq!(scenario["queries"][0]["answers"].as_array().unwrap().len(), 4);
 }
 
-/// Every window's fullest partition, from SQL counts by day and carrier and the partition of each carrier.
+/// Every window's fullest partition, from SQL counts by day and carrier and the partition of each
+/// carrier.
 #[tokio::test(flavor = "multi_thread")]
 async fn windows_are_those_of_sql() {
     let dir = tempfile::tempdir().unwrap();
@@ -848,7 +854,8 @@ fn the_recommendation_follows_the_rate_the_skew_and_the_placement() {
         ));
         assert_eq!(found["partitions"], partitions, "{rate}: {found}");
     }
-    // Two keys are even enough for little; the one that statements need fewer partitions of is chosen, unless its rate is short.
+    // Two keys are even enough for little; the one that statements need fewer partitions of is
+    // chosen, unless its rate is short.
     std::fs::write(dir.path().join("q.sql"), "SELECT * FROM t WHERE flight = 15").unwrap();
     let keys = format!(
         "{primary_key} --partition-key flight --partition-key carrier,flight --queries {{}}/q.sql --partitions 16"

@@ -23,7 +23,8 @@ fn events() -> RecordBatch {
     AdEvents { rows: ROWS, ..AdEvents::default() }.batches(ROWS as usize).unwrap().next().unwrap().unwrap()
 }
 
-/// Escapes text as YDB writes it: letters, digits and some punctuation stay, a space becomes a plus.
+/// Escapes text as YDB writes it: letters, digits and some punctuation stay, a space becomes a
+/// plus.
 fn escaped(text: &str) -> String {
     let escape = |byte: u8| match byte {
         b' ' => "+".to_owned(),
@@ -541,8 +542,8 @@ fn numbers_that_would_lose_characters_are_refused_further_on() {
         let report = json(dir.path(), "evaluate {}/a.csv --on-error skip --format json");
         assert_eq!(report["rows"], 120_000, "{odd}");
     }
-    // The type of a column without a value in the first file comes from rows further on, of which a sample
-    // is read.
+    // The type of a column without a value in the first file comes from rows further on, of which a
+    // sample is read.
     write(&dir.path().join("in"), "1.csv", "id,zip\n1,\n2,\n");
     write(&dir.path().join("in"), "2.csv", format!("id,zip\n{}9,07\n{}", rows(""), rows("").repeat(2)));
     let found = run(dir.path(), "evaluate {}/in --format json");

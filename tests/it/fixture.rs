@@ -27,8 +27,8 @@ async fn a_table_of_format_1_is_read() {
     assert_eq!(placed, [2, 3, 0]);
 }
 
-/// Written by the third format: the first one's rows after three commits with deletes, one of which also added rows. The
-/// first two are behind a checkpoint, and nothing is compacted.
+/// Written by the third format: the first one's rows after three commits with deletes, one of which
+/// also added rows. The first two are behind a checkpoint, and nothing is compacted.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_table_of_format_3_is_read() {
     let table = Table::open(project("tests/fixtures/format-3")).await.unwrap();
@@ -45,8 +45,8 @@ async fn a_table_of_format_3_is_read() {
     assert_eq!(overview.partitions.iter().map(|partition| partition.deletes).sum::<u64>(), 4);
 }
 
-/// Written by the second format: the same rows after a column was added, everything was compacted, and older versions were cleaned
-/// away behind a checkpoint.
+/// Written by the second format: the same rows after a column was added, everything was compacted,
+/// and older versions were cleaned away behind a checkpoint.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_table_of_format_2_is_read() {
     let first = Table::open(project("tests/fixtures/format-1")).await.unwrap();

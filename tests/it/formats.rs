@@ -95,7 +95,8 @@ fn inputs() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// Writes the events below `folder` with the column `name` in the names of folders, not in the files.
+/// Writes the events below `folder` with the column `name` in the names of folders, not in the
+/// files.
 fn write_by_folder(folder: &Path, name: &str, format: OutputFormat, file: &str) -> usize {
     let batch = events();
     let position = batch.schema().index_of(name).unwrap();

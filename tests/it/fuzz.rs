@@ -1,4 +1,5 @@
-//! The fuzz targets on their corpus, and on mutations of it. `fuzz/README.md` tells how to run them guided by coverage.
+//! The fuzz targets on their corpus, and on mutations of it. `fuzz/README.md` tells how to run them
+//! guided by coverage.
 
 use std::fs;
 use std::panic::catch_unwind;

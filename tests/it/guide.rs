@@ -2,8 +2,8 @@
 //!
 //! A block with the info string `console` has commands, `$ evenkeel ...`, each with its expected
 //! output: standard output, then standard error. A line `...` stands for any lines, `[..]` within a
-//! line for any characters. `< FILE` at the end of a command gives it standard input. The blocks of a page run in order, in a directory that has copies of the
-//! folders `data` and `queries`.
+//! line for any characters. `< FILE` at the end of a command gives it standard input. The blocks of
+//! a page run in order, in a directory that has copies of the folders `data` and `queries`.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};

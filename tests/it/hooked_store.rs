@@ -1,4 +1,5 @@
-//! An object store whose requests pass a hook, which lets them through, loses them, or loses their answers.
+//! An object store whose requests pass a hook, which lets them through, loses them, or loses their
+//! answers.
 
 use std::fmt;
 use std::ops::Range;

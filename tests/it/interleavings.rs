@@ -1,6 +1,6 @@
 //! A process that is held up before any one of its requests, while others do all kinds of work and
-//! clean up behind it as thoroughly as they can: nothing that was acknowledged is lost, nothing that
-//! is named is missing, and whoever comes next gets on.
+//! clean up behind it as thoroughly as they can: nothing that was acknowledged is lost, nothing
+//! that is named is missing, and whoever comes next gets on.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -200,8 +200,9 @@ async fn copy(from: &Arc<dyn ObjectStore>) -> Arc<dyn ObjectStore> {
     to
 }
 
-/// Makes a table of `commits` commits, and returns it with the number of its keys, which count from 0. Only the length of
-/// the log matters, and each run reads all portions several times, so a long one is compacted near its end.
+/// Makes a table of `commits` commits, and returns it with the number of its keys, which count
+/// from 0. Only the length of the log matters, and each run reads all portions several times, so a
+/// long one is compacted near its end.
 async fn template(commits: u64) -> (Arc<dyn ObjectStore>, i64) {
     let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
     let mut table = Table::create_at(storage(store.clone()), &spec(1)).await.unwrap();

@@ -79,7 +79,8 @@ struct Seen {
     notes: String,
 }
 
-/// Evaluates in every form; nothing may hold a canary. The options of the arguments themselves are free of them.
+/// Evaluates in every form; nothing may hold a canary. The options of the arguments themselves are
+/// free of them.
 fn evaluate(folder: &Path, arguments: &str, seen: &mut Seen) {
     // The path must hold no canary by chance.
     let pages = ["report.html", "report.users.html", "report.visits.html"].map(|page| folder.join(page));
@@ -205,7 +206,8 @@ fn no_finding_and_no_note_holds_a_value() {
         "{}/shuffled.csv --partition-key who --primary-key id,who --batch 100 --partitions 4 --window 1h",
         &mut seen,
     );
-    // In order within each of many runs: the correlation is small, and rows are appended all the same.
+    // In order within each of many runs: the correlation is small, and rows are appended all the
+    // same.
     let runs = (0..20_000u64).map(|row| (format!("w{row}"), row % 100, time(row)));
     write("runs.csv", &csv(runs));
     evaluate(folder, "{}/runs.csv --partition-key who --primary-key id,who --partitions 1", &mut seen);
@@ -302,7 +304,8 @@ fn no_finding_and_no_note_holds_a_value() {
         &mut seen,
     );
 
-    // YDB's hash takes nothing of a Decimal: all rows go to one partition, however many values there are.
+    // YDB's hash takes nothing of a Decimal: all rows go to one partition, however many values
+    // there are.
     evaluate(folder, "{}/types.parquet --partitions 4 --partition-key c", &mut seen);
     // A row each hour.
     let sparse = (0..400u64).map(|row| (format!("w{row}"), row, time(row * 3600)));

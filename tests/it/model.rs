@@ -198,7 +198,8 @@ async fn assert_rows_are_placed(table: &Table, all: &[Row]) {
     assert_eq!(overview.partitions.iter().map(|p| p.rows).collect::<Vec<_>>(), expected);
 }
 
-/// One step of a random history, by one of several writers, each of which sees the table as of its last look.
+/// One step of a random history, by one of several writers, each of which sees the table as of its
+/// last look.
 #[derive(Debug, Clone)]
 enum Step {
     /// Rows replace those of the same key.
@@ -391,7 +392,8 @@ impl World {
             Step::Clean(writer) => {
                 let all = CleanOptions { keep: None, unnamed_age: Micros::new(1), ..CleanOptions::default() };
                 self.writers[writer].clean(&all).await.unwrap();
-                // Files that older snapshots need are gone: nobody may read by those. The last writer still writes by its own.
+                // Files that older snapshots need are gone: nobody may read by those. The last
+                // writer still writes by its own.
                 for reader in 0..WRITERS - 1 {
                     self.writers[reader].refresh().await.unwrap();
                     self.seen[reader] = self.map.clone();

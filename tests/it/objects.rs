@@ -95,7 +95,8 @@ async fn opening_ingesting_and_querying_list_nothing() {
             let opened = Table::open_at(storage.clone()).await.unwrap();
             assert_eq!(opened.snapshot().version().0, u64::try_from(version).unwrap());
             let (gets, lists) = counts.take();
-            // The pointer twice, where to begin, the commits since, and those behind the end that are asked for beside them.
+            // The pointer twice, where to begin, the commits since, and those behind the end that
+            // are asked for beside them.
             assert!(lists == 0 && gets <= 3 + (version as u64 % 64) + 8, "{gets} gets at {version}");
             assert_eq!(rows(&opened).await, usize::try_from(version).unwrap() + 1);
             assert_eq!(counts.take().1, 0);
@@ -303,7 +304,8 @@ fn a_store_that_is_not_there_or_refuses_is_told_in_one_line() {
     assert!(unreachable.code == 1 && unreachable.stderr.contains("127.0.0.1:9"), "{}", unreachable.stderr);
 }
 
-/// The program without what the environment says of stores, in a home directory that says nothing either.
+/// The program without what the environment says of stores, in a home directory that says nothing
+/// either.
 #[cfg(feature = "cloud")]
 fn without_credentials(home: &FsPath) -> std::process::Command {
     let mut command = evenkeel();
@@ -385,7 +387,8 @@ fn a_profile_whose_keys_come_from_elsewhere_is_refused_unless_the_environment_ha
     }
 }
 
-/// What a virtual machine of AWS finds: its credentials, and a store with one object, which it serves to nobody else.
+/// What a virtual machine of AWS finds: its credentials, and a store with one object, which it
+/// serves to nobody else.
 #[cfg(feature = "cloud")]
 fn virtual_machine(object: &'static [u8]) -> String {
     use std::io::{BufRead, BufReader, Write};

@@ -79,8 +79,9 @@ async fn tables(
     (states(table).await, naive(spec, batches).await)
 }
 
-/// Compares each statement, which has one right answer, in every state of the table: in the session of the table, and in a
-/// session of somebody else that the table is registered in, with few and many cores.
+/// Compares each statement, which has one right answer, in every state of the table: in the session
+/// of the table, and in a session of somebody else that the table is registered in, with few and
+/// many cores.
 async fn compare(
     states: &[(&'static str, Table); 3],
     truth: &SessionContext,
@@ -112,7 +113,8 @@ fn session_on(table: &Table, cores: usize) -> TableSession {
     session
 }
 
-/// Compares each statement, which has one right answer, in every state of the table in its own session.
+/// Compares each statement, which has one right answer, in every state of the table in its own
+/// session.
 async fn compare_in_own_session(
     states: &[(&'static str, Table); 3],
     truth: &SessionContext,
@@ -180,7 +182,8 @@ const GROUPED: &[&str] = &[
     "SELECT DISTINCT ts FROM t WHERE v >= 7 AND abs(ts) > 3 ORDER BY ts OFFSET 17",
 ];
 
-/// Columns of filtered rows in another order than that of the scan, without the column they are sorted by.
+/// Columns of filtered rows in another order than that of the scan, without the column they are
+/// sorted by.
 const FILTERED: &[&str] = &[
     "SELECT f, u, v FROM t WHERE ts = 18 AND v IS NOT NULL ORDER BY ts LIMIT 5",
     "SELECT v, u FROM t WHERE ts = 18 AND u <> 'x' ORDER BY ts LIMIT 5",
@@ -236,7 +239,8 @@ async fn limits_over_portions_that_overlap_and_that_do_not_give_the_first_rows()
     compare(&states, &truth, &[1, 2, 3, 8], FLOATS).await;
 }
 
-/// NaN is above infinity and its negative below, whichever row of a group comes first, and a group of infinities alone has them.
+/// NaN is above infinity and its negative below, whichever row of a group comes first, and a group
+/// of infinities alone has them.
 #[tokio::test(flavor = "multi_thread")]
 async fn extremes_of_groups_do_not_depend_on_the_order_of_rows() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,4 +1,5 @@
-//! Many processes on one table: writers, a compaction, a cleaning and readers at one time, and processes that are killed.
+//! Many processes on one table: writers, a compaction, a cleaning and readers at one time, and
+//! processes that are killed.
 
 use std::io::Write;
 use std::path::Path;
@@ -93,8 +94,9 @@ fn writers_readers_compactions_and_cleanings_do_not_disturb_each_other() {
     assert_eq!(rows(dir), FILES * ROWS_PER_FILE);
 }
 
-/// The hardest cleaning there is beside writers: everything that the newest version does not need goes, at once. A writer whose
-/// files are taken for leftovers is told so and begins again; no row is lost, and none comes twice.
+/// The hardest cleaning there is beside writers: everything that the newest version does not need
+/// goes, at once. A writer whose files are taken for leftovers is told so and begins again; no row
+/// is lost, and none comes twice.
 #[test]
 fn cleaning_everything_beside_writers_loses_no_row() {
     const WRITERS: u64 = 3;
@@ -197,7 +199,8 @@ fn killed_compactions_and_cleanings_change_no_row() {
     assert_eq!((&left["portions"], &left["other_files"]), (&4.into(), &0.into()));
 }
 
-/// Files of at most so many blocks of 512 bytes may be written: a full disk, as far as the program can tell.
+/// Files of at most so many blocks of 512 bytes may be written: a full disk, as far as the program
+/// can tell.
 #[test]
 #[cfg(unix)]
 fn a_full_disk_and_a_folder_that_cannot_be_written_are_told_and_leave_the_table_whole() {

@@ -26,7 +26,8 @@ enum Event {
     Wait { reached: Notify, go_on: Notify },
 }
 
-/// What happens at the first put of which file, counted from 0. Files are counted rather than puts, because a writer whose answer was lost puts the same file again.
+/// What happens at the first put of which file, counted from 0. Files are counted rather than puts,
+/// because a writer whose answer was lost puts the same file again.
 #[derive(Debug)]
 pub(crate) struct Script {
     written: Mutex<Vec<Path>>,

@@ -1,4 +1,5 @@
-//! Plans of every shape on a table whose scan says how it is partitioned and sorted: the answers are those of a naive engine.
+//! Plans of every shape on a table whose scan says how it is partitioned and sorted: the answers
+//! are those of a naive engine.
 
 use std::sync::Arc;
 

@@ -44,7 +44,8 @@ fn every_strategy_does_what_the_guides_say() {
         assert_eq!(rows, 100_000, "{report}");
         assert_eq!(splits.len() as u64, whole["splits"].as_u64().unwrap());
     }
-    // A key that rises or falls has all writes in one split at any time; splitting by load never helps.
+    // A key that rises or falls has all writes in one split at any time; splitting by load never
+    // helps.
     for name in ["declared", "desc", "uuid7"] {
         let found = strategy(&simulation, name);
         assert!(hottest_share(found) > 0.999, "{name}: {}", hottest_share(found));
@@ -369,7 +370,8 @@ fn a_schema_is_judged_by_what_its_rows_do() {
     assert!(number(&found["measured"]) > 0.99);
     assert_eq!(finding(&by_time, "monotonic_index").unwrap()["subject"], "ByTime");
     assert_eq!(by_time["recommended"], Value::Null);
-    // A key that begins with a time-like type is not blamed for that alone, nor one that begins with a user.
+    // A key that begins with a time-like type is not blamed for that alone, nor one that begins
+    // with a user.
     let by_user = schema("user_id, event_timestamp");
     assert!(finding(&by_user, "monotonic_key").is_none(), "{}", by_user["findings"]);
     assert!(
@@ -547,7 +549,8 @@ fn rows_that_are_too_few_recommend_nothing() {
     let simulate = |arguments: &str| {
         json(dir.path(), &format!("spanner simulate {{}}/rows.csv {arguments} --format json"))
     };
-    // One row a minute is what comes, and no split is hot of it, whatever each row stands for in size.
+    // One row a minute is what comes, and no split is hot of it, whatever each row stands for in
+    // size.
     let uuids = simulate("--primary-key uuid");
     assert_eq!(uuids["recommended"], "declared");
     assert!(finding(&uuids, "monotonic_key").is_none(), "{}", uuids["findings"]);

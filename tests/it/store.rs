@@ -1,4 +1,5 @@
-//! The store over time: compaction, cleaning, checking, altering, expiry and repartitioning, by the commands that users give.
+//! The store over time: compaction, cleaning, checking, altering, expiry and repartitioning, by the
+//! commands that users give.
 
 use std::path::Path;
 
@@ -448,7 +449,8 @@ mod meanwhile {
         CompactionOptions { scope: Scope::Everything, now, ..CompactionOptions::default() }
     }
 
-    /// Begins a compaction, waits until it stores its first portion, does `work`, and lets the compaction go on.
+    /// Begins a compaction, waits until it stores its first portion, does `work`, and lets the
+    /// compaction go on.
     async fn compacted_while(
         store: &Arc<dyn ObjectStore>,
         work: impl AsyncFnOnce(Table),
@@ -520,8 +522,8 @@ mod meanwhile {
 fn what_does_not_fit_into_memory_becomes_several_portions_of_which_the_later_ones_win() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
-    // Rows of 1.5 KB: 120 MB in all, four times what 128 MiB leaves for them. Every key comes four times, the last time in
-    // reverse, so that it is sorted in; one partition has most keys.
+    // Rows of 1.5 KB: 120 MB in all, four times what 128 MiB leaves for them. Every key comes four
+    // times, the last time in reverse, so that it is sorted in; one partition has most keys.
     let (keys, rounds) = (20_000u64, 4u64);
     let mut text = String::from("k,p,v,filling\n");
     for round in 0..rounds {

@@ -1,5 +1,6 @@
-//! What DataFusion does, and the store works around or relies on. A test that fails after an upgrade
-//! says which part of the store to look at: a workaround may go, or something it relied on is gone.
+//! What DataFusion does, and the store works around or relies on. A test that fails after an
+//! upgrade says which part of the store to look at: a workaround may go, or something it relied on
+//! is gone.
 
 use std::sync::Arc;
 

@@ -365,8 +365,8 @@ mod tests {
     fn a_queue_grows_and_drains_as_computed_by_hand() {
         // The node serves 10 rows per second. 300 arrive in the first 10 s, none for 10 s, then 50.
         let outcome = play(&arrivals(&[&[300], &[0], &[50]]), &cluster(1, 10.0), None);
-        // After 10 s 200 wait, after 20 s 100. In the third window 50 arrive, 100 leave and 50 wait;
-        // they leave in the step after it.
+        // After 10 s 200 wait, after 20 s 100. In the third window 50 arrive, 100 leave and 50
+        // wait; they leave in the step after it.
         let [first, last] = outcome.waiting_rows_by_window.as_slice() else { panic!() };
         [(*first, 200.0), (*last, 50.0), (outcome.served_rows, 300.0), (outcome.waiting_rows, 50.0)]
             .iter()
@@ -431,13 +431,13 @@ mod tests {
         let outcome = play(&arrivals(&windows), &cluster(3, 10.0), Some(fault));
         let partitions: Vec<usize> = outcome.nodes.iter().map(|node| node.partitions).collect();
         assert_eq!(partitions, [0, 3, 3]);
-        // From 13 s to 18 s two partitions wait with 3 rows per second each; then each of the others
-        // receives 9 rows per second.
+        // From 13 s to 18 s two partitions wait with 3 rows per second each; then each of the
+        // others receives 9 rows per second.
         let peak = outcome.peak.unwrap();
         assert_eq!(peak.at_micros, 18 * SECOND);
         assert_close(peak.rows, 30.0);
-        // Of 15 rows one node serves 2 s x 10 - 2 s x 9 = 2 in the second window, and 10 more in each
-        // of the next: drained after 15 s.
+        // Of 15 rows one node serves 2 s x 10 - 2 s x 9 = 2 in the second window, and 10 more in
+        // each of the next: drained after 15 s.
         let waiting = &outcome.waiting_rows_by_window;
         assert_eq!(waiting.len(), 4);
         [0.0, 26.0, 6.0, 0.0]
@@ -481,8 +481,8 @@ mod tests {
         assert!((outcome.mean_delay_seconds.unwrap() / 5e17 - 1.0).abs() < 0.02);
     }
 
-    /// Generates windows of up to five partitions, a cluster with rates of nodes and partitions, and a
-    /// fault.
+    /// Generates windows of up to five partitions, a cluster with rates of nodes and partitions,
+    /// and a fault.
     fn scenes() -> impl Strategy<Value = (Vec<Vec<u64>>, NodeCluster, Option<NodeFault>)> {
         let windows = proptest::collection::vec(proptest::collection::vec(0u64..200, 5), 1..12);
         (windows, 1usize..6, 1.0f64..60.0, 1.0f64..60.0, 0u8..3, 0usize..6, 0.1f64..80.0, 0usize..3).prop_map(

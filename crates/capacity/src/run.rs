@@ -385,8 +385,8 @@ mod tests {
             moving.over_nodes.in_total.max_over_mean < 2.5 && even.over_nodes.max_over_mean_at_a_time < 1.2
         );
         assert!(!moving.runs[0].keeps_up && even.runs[0].keeps_up);
-        // At any time one node gets the whole load, so without a queue four nodes handle no more than
-        // one.
+        // At any time one node gets the whole load, so without a queue four nodes handle no more
+        // than one.
         assert_close(moving.rows_per_second_without_queue.unwrap(), 40.0);
         assert!(
             found.findings.iter().any(|finding| finding.code == FindingCode::MovingHotspot),
@@ -435,7 +435,8 @@ mod tests {
             let found = recommended(&["note", "user"], &shapes, 30.0);
             assert_eq!(found, Some((vec!["user".to_owned()], 2, 8)), "{shapes:?}");
         }
-        // With enough capacity every key keeps up; the more even and simpler one is still preferred.
+        // With enough capacity every key keeps up; the more even and simpler one is still
+        // preferred.
         for keys in permutations(&["trunc(at, 10s)", "user", "note"]) {
             assert_eq!(recommended(&keys, &[(2, 8)], 1e6), Some((vec!["user".to_owned()], 2, 8)), "{keys:?}");
         }

@@ -1,7 +1,7 @@
 //! Speed of reading: the same rows as each system writes them, in rows per second.
 //!
-//! `cargo bench -p evenkeel-input` runs all, `cargo bench -p evenkeel-input -- copy` one. The plain CSV file
-//! is the measure of the others.
+//! `cargo bench -p evenkeel-input` runs all, `cargo bench -p evenkeel-input -- copy` one. The plain
+//! CSV file is the measure of the others.
 
 #![allow(missing_docs, clippy::unwrap_used, reason = "a bench that fails should stop")]
 

@@ -21,7 +21,8 @@ pub enum TimeReading {
     Native,
     /// Dates in eight digits, such as 20260301.
     EightDigits,
-    /// Dates and points in time that are written as text, such as `2026-03-01` and `2026-03-01T12:00:00Z`.
+    /// Dates and points in time that are written as text, such as `2026-03-01` and
+    /// `2026-03-01T12:00:00Z`.
     Text,
     /// Seconds since 1970.
     Seconds,
@@ -88,8 +89,8 @@ impl TimeReading {
         matches!(self, Self::EightDigits | Self::Text)
     }
 
-    /// Returns the points in time of a column, in microseconds since 1970 and NULL for values that have
-    /// none; `None` if the type of the column cannot have any.
+    /// Returns the points in time of a column, in microseconds since 1970 and NULL for values that
+    /// have none; `None` if the type of the column cannot have any.
     #[must_use]
     pub fn instants(self, array: &ArrayRef) -> Option<ArrayRef> {
         if self == Self::Native {
@@ -126,8 +127,9 @@ impl TimeReading {
         Some(Arc::new(found))
     }
 
-    /// Returns the reading of a column by which all its values are plausible points in time; `None` if
-    /// there is none. The first and last point in time, in microseconds since 1970, come with it.
+    /// Returns the reading of a column by which all its values are plausible points in time; `None`
+    /// if there is none. The first and last point in time, in microseconds since 1970, come with
+    /// it.
     #[must_use]
     pub fn detect(array: &ArrayRef) -> Option<(Self, i64, i64)> {
         let readings: &[Self] =

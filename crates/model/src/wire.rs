@@ -1,5 +1,5 @@
-//! Exact binary encoding of values: sent between machines that run the same version of the program, and
-//! stored in profiles of evaluations, whose version a change of the encoding has to raise.
+//! Exact binary encoding of values: sent between machines that run the same version of the program,
+//! and stored in profiles of evaluations, whose version a change of the encoding has to raise.
 //!
 //! ```text
 //! sealed    the encoded values, then their XXH3-64 checksum

@@ -164,8 +164,8 @@ fn wrapped_lines(text: &str) -> String {
     text.lines().map(|line| wrap(line, "")).collect()
 }
 
-/// Breaks a text into lines of at most [`WIDTH`] characters, if its words are not longer, each after
-/// an indent.
+/// Breaks a text into lines of at most [`WIDTH`] characters, if its words are not longer, each
+/// after an indent.
 fn wrap(text: &str, indent: &str) -> String {
     let mut wrapped = String::new();
     let mut width = 0;

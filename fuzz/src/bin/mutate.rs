@@ -1,5 +1,5 @@
-//! Runs the fuzz targets on mutations of a corpus, without guidance by coverage and therefore many times
-//! faster. See `fuzz/README.md`.
+//! Runs the fuzz targets on mutations of a corpus, without guidance by coverage and therefore many
+//! times faster. See `fuzz/README.md`.
 
 // The targets are compiled here and in the tests of `evenkeel`, whose paths they use.
 extern crate self as evenkeel;

@@ -84,8 +84,8 @@ pub(crate) struct Args {
     no_primary_keys: bool,
 
     /// Columns by which two of the tables are joined, such as orders.id=lines.order_id; repeatable.
-    /// Each input is then a table of its own [default: if the columns of the inputs differ, joins are
-    /// found from names and values].
+    /// Each input is then a table of its own [default: if the columns of the inputs differ, joins
+    /// are found from names and values].
     #[arg(long = "join", value_name = "TABLE.COLUMN=TABLE.COLUMN")]
     joins: Vec<String>,
 
@@ -119,9 +119,9 @@ pub(crate) struct Args {
     #[arg(long, value_name = "LENGTH")]
     window: Option<Micros>,
 
-    /// Folder of .sql files, or a single one, with the statements that the table is to serve, whatever
-    /// they call it. Or a query log with the number of runs, as CSV, NDJSON or Parquet: YDB
-    /// query_metrics_one_minute, pg_stat_statements, ClickHouse query_log, Spanner QUERY_STATS.
+    /// Folder of .sql files, or a single one, with the statements that the table is to serve,
+    /// whatever they call it. Or a query log with the number of runs, as CSV, NDJSON or Parquet:
+    /// YDB query_metrics_one_minute, pg_stat_statements, ClickHouse query_log, Spanner QUERY_STATS.
     #[arg(long, value_name = "PATH")]
     queries: Option<LocalPath>,
 
@@ -134,8 +134,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "COLUMNS")]
     current: Option<Candidate>,
 
-    /// Role of a column as name=role, if the inferred one is wrong: entity, row-id, time, dimension,
-    /// measure, text, line-number or constant; repeatable.
+    /// Role of a column as name=role, if the inferred one is wrong: entity, row-id, time,
+    /// dimension, measure, text, line-number or constant; repeatable.
     #[arg(long = "role", value_name = "COLUMN=ROLE", value_parser = role)]
     roles: Vec<(String, Role)>,
 
@@ -162,19 +162,19 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ROWS", default_value_t = evenkeel::evaluate::DEFAULT_BATCH_ROWS, value_parser = clap::value_parser!(u64).range(1..))]
     batch: u64,
 
-    /// Statistics of the partitions of the table as it is now, to compare with the computed ones: YDB's
-    /// .sys/partition_stats or .sys/primary_index_stats as CSV, NDJSON or Parquet. Needs the current
-    /// partition key, from --current, --ddl or a dump.
+    /// Statistics of the partitions of the table as it is now, to compare with the computed ones:
+    /// YDB's .sys/partition_stats or .sys/primary_index_stats as CSV, NDJSON or Parquet. Needs the
+    /// current partition key, from --current, --ddl or a dump.
     #[arg(long, value_name = "FILE", conflicts_with = "sample")]
     partition_stats: Option<LocalPath>,
 
-    /// Save the counts of all keys to this file, a profile, to merge with others later. It contains key
-    /// values.
+    /// Save the counts of all keys to this file, a profile, to merge with others later. It contains
+    /// key values.
     #[arg(long, value_name = "FILE", conflicts_with = "sample")]
     save: Option<LocalPath>,
 
-    /// Size of the distinct values in a profile. If those of all keys take more, those of the largest keys
-    /// are kept as estimates.
+    /// Size of the distinct values in a profile. If those of all keys take more, those of the
+    /// largest keys are kept as estimates.
     #[arg(long, value_name = "BYTES", default_value_t = ByteSize(DEFAULT_PROFILE_BYTES), requires = "save")]
     profile_size: ByteSize,
 
@@ -185,8 +185,8 @@ pub(crate) struct Args {
     ])]
     like: Option<LocalPath>,
 
-    /// Profiles to answer for as a whole, without their rows; together with those of the inputs, if any,
-    /// which are counted in the same way.
+    /// Profiles to answer for as a whole, without their rows; together with those of the inputs, if
+    /// any, which are counted in the same way.
     #[arg(long, value_name = "PROFILES", num_args = 1.., conflicts_with_all = [
         "partition_keys", "primary_keys", "no_primary_keys", "joins", "partitions", "nodes", "placements", "weights",
         "time", "window", "roles", "not_key", "types", "current", "batch", "partition_rate", "partition_stats", "sample",
@@ -207,8 +207,8 @@ pub(crate) struct Args {
     on_error: OnError,
 
     /// System to write the statements for, and whose placement the figures are for: ydb,
-    /// clickhouse, citus, postgres, greenplum, doris, starrocks, spanner, cassandra, mongodb, kafka,
-    /// iceberg or paimon [default: that of --placement, else ydb].
+    /// clickhouse, citus, postgres, greenplum, doris, starrocks, spanner, cassandra, mongodb,
+    /// kafka, iceberg or paimon [default: that of --placement, else ydb].
     #[arg(long, value_name = "SYSTEM")]
     target: Option<Target>,
 

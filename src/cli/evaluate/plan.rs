@@ -92,8 +92,8 @@ fn each_once(keys: &[Candidate]) -> Vec<Candidate> {
     kept
 }
 
-/// Adds the keys and the number of partitions of a declared table, as far as the arguments do not name
-/// others.
+/// Adds the keys and the number of partitions of a declared table, as far as the arguments do not
+/// name others.
 pub(super) fn judge_declared(options: &mut AdvisorOptions, args: &Args, declared: &DeclaredTable) {
     let key = |columns: &[String]| (!columns.is_empty()).then(|| Candidate::of_columns(columns));
     options.current_partition_key = options.current_partition_key.take().or(key(&declared.partition_key));

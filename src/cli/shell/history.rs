@@ -42,7 +42,8 @@ fn is_of_secret(word: &str) -> bool {
         || (word.starts_with("eyj") && word.len() > 12)
 }
 
-/// Returns the path of the file, which exists and which no other user can read; `None` if nothing is kept.
+/// Returns the path of the file, which exists and which no other user can read; `None` if nothing
+/// is kept.
 ///
 /// # Errors
 /// An error of the file system.

@@ -55,8 +55,8 @@ A statement ends with a semicolon. \\? lists the commands, Tab completes names, 
 typed is kept in ~/.local/state/evenkeel/history, or in the file that EVENKEEL_HISTORY names, except lines that may \
 hold a password or a key.")]
 pub(crate) struct Args {
-    /// Directories of tables, folders of tables, and exports in any input format; NAME=PLACE gives a table
-    /// or an export a name.
+    /// Directories of tables, folders of tables, and exports in any input format; NAME=PLACE gives
+    /// a table or an export a name.
     #[arg(required = true, value_name = "PLACE")]
     places: Vec<String>,
 
@@ -263,7 +263,8 @@ impl Shell<'_> {
                 return Err(anyhow::anyhow!("standard input: a statement has more than {SQL}").into());
             }
             let is_command = text.trim_start().starts_with('\\');
-            // Only a line with a semicolon can end a statement; a long one is not looked through for each line.
+            // Only a line with a semicolon can end a statement; a long one is not looked through
+            // for each line.
             let may_end = text.get(text.len().saturating_sub(read)..).is_some_and(|line| line.contains(';'));
             if read > 0 && !is_command && !(may_end && is_complete(&text)) {
                 continue;

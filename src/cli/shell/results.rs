@@ -239,7 +239,8 @@ fn first_rows(batches: &[RecordBatch], most: usize) -> Vec<RecordBatch> {
     first
 }
 
-/// Shows text in the pager that `PAGER` names, else in less; on its own if standard output is no terminal.
+/// Shows text in the pager that `PAGER` names, else in less; on its own if standard output is no
+/// terminal.
 pub(super) fn page(text: &str, out: &mut Output) -> Result<(), Failure> {
     if !io::stdout().is_terminal() {
         return out.text(text);

@@ -50,7 +50,8 @@ pub(super) fn is_cancelled(failure: &Failure) -> bool {
 }
 
 impl Shell<'_> {
-    /// Runs a query until its end, its limits or Ctrl-C, and shows its rows. Returns those that were kept.
+    /// Runs a query until its end, its limits or Ctrl-C, and shows its rows. Returns those that
+    /// were kept.
     pub(super) async fn answer(&mut self, sql: &str, params: &Params) -> Result<Option<Kept>, Failure> {
         forget(&self.interrupts);
         let progress: Arc<OnceLock<QueryProgress>> = Arc::default();

@@ -3,7 +3,8 @@
 #[cfg(unix)]
 use nix::sys::termios::{SetArg, Termios, tcgetattr, tcsetattr};
 
-/// Restores the mode of the terminal when it is dropped: a signal ends the program in the middle of a line.
+/// Restores the mode of the terminal when it is dropped: a signal ends the program in the middle of
+/// a line.
 pub(super) struct Terminal {
     #[cfg(unix)]
     mode: Option<Termios>,

@@ -160,7 +160,8 @@ pub(crate) struct Advice {
     pub(crate) values: Vec<FoundKey>,
 }
 
-/// Judges the keys of an export, and returns the counts too, in about `save` bytes, if these are wanted.
+/// Judges the keys of an export, and returns the counts too, in about `save` bytes, if these are
+/// wanted.
 pub(crate) fn advise_here(
     export: &Export,
     options: AdvisorOptions,
@@ -203,8 +204,8 @@ impl Counting {
     }
 }
 
-/// Evaluates an export with the figures that `count` returns. `widens` says whether `count` can read
-/// columns as other types.
+/// Evaluates an export with the figures that `count` returns. `widens` says whether `count` can
+/// read columns as other types.
 fn advise_counted(
     export: &Export,
     mut options: AdvisorOptions,
@@ -326,8 +327,8 @@ fn is_in_keys(column: &str, options: &EvaluateOptions) -> bool {
     keys.any(|key| key.parts().iter().any(|part| part.column == column))
 }
 
-/// Returns the types as which the columns of the keys, or `all`, are read, if YDB takes their own in no key
-/// and the user did not name them.
+/// Returns the types as which the columns of the keys, or `all`, are read, if YDB takes their own
+/// in no key and the user did not name them.
 fn wider_types(export: &Export, options: &EvaluateOptions, all: bool) -> BTreeMap<String, ColumnType> {
     let function = options.placements.first().copied().unwrap_or_default();
     let columns = export.columns().iter().filter(|column| all || is_in_keys(&column.name, options));

@@ -36,8 +36,8 @@ pub(crate) struct Look {
 }
 
 impl Look {
-    /// Adds the figures of all rows to the reasons that were found from some of them. Returns a note on
-    /// those, unless they were all rows.
+    /// Adds the figures of all rows to the reasons that were found from some of them. Returns a
+    /// note on those, unless they were all rows.
     pub(crate) fn confirm(&mut self, evaluation: &Evaluation) -> Option<Note> {
         let extent = self.considered_from.filter(|extent| !extent.whole)?;
         for candidate in self.considered.iter_mut().filter(|candidate| candidate.kept) {
@@ -54,7 +54,8 @@ impl Look {
         })
     }
 
-    /// Marks the keys that are unique by nature: those with the id of the row or a natural key in them.
+    /// Marks the keys that are unique by nature: those with the id of the row or a natural key in
+    /// them.
     pub(crate) fn mark_unique_by_nature(&self, evaluation: &mut Evaluation) {
         for key in &mut evaluation.primary_keys {
             let is_in_key = |column: &String| key.columns.contains(column);

@@ -54,14 +54,14 @@ pub struct ComputedDistribution {
     pub max_over_mean: f64,
     /// Rows of each computed partition.
     pub rows_per_partition: Vec<u64>,
-    /// Number of rows that are in the file of their computed partition, if each file is taken for the
-    /// partition that most of its rows belong to; `None` for statistics.
+    /// Number of rows that are in the file of their computed partition, if each file is taken for
+    /// the partition that most of its rows belong to; `None` for statistics.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rows_in_place: Option<u64>,
 }
 
-/// Counts the rows of each partition in data files or statistics, and as the placement of the current key
-/// computes them; `None` if neither shows partitions.
+/// Counts the rows of each partition in data files or statistics, and as the placement of the
+/// current key computes them; `None` if neither shows partitions.
 ///
 /// # Errors
 /// [`EvaluateError`] if the export cannot be read.
@@ -93,7 +93,8 @@ pub(crate) fn measure(
     });
     let read = columns.unwrap_or_else(|| export.columns().iter().take(1).cloned().collect());
     let counts = match (measured_in, &placement) {
-        // The rows of the statistics are not those of the export, which are counted for the placement.
+        // The rows of the statistics are not those of the export, which are counted for the
+        // placement.
         (MeasuredIn::Statistics, None) => Vec::new(),
         _ => export
             .inputs()

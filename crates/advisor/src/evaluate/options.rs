@@ -29,8 +29,8 @@ pub struct EvaluateOptions {
     /// Partition keys that are counted, but not judged.
     #[serde(default)]
     pub also_counted: Vec<Candidate>,
-    /// Partition key in whose partitions the rows of each primary key are counted; empty to choose from the
-    /// candidates.
+    /// Partition key in whose partitions the rows of each primary key are counted; empty to choose
+    /// from the candidates.
     #[serde(default)]
     pub partitioned_by: Vec<Candidate>,
     /// Placement functions.
@@ -209,8 +209,8 @@ impl Default for AdvisorOptions {
     }
 }
 
-/// Partition keys that are counted beside those that are judged, so that the counts have keys in common
-/// with those of other rows.
+/// Partition keys that are counted beside those that are judged, so that the counts have keys in
+/// common with those of other rows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum AlsoCounted {
     /// None.

@@ -62,8 +62,8 @@ fn joins_by(column_type: ColumnType) -> bool {
     )
 }
 
-/// Whether names and values together show a join: one side has each value once and the values of the
-/// other, or both name an entity and one has the values of the other.
+/// Whether names and values together show a join: one side has each value once and the values of
+/// the other, or both name an entity and one has the values of the other.
 fn is_likely(names: Alike, (left, right): &(Side, Side), contained: (f64, f64), column: &str) -> bool {
     let refers = (right.sample.is_unique() && contained.0 >= CONTAINED)
         || (left.sample.is_unique() && contained.1 >= CONTAINED);
@@ -102,8 +102,8 @@ impl Side {
     }
 }
 
-/// Makes values of different types comparable: UUIDs become text, and so do floats, whole ones without
-/// a decimal point.
+/// Makes values of different types comparable: UUIDs become text, and so do floats, whole ones
+/// without a decimal point.
 fn readable(values: &ArrayRef) -> ArrayRef {
     if let Some(numbers) = values.as_primitive_opt::<Float64Type>() {
         // Up to 2^53 a Double holds whole numbers exactly.

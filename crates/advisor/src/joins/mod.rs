@@ -6,8 +6,8 @@
 //!        ──► JoinReport: local or not, values found, evenness of the joint key
 //! ```
 //! Rows of two tables that are joined by equal values lie in the same partition if both tables are
-//! partitioned by those columns, over the same number of partitions, and the columns have types whose
-//! equal values have equal hashes.
+//! partitioned by those columns, over the same number of partitions, and the columns have types
+//! whose equal values have equal hashes.
 
 mod find;
 mod key_sample;
@@ -67,14 +67,15 @@ type ColumnOf = (usize, String);
 pub struct Join {
     left: ColumnOf,
     right: ColumnOf,
-    /// Share of the values of the column that are among those of the other: of the left, of the right.
+    /// Share of the values of the column that are among those of the other: of the left, of the
+    /// right.
     contained: (f64, f64),
     /// Whether names and values suggested it.
     found: bool,
 }
 
-/// Whether exports are those of different tables: one of them lacks more than a fifth of the columns
-/// of the first. Later exports of one table may have a few columns more or less.
+/// Whether exports are those of different tables: one of them lacks more than a fifth of the
+/// columns of the first. Later exports of one table may have a few columns more or less.
 #[must_use]
 pub fn are_different_tables(exports: &[&Export]) -> bool {
     let names = |export: &Export| -> BTreeSet<String> {

@@ -22,8 +22,8 @@ pub struct JoinSide {
     /// Type of the column.
     #[serde(rename = "type")]
     pub column_type: ColumnType,
-    /// Share of its distinct values that the other column has, from all rows; a sample of the values
-    /// beyond half a million.
+    /// Share of its distinct values that the other column has, from all rows; a sample of the
+    /// values beyond half a million.
     pub values_found: f64,
     /// Recommended partition key of the table.
     pub recommended: Vec<String>,
@@ -57,7 +57,8 @@ pub struct JoinReport {
     pub hashes_alike: bool,
     /// Whether each pair of joined rows is in one partition.
     pub local: bool,
-    /// Bytes that a join sends between partitions: those of the smaller table, as stored; 0 if local.
+    /// Bytes that a join sends between partitions: those of the smaller table, as stored; 0 if
+    /// local.
     pub moved_bytes: u64,
 }
 

@@ -11,8 +11,8 @@ use crate::lint::spread::{Spread, Workers};
 /// Partitions of a worker over the mean that are no problem.
 const MORE_PARTITIONS: f64 = 1.05;
 
-/// Findings about the keys of `lint`, whose function has ranges of equal length if `is_even`, and spreads
-/// them no better as any of `types_tried` that is no alternative.
+/// Findings about the keys of `lint`, whose function has ranges of equal length if `is_even`, and
+/// spreads them no better as any of `types_tried` that is no alternative.
 pub(super) fn findings(lint: &Lint, is_even: bool, types_tried: &[String]) -> Vec<Finding> {
     let of_keys = lint.spread.is_defective().then(|| match is_even {
         true => hash_defect(lint, types_tried),

@@ -40,8 +40,8 @@ pub struct TableDesign<'a> {
     pub columns: &'a [Column],
     /// Columns that decide the partition; all are among `columns`.
     pub partition_key: &'a [String],
-    /// Columns that rows are sorted by, which include those of the partition key; empty if none were
-    /// found.
+    /// Columns that rows are sorted by, which include those of the partition key; empty if none
+    /// were found.
     pub primary_key: &'a [String],
     /// Whether no two rows of the export have the same primary key.
     pub is_unique: bool,
@@ -66,7 +66,8 @@ impl TableDesign<'_> {
         self.primary_key.iter().chain(self.partition_key).any(|key| key == name)
     }
 
-    /// Columns of the primary key in its order, then the others: the order that some systems ask for.
+    /// Columns of the primary key in its order, then the others: the order that some systems ask
+    /// for.
     fn keys_first(&self) -> Vec<&Column> {
         let keys = self.primary_key.iter().filter_map(|name| self.column(name));
         let others = self.columns.iter().filter(|column| !self.primary_key.contains(&column.name));

@@ -18,8 +18,8 @@ impl Dialect for MongoDb {
         if !design.primary_key.is_empty() {
             let fields: Vec<String> =
                 design.primary_key.iter().map(|name| format!("{}: 1", text(name))).collect();
-            // The unique index of a sharded collection must begin with the shard key, which a hashed
-            // one cannot.
+            // The unique index of a sharded collection must begin with the shard key, which a
+            // hashed one cannot.
             script.push_str(&format!(
                 "db.getCollection({collection}).createIndex({{ {} }});\n",
                 fields.join(", ")

@@ -8,8 +8,8 @@ use crate::columns::*;
 pub(crate) struct Case {
     pub(crate) name: &'static str,
     pub(crate) rows: fn() -> RecordBatch,
-    /// Partition keys that are accepted; an empty one is the answer that none is good, or a makeshift
-    /// that says so.
+    /// Partition keys that are accepted; an empty one is the answer that none is good, or a
+    /// makeshift that says so.
     pub(crate) accepted: &'static [&'static [&'static str]],
     /// Columns that are in no primary key.
     pub(crate) never: &'static [&'static str],

@@ -1,4 +1,5 @@
-//! Exports whose right keys any engineer of the field would name, and the answers that are accepted.
+//! Exports whose right keys any engineer of the field would name, and the answers that are
+//! accepted.
 //!
 //! Each export is judged as it is, and with its columns renamed and permuted and its rows shuffled.
 

@@ -18,8 +18,8 @@ type PushStream = <Server as SchedulerGrpc>::ExecuteQueryPushStream;
 /// Service for clients and executors: that of the scheduler, which also reports its executors.
 ///
 /// The server is behind a trait object, as its events contain plans: to prove that a future that
-/// borrows one can be sent to another thread, the compiler walks through all of their types for each
-/// method.
+/// borrows one can be sent to another thread, the compiler walks through all of their types for
+/// each method.
 #[derive(Clone)]
 pub(super) struct Front {
     server: Arc<dyn SchedulerGrpc<ExecuteQueryPushStream = PushStream>>,
@@ -61,8 +61,8 @@ impl SchedulerGrpc for Front {
         &self,
         request: Request<wire::ExecuteQueryParams>,
     ) -> Result<Response<wire::ExecuteQueryResult>, Status> {
-        // The time before the call: an executor may take its first task, and die, before the answer is
-        // sent.
+        // The time before the call: an executor may take its first task, and die, before the answer
+        // is sent.
         let submitted = now_millis();
         let answer = self.server.execute_query(request).await?;
         if let Some(wire::execute_query_result::Result::Success(success)) = &answer.get_ref().result {

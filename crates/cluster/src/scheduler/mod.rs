@@ -52,8 +52,8 @@ pub struct SchedulerOptions {
 /// Default time that a client may be silent.
 pub const CLIENT_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How often a task or a stage may fail before its job does. Ballista 55.0 duplicates rows or hangs if it
-/// repeats parts of a job, so clients run the whole job again.
+/// How often a task or a stage may fail before its job does. Ballista 55.0 duplicates rows or hangs
+/// if it repeats parts of a job, so clients run the whole job again.
 const FAILURES: usize = 1;
 
 type Server = SchedulerServer<LogicalPlanNode, PhysicalPlanNode>;

@@ -40,8 +40,8 @@ pub struct CompactionReport {
     pub rows_superseded: u64,
     /// Rows left out because they had expired, including those of dropped portions.
     pub rows_expired: u64,
-    /// Deletes left out because nothing older is left that they could delete, or because newer rows or deletes
-    /// have their keys.
+    /// Deletes left out because nothing older is left that they could delete, or because newer rows
+    /// or deletes have their keys.
     pub deletes_dropped: u64,
     /// Bytes of the portions that were merged.
     pub bytes_read: u64,

@@ -47,9 +47,9 @@ type SystemView = fn(&evenkeel_store::log::Snapshot) -> Result<RecordBatch, Arro
 const SYSTEM: [(&str, SystemView); 2] =
     [("partition_stats", partition_stats), ("primary_index_portion_stats", portion_stats)];
 
-/// Registers tables, each with what queries scan as the table, and their system tables: for each name of a
-/// table, and as those of schema `sys`, which have the rows of all tables. Returns the names that users
-/// can query.
+/// Registers tables, each with what queries scan as the table, and their system tables: for each
+/// name of a table, and as those of schema `sys`, which have the rows of all tables. Returns the
+/// names that users can query.
 pub(super) fn register_tables(
     context: &SessionContext,
     tables: &[(NamedTable, Arc<dyn TableProvider>)],

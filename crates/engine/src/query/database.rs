@@ -15,8 +15,8 @@ use crate::query::provider::SnapshotTable;
 use crate::query::runtime::{runtime_within, shared_runtime};
 use crate::query::session::TableSession;
 
-/// Tables and exports that queries can join, each under a name of its own. Each table is read at the
-/// snapshot that it was added with, so all queries of all sessions see the same rows.
+/// Tables and exports that queries can join, each under a name of its own. Each table is read at
+/// the snapshot that it was added with, so all queries of all sessions see the same rows.
 #[derive(Debug, Default)]
 pub struct Database {
     tables: Vec<NamedTable>,
@@ -44,7 +44,8 @@ impl Database {
         Ok(())
     }
 
-    /// Adds a table under its own name, as `t`, and under the name of its place if that is another one.
+    /// Adds a table under its own name, as `t`, and under the name of its place if that is another
+    /// one.
     ///
     /// # Errors
     /// [`DatabaseError::NameTaken`] if another one has one of the names.

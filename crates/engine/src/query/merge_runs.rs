@@ -27,7 +27,8 @@ pub(super) struct Overlapping {
     pub(super) key: Vec<usize>,
     /// Positions of the output's columns in `plan`.
     pub(super) output: Vec<usize>,
-    /// Whether deletes that nothing hides are returned, too, and the last column of the output marks them.
+    /// Whether deletes that nothing hides are returned, too, and the last column of the output
+    /// marks them.
     pub(super) keeps_deletes: bool,
 }
 

@@ -14,8 +14,8 @@ use evenkeel_store::log::Snapshot;
 /// Type of a point in time in SQL.
 const MICROS: DataType = DataType::Timestamp(TimeUnit::Microsecond, None);
 
-/// Returns the newest point in time in all tables; NULL if those with times have no rows, `None` if none
-/// has times.
+/// Returns the newest point in time in all tables; NULL if those with times have no rows, `None` if
+/// none has times.
 pub(super) async fn newest_time(
     tables: &[NamedTable],
     context: &SessionContext,

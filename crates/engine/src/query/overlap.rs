@@ -11,8 +11,8 @@ use evenkeel_store::log::PortionEntry;
 /// is first. A group of one holds each key once.
 pub type OverlapGroup = Vec<Arc<PortionEntry>>;
 
-/// Groups portions of one partition. Two groups share no key, and groups are in key order. A group of nothing
-/// but deletes has no visible rows and is left out.
+/// Groups portions of one partition. Two groups share no key, and groups are in key order. A group
+/// of nothing but deletes has no visible rows and is left out.
 pub(super) fn group_by_overlap(portions: &[Arc<PortionEntry>]) -> Vec<OverlapGroup> {
     let mut groups = group_all_by_overlap(portions);
     groups.retain(|group| group.iter().any(|portion| !portion.deletes));

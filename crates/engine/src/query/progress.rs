@@ -18,8 +18,8 @@ impl QueryProgress {
         Self { plan, rows }
     }
 
-    /// Returns the number of rows in the portions of tables that the query reads; rows of exports are not
-    /// known before they are read. A query may read fewer.
+    /// Returns the number of rows in the portions of tables that the query reads; rows of exports
+    /// are not known before they are read. A query may read fewer.
     #[must_use]
     pub fn rows_to_read(&self) -> u64 {
         self.rows

@@ -116,8 +116,8 @@ impl SnapshotTable {
     }
 
     /// Returns a plan of all columns of the rows that would be visible if the table had only these
-    /// portions of one partition, in key order. With `keeps_deletes`, deletes that no newer row hides are
-    /// among them, and a last column marks them.
+    /// portions of one partition, in key order. With `keeps_deletes`, deletes that no newer row
+    /// hides are among them, and a last column marks them.
     ///
     /// # Errors
     /// [`DataFusionError`](datafusion::error::DataFusionError) if the plan cannot be made.

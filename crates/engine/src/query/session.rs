@@ -44,8 +44,8 @@ use crate::sql::{
 
 /// A DataFusion session with tables and their system tables `sys.partition_stats` and
 /// `sys.primary_index_portion_stats` (also `"events/.sys/partition_stats"` and so on, as in YDB). A
-/// single table is available as `t` and under its own name. If there are several, the tables of schema
-/// `sys` have their names in a column `table`.
+/// single table is available as `t` and under its own name. If there are several, the tables of
+/// schema `sys` have their names in a column `table`.
 #[derive(Clone)]
 pub struct TableSession {
     context: SessionContext,

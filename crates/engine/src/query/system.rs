@@ -37,8 +37,8 @@ pub(super) fn partition_stats(snapshot: &Snapshot) -> Result<RecordBatch, ArrowE
     ])
 }
 
-/// `primary_index_portion_stats`: partition, portion, rows, bytes, `min_key`, `max_key`, version, deletes. The
-/// last one counts the keys that a portion deletes; such a portion has no rows.
+/// `primary_index_portion_stats`: partition, portion, rows, bytes, `min_key`, `max_key`, version,
+/// deletes. The last one counts the keys that a portion deletes; such a portion has no rows.
 pub(super) fn portion_stats(snapshot: &Snapshot) -> Result<RecordBatch, ArrowError> {
     let types = snapshot.spec().primary_key_types();
     let portions = snapshot.portions();

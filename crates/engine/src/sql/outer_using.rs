@@ -7,9 +7,9 @@ use datafusion::sql::sqlparser::ast::{
     JoinConstraint, JoinOperator, Select, TableFactor, TableWithJoins, Visit, Visitor,
 };
 
-/// Whether a statement has an outer join with USING or NATURAL. DataFusion takes the joined column from the
-/// table whose name sorts first, so that it is NULL if only the other table has the row. SQL requires the
-/// value of the table that has it.
+/// Whether a statement has an outer join with USING or NATURAL. DataFusion takes the joined column
+/// from the table whose name sorts first, so that it is NULL if only the other table has the row.
+/// SQL requires the value of the table that has it.
 pub(crate) fn has_outer_join_by_name(statement: &Statement) -> bool {
     let Statement::Statement(statement) = statement else { return false };
     statement.visit(&mut OuterJoins).is_break()

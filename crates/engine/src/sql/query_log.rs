@@ -57,8 +57,8 @@ fn is_tabular(path: &Path) -> bool {
     name.split('.').skip(1).any(|part| endings.contains(&part))
 }
 
-/// Reads the query log in a file. `table` is the name of the table of the export: statements on others
-/// are left out, unless no statement names it.
+/// Reads the query log in a file. `table` is the name of the table of the export: statements on
+/// others are left out, unless no statement names it.
 ///
 /// # Errors
 /// [`StatementsError`] if the file cannot be read, or has no column of statements.
@@ -231,8 +231,8 @@ impl Read {
     }
 }
 
-/// Whether the word at a position is the name of a table: one that follows FROM, JOIN or a comma in a
-/// list of tables is, unless it is a function.
+/// Whether the word at a position is the name of a table: one that follows FROM, JOIN or a comma in
+/// a list of tables is, unless it is a function.
 fn is_before_table(at: usize, tokens: &[&Token]) -> bool {
     let before = at.checked_sub(1).and_then(|before| tokens.get(before).copied());
     (is_word(before, "FROM") || is_word(before, "JOIN"))

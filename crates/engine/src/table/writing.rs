@@ -32,8 +32,9 @@ impl Table {
         Ok(committed)
     }
 
-    /// Deletes the rows with the primary keys of a stream of batches, with one commit. Columns are matched by
-    /// name; others than those of the key are ignored. Nothing is committed without keys.
+    /// Deletes the rows with the primary keys of a stream of batches, with one commit. Columns are
+    /// matched by name; others than those of the key are ignored. Nothing is committed without
+    /// keys.
     ///
     /// # Errors
     /// As for [`Table::ingest`].
@@ -72,9 +73,9 @@ impl Table {
         Ok(ingest)
     }
 
-    /// Deletes the visible rows that meet a condition of SQL, with one commit; returns `None` if there are none.
-    /// The rows are those of the newest version: if other writers change rows in the meantime, they are
-    /// looked for again.
+    /// Deletes the visible rows that meet a condition of SQL, with one commit; returns `None` if
+    /// there are none. The rows are those of the newest version: if other writers change rows in
+    /// the meantime, they are looked for again.
     ///
     /// # Errors
     /// [`TableError`] if the condition cannot be run, and as for [`Table::ingest`].

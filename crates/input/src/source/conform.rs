@@ -61,8 +61,8 @@ pub struct Conformed {
     pub kept: Option<Vec<usize>>,
     /// Rejected rows, in input order.
     pub rejects: Vec<Reject>,
-    /// Marks of the accepted rows that delete, NULL if the column that tells is NULL; `None` if none can. Only
-    /// their key columns have a meaning.
+    /// Marks of the accepted rows that delete, NULL if the column that tells is NULL; `None` if
+    /// none can. Only their key columns have a meaning.
     pub deletes: Option<BooleanArray>,
 }
 
@@ -94,8 +94,8 @@ fn check_digits(cells: &RawCells, column: &str, parsed: &mut ParsedColumn) {
     }
 }
 
-/// Adds faults for values that lose leading zeros, a sign or digits as numbers. Their column was taken for
-/// numbers because its first values lose nothing.
+/// Adds faults for values that lose leading zeros, a sign or digits as numbers. Their column was
+/// taken for numbers because its first values lose nothing.
 fn check_guess(column: &Column, cells: &BinaryArray, parsed: &mut ParsedColumn) {
     let problem = |cell: &[u8]| {
         if loses_characters(cell) {

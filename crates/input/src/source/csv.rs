@@ -40,7 +40,8 @@ pub(super) struct CsvReader {
     /// Requested columns: name and field number.
     wanted: Vec<(String, usize)>,
     null_values: Vec<Vec<u8>>,
-    /// Whether the file states that a requested column has no NULL, so that a field is what it says.
+    /// Whether the file states that a requested column has no NULL, so that a field is what it
+    /// says.
     never_null: Vec<bool>,
     /// Whether the columns have names that the user gave.
     is_named: bool,

@@ -78,7 +78,8 @@ pub enum DataForm {
 pub struct DeclaredTable {
     /// File of the declaration.
     pub file: String,
-    /// Name of the table; for a dump of folders its path in the dump, empty if the folder is the table.
+    /// Name of the table; for a dump of folders its path in the dump, empty if the folder is the
+    /// table.
     pub name: String,
     /// Arrangement of its rows.
     pub layout: TableLayout,
@@ -98,8 +99,8 @@ pub struct DeclaredTable {
     pub has_file_per_partition: bool,
     /// Form of its data files.
     pub form: DataForm,
-    /// Names of the tables whose rows are those of this one, in a file of several tables: itself, and
-    /// its partitions.
+    /// Names of the tables whose rows are those of this one, in a file of several tables: itself,
+    /// and its partitions.
     pub sections: Vec<String>,
     /// Whether each segment or node has all rows.
     pub is_replicated: bool,

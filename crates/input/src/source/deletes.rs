@@ -30,8 +30,8 @@ pub enum Deletes {
 }
 
 impl Deletes {
-    /// Returns the marks of rows that delete; NULL if the column is. `None` if no row can delete. Blanks around
-    /// the text do not count.
+    /// Returns the marks of rows that delete; NULL if the column is. `None` if no row can delete.
+    /// Blanks around the text do not count.
     ///
     /// # Errors
     /// The type of the column if its values have no one text.
@@ -76,7 +76,8 @@ impl Deletes {
         Ok(Some((0..rows).map(mark).collect()))
     }
 
-    /// Whether inputs may lack columns outside the key: they are NULL, which only rows that delete may be.
+    /// Whether inputs may lack columns outside the key: they are NULL, which only rows that delete
+    /// may be.
     pub(super) fn needs_only_keys(&self) -> bool {
         *self != Self::None
     }

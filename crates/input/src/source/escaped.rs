@@ -76,9 +76,9 @@ fn digits(text: &[u8], radix: u32, most: usize) -> (u8, &[u8]) {
     ((value & 0xff) as u8, text.get(count..).unwrap_or_default())
 }
 
-/// Whether the first bytes of a file show tab-separated text with escapes: tabs, no field in quotes, and
-/// a NULL, or backslashes that all belong to escapes, some of them to an escaped backslash. (A path of
-/// Windows has single backslashes before any letter.)
+/// Whether the first bytes of a file show tab-separated text with escapes: tabs, no field in
+/// quotes, and a NULL, or backslashes that all belong to escapes, some of them to an escaped
+/// backslash. (A path of Windows has single backslashes before any letter.)
 pub(super) fn is_escaped_text(head: &[u8]) -> bool {
     let fields = || head.split(|byte| matches!(byte, b'\t' | b'\n' | b'\r'));
     let has_escapes = || {

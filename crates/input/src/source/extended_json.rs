@@ -1,7 +1,8 @@
-//! Extended JSON of MongoDB: values that JSON has no form for, as objects whose first key begins with `$`.
+//! Extended JSON of MongoDB: values that JSON has no form for, as objects whose first key begins
+//! with `$`.
 //!
-//! Source: <https://www.mongodb.com/docs/manual/reference/mongodb-extended-json/>, version 2 canonical and
-//! relaxed, and what `mongoexport` wrote before version 4.2.
+//! Source: <https://www.mongodb.com/docs/manual/reference/mongodb-extended-json/>, version 2
+//! canonical and relaxed, and what `mongoexport` wrote before version 4.2.
 
 use std::borrow::Cow;
 
@@ -26,8 +27,8 @@ pub(super) enum Kind {
     Null,
 }
 
-/// Reads a value of Extended JSON; `None` for any other object. The text of a value without a form of its
-/// own in a table, such as a regular expression, is its JSON.
+/// Reads a value of Extended JSON; `None` for any other object. The text of a value without a form
+/// of its own in a table, such as a regular expression, is its JSON.
 pub(super) fn read(object: &str) -> Option<(Kind, Option<Cow<'_, str>>)> {
     let first = object.strip_prefix('{')?.trim_ascii_start();
     if !first.starts_with("\"$") {
@@ -58,8 +59,8 @@ pub(super) fn read(object: &str) -> Option<(Kind, Option<Cow<'_, str>>)> {
     }
 }
 
-/// Returns the name and the text of an object behind its brace, if it has one member, which is a string
-/// without escapes.
+/// Returns the name and the text of an object behind its brace, if it has one member, which is a
+/// string without escapes.
 fn only_text(members: &str) -> Option<(&str, &str)> {
     let (name, rest) = members.strip_prefix('"')?.split_once('"')?;
     let value = rest.trim_ascii_start().strip_prefix(':')?.trim_ascii_start().strip_prefix('"')?;
@@ -91,8 +92,8 @@ fn date(value: &Value) -> Option<String> {
     rfc_3339(millis)
 }
 
-/// Returns the milliseconds of the usual spelling of a point in time, `{"$date":{"$numberLong":"7"}}`,
-/// behind its first brace.
+/// Returns the milliseconds of the usual spelling of a point in time,
+/// `{"$date":{"$numberLong":"7"}}`, behind its first brace.
 fn date_of_long(members: &str) -> Option<i64> {
     let value = members.strip_prefix("\"$date\"")?.trim_ascii_start().strip_prefix(':')?.trim_ascii_start();
     let inner = value.strip_prefix('{')?.trim_ascii_start();
@@ -100,7 +101,8 @@ fn date_of_long(members: &str) -> Option<i64> {
     (name == "$numberLong").then(|| text.parse().ok())?
 }
 
-/// Returns a point in time as text. Each row of an export has some, so usual years are written digit by digit.
+/// Returns a point in time as text. Each row of an export has some, so usual years are written
+/// digit by digit.
 fn rfc_3339(millis: i64) -> Option<String> {
     let at = timestamp_ms_to_datetime(millis)?;
     let Ok(year @ 0..=9999) = u32::try_from(at.year()) else {

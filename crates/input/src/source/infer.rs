@@ -76,11 +76,12 @@ impl Sample {
 
 /// Infers the columns of a file, given as a path or as a URL of an object store, with their YDB
 /// types. A column takes NULL unless the file declares it NOT NULL. Columns with dates
-/// and times outside 1970 to 2105 are Date32 and Timestamp64; this is read from the statistics of Parquet
-/// files, and from the first 100,000 records of other columnar files. Text files are judged by their first
-/// 100,000 records, too: whole numbers are Int64 (Uint64 if they need it), other numbers Double, dates Date, points in time Timestamp (Date32 and Timestamp64 outside 1970 to 2105), everything
-/// else Utf8. Numbers with leading zeros or a plus sign, and numbers with more digits than Double
-/// holds exactly, are text.
+/// and times outside 1970 to 2105 are Date32 and Timestamp64; this is read from the statistics of
+/// Parquet files, and from the first 100,000 records of other columnar files. Text files are judged
+/// by their first 100,000 records, too: whole numbers are Int64 (Uint64 if they need it), other
+/// numbers Double, dates Date, points in time Timestamp (Date32 and Timestamp64 outside 1970 to
+/// 2105), everything else Utf8. Numbers with leading zeros or a plus sign, and numbers with more
+/// digits than Double holds exactly, are text.
 ///
 /// # Errors
 /// [`SourceError`] if the file cannot be read or has no records.
@@ -191,8 +192,8 @@ fn columns_of_schema(schema: &Schema) -> Sample {
     sample
 }
 
-/// Gives columns of text the types that are known, or those that their first values have: writers of
-/// Avro spell dates and times as text.
+/// Gives columns of text the types that are known, or those that their first values have: writers
+/// of Avro spell dates and times as text.
 fn read_texts(
     sample: &mut Sample,
     schema: &Schema,
@@ -240,8 +241,8 @@ fn read_texts(
     Ok(())
 }
 
-/// Gives columns the type that holds years before 1970 and after 2105, if they are known to have such
-/// values; `extremes` returns the least and the greatest value of a column, as its numbers.
+/// Gives columns the type that holds years before 1970 and after 2105, if they are known to have
+/// such values; `extremes` returns the least and the greatest value of a column, as its numbers.
 fn widen_times(columns: &mut [Column], schema: &Schema, extremes: impl Fn(&str) -> Option<(i64, i64)>) {
     for column in columns {
         let wide = match column.column_type {
@@ -266,8 +267,8 @@ fn widen_times(columns: &mut [Column], schema: &Schema, extremes: impl Fn(&str) 
     }
 }
 
-/// Returns the least and the greatest value of columns of dates and times in the first rows of a columnar
-/// file, as numbers of its own unit.
+/// Returns the least and the greatest value of columns of dates and times in the first rows of a
+/// columnar file, as numbers of its own unit.
 fn first_extremes(
     columns: &[Column],
     input: &InputPath,
@@ -491,8 +492,9 @@ fn holds(cells: &BinaryArray, column_type: ColumnType, format: &TextFormat) -> R
     if numbers.all(|value| (range.min..=range.max).contains(&value)) { Ok(()) } else { Err(outside) }
 }
 
-/// Whether a whole number exceeds 2^53, above which Double skips some whole numbers. With a fraction of
-/// zeros, only if it is one of those that Double skips: writers of Doubles spell the others so, too.
+/// Whether a whole number exceeds 2^53, above which Double skips some whole numbers. With a
+/// fraction of zeros, only if it is one of those that Double skips: writers of Doubles spell the
+/// others so, too.
 pub(super) fn has_more_digits_than_double(cell: &[u8]) -> bool {
     let digits = cell.trim_ascii();
     let digits = digits.strip_prefix(b"-").unwrap_or(digits);
@@ -592,8 +594,8 @@ fn guess_columns(
     Ok(Sample { columns: columns.collect(), notes, without_values, guessed, of_path: BTreeSet::new() })
 }
 
-/// Refuses a header that looks like a row: every column of numbers or times has one of them in place of
-/// a name. Numbers that follow one another, and years, are names, which is noted.
+/// Refuses a header that looks like a row: every column of numbers or times has one of them in
+/// place of a name. Numbers that follow one another, and years, are names, which is noted.
 fn check_names(
     file: &str,
     guesses: &[(String, Guess)],
@@ -611,7 +613,8 @@ fn check_names(
     let fits = |(name, column_type): &(&String, ColumnType)| {
         let cell = BinaryArray::from_iter_values([name.as_bytes()]);
         let holds_as = |column_type| holds(&cell, column_type, &options.text_of(name)).is_ok();
-        // A row need not fit the type that the other rows have: 1.5 above whole numbers, a time above dates.
+        // A row need not fit the type that the other rows have: 1.5 above whole numbers, a time
+        // above dates.
         let is_number = NUMBERS.contains(column_type)
             && (holds_as(ColumnType::Double) || name.trim().parse::<f64>().is_ok_and(f64::is_finite));
         let is_time = column_type.is_time() && TIMES.into_iter().any(holds_as);

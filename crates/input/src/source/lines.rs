@@ -19,8 +19,8 @@ use evenkeel_model::note::Fault;
 pub(super) trait Spelling: Send {
     /// Byte between fields.
     const DELIMITER: u8;
-    /// Whether a backslash takes the special meaning of the next byte away, also of a delimiter or a
-    /// line break.
+    /// Whether a backslash takes the special meaning of the next byte away, also of a delimiter or
+    /// a line break.
     const BACKSLASHES: bool;
     /// Line that ends the rows.
     const END: Option<&'static [u8]>;
@@ -69,7 +69,8 @@ pub(super) struct LineReader<S> {
 }
 
 impl<S: Spelling> LineReader<S> {
-    /// Creates a reader of a file without a header, whose fields are those of `columns`, in this order.
+    /// Creates a reader of a file without a header, whose fields are those of `columns`, in this
+    /// order.
     pub(super) fn open(
         file: &str,
         stream: Box<dyn Read + Send>,
@@ -80,8 +81,8 @@ impl<S: Spelling> LineReader<S> {
         Self::with(file, buffered(stream), columns, requested, batch_rows)
     }
 
-    /// Creates a reader of a file whose first line has the names of the columns, unless the options have
-    /// others, and whose second may have their types.
+    /// Creates a reader of a file whose first line has the names of the columns, unless the options
+    /// have others, and whose second may have their types.
     ///
     /// # Errors
     /// [`SourceError`] if the file cannot be read, or has no header with distinct names.
@@ -218,8 +219,8 @@ impl<S: Spelling> LineReader<S> {
         fields::<S>(&self.text).map(text).collect()
     }
 
-    /// Decodes the last row into `cells`, one per requested column: the range of its value in `values`,
-    /// or `None` for NULL.
+    /// Decodes the last row into `cells`, one per requested column: the range of its value in
+    /// `values`, or `None` for NULL.
     fn decode_row(&self, values: &mut Vec<u8>, cells: &mut [Option<(usize, usize)>]) -> Result<(), Reject> {
         let found = fields::<S>(&self.text).count();
         if found != self.columns.len() {

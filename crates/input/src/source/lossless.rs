@@ -76,8 +76,8 @@ fn number_as_time(array: &ArrayRef, column_type: ColumnType, text: &TextFormat) 
     Some(parse_text_column(cells.as_binary::<i32>(), column_type, text))
 }
 
-/// Reads numbers of a Parquet file of a YDB dump: times of the narrow types are in the units of the wide
-/// ones.
+/// Reads numbers of a Parquet file of a YDB dump: times of the narrow types are in the units of the
+/// wide ones.
 fn number_of_dump(array: &ArrayRef, column_type: ColumnType, text: &TextFormat) -> Option<ParsedColumn> {
     let wide = match column_type {
         ColumnType::Date => ColumnType::Date32,

@@ -21,8 +21,8 @@ use evenkeel_model::note::Fault;
 /// Maximum number of unknown names to remember; objects may have any number of them.
 const UNKNOWN_NAMES: usize = 100;
 
-/// Reads one JSON object per line. A string becomes its text, `null` becomes NULL, a value of Extended
-/// JSON its text, and anything else its JSON text.
+/// Reads one JSON object per line. A string becomes its text, `null` becomes NULL, a value of
+/// Extended JSON its text, and anything else its JSON text.
 pub(super) struct NdjsonReader {
     file: String,
     stream: TextStream,
@@ -96,7 +96,8 @@ impl RawReader for NdjsonReader {
                 cells: &mut cells,
                 unknown: &mut self.unknown,
             };
-            // Checked as a whole, because each string and value would be checked by itself otherwise.
+            // Checked as a whole, because each string and value would be checked by itself
+            // otherwise.
             let read = match std::str::from_utf8(line) {
                 Ok(line) => object.read(serde_json::Deserializer::from_str(line)),
                 Err(_) => object.read(serde_json::Deserializer::from_slice(line)),

@@ -400,8 +400,8 @@ fn is_text(head: &[u8]) -> bool {
     head.iter().all(|byte| *byte >= b' ' || byte.is_ascii_whitespace())
 }
 
-/// Whether a file has the name of a file by dsbulk of Cassandra, which escapes quotes by backslashes:
-/// `output-000001.csv`.
+/// Whether a file has the name of a file by dsbulk of Cassandra, which escapes quotes by
+/// backslashes: `output-000001.csv`.
 fn is_of_dsbulk(path: &Path) -> bool {
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let number = name.strip_prefix("output-").and_then(|rest| rest.split_once(".csv"));

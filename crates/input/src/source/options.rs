@@ -87,8 +87,8 @@ pub struct InputOptions {
     pub names: Vec<String>,
     /// Types of columns of text files, by name; those of the others are detected.
     pub types: BTreeMap<String, ColumnType>,
-    /// Columns of text files whose types are a guess from the first rows: a value further on that would
-    /// lose characters or digits is refused.
+    /// Columns of text files whose types are a guess from the first rows: a value further on that
+    /// would lose characters or digits is refused.
     pub guessed: BTreeSet<String>,
     /// Whether the user said that the first line has names, whatever it looks like.
     pub header_given: bool,
@@ -98,7 +98,8 @@ pub struct InputOptions {
     pub null_values: Vec<String>,
     /// Whether a CSV field in quotes is never NULL: an empty one is empty text.
     pub quoted_empty: bool,
-    /// Byte that takes the special meaning of a quote in a quoted CSV field away, instead of another quote.
+    /// Byte that takes the special meaning of a quote in a quoted CSV field away, instead of
+    /// another quote.
     pub escape: Option<u8>,
     /// Maximum number of rows to read at one time.
     pub batch_rows: usize,
@@ -198,8 +199,8 @@ impl InputOptions {
         Self { declared: table.typed_columns(), text, ..self }
     }
 
-    /// Returns the names in the first line of a text file; `None` if that is a row, because names are
-    /// given and it has none of them. Case does not matter.
+    /// Returns the names in the first line of a text file; `None` if that is a row, because names
+    /// are given and it has none of them. Case does not matter.
     ///
     /// # Errors
     /// [`SourceError::OtherHeader`] if some of its fields are given names and others are not.

@@ -1,5 +1,5 @@
-//! Columns whose values are in the path of a file: `dt=2026-01-31/country=FI/part-0.parquet`, as Hive,
-//! Spark and DuckDB write them.
+//! Columns whose values are in the path of a file: `dt=2026-01-31/country=FI/part-0.parquet`, as
+//! Hive, Spark and DuckDB write them.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -85,8 +85,8 @@ pub(super) struct WithPathColumns {
 }
 
 impl WithPathColumns {
-    /// Adds `columns`, of which those in `requested` are read, to the rows of `inner`. A column that the
-    /// file has as well is that of the file.
+    /// Adds `columns`, of which those in `requested` are read, to the rows of `inner`. A column
+    /// that the file has as well is that of the file.
     pub(super) fn new(inner: Box<dyn RawReader>, columns: Vec<PathColumn>, requested: &[String]) -> Self {
         let known = inner.column_names().unwrap_or_default();
         let columns: Vec<PathColumn> =

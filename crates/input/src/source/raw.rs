@@ -17,7 +17,8 @@ pub struct RawBatch {
     pub positions: Positions,
     /// Rows that are not even records: too few fields, broken JSON.
     pub broken: Vec<Reject>,
-    /// Whether the text is that of JSON, whose numbers have no leading zeros: a value with some is a string.
+    /// Whether the text is that of JSON, whose numbers have no leading zeros: a value with some is
+    /// a string.
     pub is_json: bool,
 }
 

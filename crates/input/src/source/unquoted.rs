@@ -1,10 +1,10 @@
 //! CSV with rules of its own for quotes, rewritten for a reader of common CSV.
 //!
-//! - A field in quotes may never be NULL: `""` is empty text, and an empty field without quotes is NULL, as
-//!   PostgreSQL and Spanner write them. A reader does not tell whether a field had quotes, so NULL is
-//!   spelled out for it.
-//! - A backslash may stand before a quote, or before a backslash, in quotes, as Cassandra's tools write
-//!   them. Any other backslash is one.
+//! - A field in quotes may never be NULL: `""` is empty text, and an empty field without quotes is
+//!   NULL, as PostgreSQL and Spanner write them. A reader does not tell whether a field had quotes,
+//!   so NULL is spelled out for it.
+//! - A backslash may stand before a quote, or before a backslash, in quotes, as Cassandra's tools
+//!   write them. Any other backslash is one.
 
 use std::io::{self, Read};
 

@@ -185,7 +185,8 @@ impl ColumnType {
             DataType::UInt64 => Self::Uint64,
             DataType::Float16 | DataType::Float32 => Self::Float,
             DataType::Float64 => Self::Double,
-            // Writers state the most digits that their type may have; the values rarely have as many.
+            // Writers state the most digits that their type may have; the values rarely have as
+            // many.
             DataType::Decimal32(p, s)
             | DataType::Decimal64(p, s)
             | DataType::Decimal128(p, s)
@@ -206,8 +207,8 @@ impl ColumnType {
         })
     }
 
-    /// Whether YDB allows the type in the primary key of a column table (YDB docs, "CREATE TABLE"), or that
-    /// of its text.
+    /// Whether YDB allows the type in the primary key of a column table (YDB docs, "CREATE TABLE"),
+    /// or that of its text.
     #[must_use]
     pub fn is_key_type(self) -> bool {
         matches!(

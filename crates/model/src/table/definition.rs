@@ -45,7 +45,8 @@ pub fn only_time_column(columns: &[Column]) -> Option<usize> {
     }
 }
 
-/// An unchecked declaration, as it appears in flags, DDL and the log. [`crate::table::TableSpec::new`] checks it.
+/// An unchecked declaration, as it appears in flags, DDL and the log.
+/// [`crate::table::TableSpec::new`] checks it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TableDefinition {
     /// Name of the table, also in SQL.

@@ -31,8 +31,8 @@ pub use ydb_version::{
     write_create_table_for,
 };
 
-/// Newest version of the on-disk format that this build reads and writes, which files with deletes have.
-/// See `docs/FORMAT.md`.
+/// Newest version of the on-disk format that this build reads and writes, which files with deletes
+/// have. See `docs/FORMAT.md`.
 pub const FORMAT_VERSION: u32 = 3;
 
 /// Version of the on-disk format of files without deletes, which older builds read, too.

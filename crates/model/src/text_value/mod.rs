@@ -13,7 +13,8 @@
 //! - Dates and times: see [`TimestampFormat`]; digits beyond microseconds must be zeros; no leap
 //!   second, no 24:00.
 //! - Uuid: 32 hexadecimal digits, plain, with hyphens, in braces or as a URN.
-//! - ObjectId: 24 hexadecimal digits, which become lower case, plain or as `ObjectId(...)`, which mongoexport writes into CSV.
+//! - ObjectId: 24 hexadecimal digits, which become lower case, plain or as `ObjectId(...)`, which
+//!   mongoexport writes into CSV.
 
 mod cell_error;
 mod number;

@@ -99,8 +99,8 @@ pub(super) fn header(assessment: &AdvisorReport) -> String {
     text
 }
 
-/// Renders the recommended keys and number of partitions in one line, and a blank one; nothing if there
-/// is no key.
+/// Renders the recommended keys and number of partitions in one line, and a blank one; nothing if
+/// there is no key.
 pub(super) fn recommended_keys(found: &Recommendation) -> String {
     if found.partition_key.is_empty() {
         return String::new();

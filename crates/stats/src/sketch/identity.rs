@@ -1,8 +1,8 @@
 //! 64-bit identities of values of any type, and of several values together.
 //!
 //! The mixing step multiplies to 128 bits and folds the halves, as wyhash and foldhash do.
-//! Identities are compared between machines, and stored in profiles: a change needs a new version of their
-//! format.
+//! Identities are compared between machines, and stored in profiles: a change needs a new version
+//! of their format.
 
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{

@@ -6,7 +6,8 @@ use std::sync::{Mutex, PoisonError};
 
 use thiserror::Error;
 
-/// Usual limit for the temporary file of a [`KeyCounter`](crate::sketch::KeyCounter): a billion rows.
+/// Usual limit for the temporary file of a [`KeyCounter`](crate::sketch::KeyCounter): a billion
+/// rows.
 pub const MOST_BYTES_ON_DISK: u64 = 8 << 30;
 
 /// Error if keys cannot be kept on disk.

@@ -39,8 +39,8 @@ impl<T> Reservoir<T> {
 
     /// Adds a sample of the same size of the items that follow. Two samples that are whole streams
     /// make the sample of both; otherwise each item of either stream has the same chance, but the
-    /// sample is not the one of a single pass. `follow` changes an item of the other sample, given the
-    /// number of items before its stream.
+    /// sample is not the one of a single pass. `follow` changes an item of the other sample, given
+    /// the number of items before its stream.
     pub fn merge(&mut self, mut other: Self, follow: impl Fn(&mut T, u64)) {
         let both = self.seen + other.seen;
         other.items.iter_mut().for_each(|item| follow(item, self.seen));
@@ -143,7 +143,8 @@ mod tests {
         let mut short = of(0..400);
         short.merge(of(400..1000), |_, before| assert_eq!(before, 400));
         assert_eq!(short.items(), (0..1000).collect::<Vec<_>>());
-        // A quarter of the stream supplies a quarter of the sample, within four deviations (14 each).
+        // A quarter of the stream supplies a quarter of the sample, within four deviations (14
+        // each).
         let mut long = of(0..20_000);
         long.merge(of(20_000..80_000), |_, _| ());
         assert_eq!((long.items().len(), long.seen()), (1000, 80_000));

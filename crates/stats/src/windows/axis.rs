@@ -54,8 +54,8 @@ pub struct TimeAxis {
 }
 
 impl TimeAxis {
-    /// Creates an axis with windows of length `requested`, at most `most_requested` of them, or of a length
-    /// derived from the data, which is `finest` or longer.
+    /// Creates an axis with windows of length `requested`, at most `most_requested` of them, or of
+    /// a length derived from the data, which is `finest` or longer.
     pub fn new(requested: Option<Micros>, most_requested: usize, finest: Micros) -> Self {
         let level = LENGTHS.iter().position(|length| *length >= finest.get()).unwrap_or(0);
         let finest = LENGTHS.get(level).map_or(finest, |length| Micros::new(*length));
@@ -188,8 +188,8 @@ impl TimeAxis {
     pub fn merge(&mut self, mut other: Self) -> Option<()> {
         while self.length < other.length && self.lengthen() {}
         while other.length < self.length && other.lengthen() {}
-        // Which of the other's rows follow a later one of these is known only of whole windows, so the
-        // late rows are a lower bound if the two overlap in time.
+        // Which of the other's rows follow a later one of these is known only of whole windows, so
+        // the late rows are a lower bound if the two overlap in time.
         for ((rows, more), by) in self.late_by.iter_mut().zip(other.late_by).zip(LATE_BY) {
             let end = self.latest.map(|latest| latest.saturating_sub(by.get()));
             let length = other.length.get();
@@ -277,8 +277,9 @@ impl TimeAxis {
         })
     }
 
-    /// Returns the time between instants that are as close as those of the export can be: an hour if all
-    /// are full hours. If there is only one instant, the largest common unit of which it is a multiple.
+    /// Returns the time between instants that are as close as those of the export can be: an hour
+    /// if all are full hours. If there is only one instant, the largest common unit of which it is
+    /// a multiple.
     fn resolution(&self) -> i64 {
         let units = [Micros::DAY, Micros::HOUR, Micros::MINUTE].map(Micros::get);
         match (self.step, self.earliest) {
@@ -289,9 +290,9 @@ impl TimeAxis {
         }
     }
 
-    /// Returns the length of the windows that are shown: the shortest usual one that is not shorter than
-    /// the distance between instants, makes at most `MOST_SHOWN` windows and, if possible, gives the median
-    /// one at least `rows` rows.
+    /// Returns the length of the windows that are shown: the shortest usual one that is not shorter
+    /// than the distance between instants, makes at most `MOST_SHOWN` windows and, if possible,
+    /// gives the median one at least `rows` rows.
     pub fn final_length(&self, rows: u64) -> Micros {
         if self.level.is_none() {
             return self.length;

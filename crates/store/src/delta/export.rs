@@ -101,7 +101,8 @@ async fn plan(
     found.plan(&options.without).map_err(|error| unwritable(log, &error))
 }
 
-/// Returns the portions with rows. Since portions do not overlap, the others delete nothing that is left.
+/// Returns the portions with rows. Since portions do not overlap, the others delete nothing that is
+/// left.
 pub(super) fn data_portions(snapshot: &Snapshot) -> Vec<Arc<PortionEntry>> {
     snapshot.portions().into_iter().filter(|portion| !portion.deletes).collect()
 }

@@ -77,7 +77,8 @@ impl Buffer {
         self.bytes + self.staged_bytes
     }
 
-    /// Takes a batch in the schema of the table, with or without views, and with marks if rows have them.
+    /// Takes a batch in the schema of the table, with or without views, and with marks if rows have
+    /// them.
     pub(super) fn push(&mut self, batch: RecordBatch) -> Result<(), IngestError> {
         let batch = with_views(&batch, &self.schema).map_err(|source| IngestError::Copy { source })?;
         self.staged_rows += batch.num_rows();

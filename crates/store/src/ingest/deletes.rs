@@ -60,8 +60,8 @@ pub(super) fn without_values(spec: &TableSpec, deletes: &RecordBatch) -> Result<
     RecordBatch::try_new(deletes.schema(), columns.collect::<Result<_, ArrowError>>()?)
 }
 
-/// Makes rows of the table from primary keys, in key order. The other columns have no meaning: they are NULL
-/// or, if they are NOT NULL, 0 or empty.
+/// Makes rows of the table from primary keys, in key order. The other columns have no meaning: they
+/// are NULL or, if they are NOT NULL, 0 or empty.
 ///
 /// # Errors
 /// [`ArrowError`] if the columns are not those of the key.

@@ -30,7 +30,8 @@ pub(super) async fn find_repeated_key(
     Ok(())
 }
 
-/// Fails if a new portion shares a key with an existing one, unless a newer portion of `all` deletes it.
+/// Fails if a new portion shares a key with an existing one, unless a newer portion of `all`
+/// deletes it.
 pub(super) async fn find_common_key(
     storage: &TableStorage,
     spec: &TableSpec,
@@ -48,9 +49,9 @@ pub(super) async fn find_common_key(
     Ok(())
 }
 
-/// Returns a key of `portion` that one of the others holds too, and that none of `deletes` deletes there.
-/// Only portions of the same partition whose key ranges overlap are read: two files at a time, and those
-/// of deletes.
+/// Returns a key of `portion` that one of the others holds too, and that none of `deletes` deletes
+/// there. Only portions of the same partition whose key ranges overlap are read: two files at a
+/// time, and those of deletes.
 async fn common_key(
     storage: &TableStorage,
     spec: &TableSpec,

@@ -9,8 +9,8 @@
 //! depends only on the input and the budget. Portions are invisible until the single commit at the
 //! end; an ingest that fails deletes what it wrote.
 //!
-//! Deletes travel the same way, as rows with a mark. When a partition is sorted, the newest row of a key
-//! decides; rows and deletes that remain become portions of their own.
+//! Deletes travel the same way, as rows with a mark. When a partition is sorted, the newest row of
+//! a key decides; rows and deletes that remain become portions of their own.
 
 mod buffer;
 mod collected;

@@ -36,7 +36,8 @@ pub struct UncommittedIngest {
 /// Commits what was written elsewhere, under the rules of [`crate::ingest::ingest_files`].
 ///
 /// # Errors
-/// As for [`crate::ingest::ingest_files`]. The files are deleted, except after [`crate::log::LogError::Unknown`].
+/// As for [`crate::ingest::ingest_files`]. The files are deleted, except after
+/// [`crate::log::LogError::Unknown`].
 pub async fn finish_written(
     log: TableLog,
     base: Snapshot,

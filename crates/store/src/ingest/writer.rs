@@ -78,8 +78,8 @@ impl Ingest {
         Self { buffer: self.buffer.with_marks(), pipeline: self.pipeline.with_marks(), ..self }
     }
 
-    /// Makes the ingest fail with [`IngestError::ChangedMeanwhile`] if another writer changes rows of the
-    /// table before it commits.
+    /// Makes the ingest fail with [`IngestError::ChangedMeanwhile`] if another writer changes rows
+    /// of the table before it commits.
     #[must_use]
     pub fn only_on_base(self) -> Self {
         Self { only_on_base: true, ..self }
@@ -94,8 +94,8 @@ impl Ingest {
         self.push_marked(batch, None).await
     }
 
-    /// Takes rows like [`Ingest::push`], of which those that are marked delete the rows with their keys, if
-    /// the ingest takes deletes. The other columns of these have no meaning.
+    /// Takes rows like [`Ingest::push`], of which those that are marked delete the rows with their
+    /// keys, if the ingest takes deletes. The other columns of these have no meaning.
     ///
     /// # Errors
     /// As for [`Ingest::push`].

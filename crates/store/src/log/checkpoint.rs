@@ -1,9 +1,9 @@
 //! A snapshot in one file, so that opening does not read every commit.
 //!
 //! `_log/<version, 20 digits>.checkpoint.json` holds lines like a commit: `checkpoint`, `table`, an
-//! `add` for each visible portion, a `history` for each commit up to the version (after a cleaning, only
-//! for newer ones), and `end`. It contains nothing that the commits do not contain; a damaged checkpoint is
-//! skipped as long as the commits exist.
+//! `add` for each visible portion, a `history` for each commit up to the version (after a cleaning,
+//! only for newer ones), and `end`. It contains nothing that the commits do not contain; a damaged
+//! checkpoint is skipped as long as the commits exist.
 
 use std::sync::Arc;
 

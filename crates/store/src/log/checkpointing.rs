@@ -19,8 +19,8 @@ impl TableLog {
         if !snapshot.version().0.is_multiple_of(CHECKPOINT_INTERVAL) {
             return;
         }
-        // If the answer to the put is lost, the client tries again and finds its own file: whether the
-        // checkpoint is there tells, not who wrote it.
+        // If the answer to the put is lost, the client tries again and finds its own file: whether
+        // the checkpoint is there tells, not who wrote it.
         if let (Ok(_), Ok(files)) = (self.checkpoint(snapshot).await, self.files().await)
             && files.checkpoints.contains(&snapshot.version())
         {

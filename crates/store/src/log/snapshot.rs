@@ -288,14 +288,15 @@ impl Snapshot {
         all.filter(|source| seen.insert(source.xxh3.as_str())).cloned().collect()
     }
 
-    /// Whether the history has the commit of a version, if there was one: it begins with it or before it.
+    /// Whether the history has the commit of a version, if there was one: it begins with it or
+    /// before it.
     #[must_use]
     pub(crate) fn lists(&self, version: Version) -> bool {
         self.commits.first().is_some_and(|first| first.info.version <= version)
     }
 
-    /// Returns the snapshot with a history that begins at a version, or at its own if that is older. The inputs
-    /// of the commits before it are no longer known.
+    /// Returns the snapshot with a history that begins at a version, or at its own if that is
+    /// older. The inputs of the commits before it are no longer known.
     #[must_use]
     pub(crate) fn with_history_from(&self, version: Version) -> Self {
         let mut shorter = self.clone();

@@ -135,9 +135,9 @@ impl TableLog {
     /// In the last case the commit lies before the beginning of the log and has no meaning.
     ///
     /// The newest version is conclusive: a cleaning writes the checkpoint that the log is to begin
-    /// with before it deletes a commit, and a checkpoint lists every commit up to its version, except those
-    /// that are older than anything that may still be in progress. If its history begins after the version,
-    /// the outcome is unknown.
+    /// with before it deletes a commit, and a checkpoint lists every commit up to its version,
+    /// except those that are older than anything that may still be in progress. If its history
+    /// begins after the version, the outcome is unknown.
     async fn after_put(
         &self,
         base: &Snapshot,

@@ -22,8 +22,8 @@ pub struct CleanOptions {
     /// Age below which files that no commit names are kept: they may belong to an ingest or a
     /// compaction in progress, which would fail without them.
     pub unnamed_age: Micros,
-    /// Age up to which the history keeps commits, besides those of kept versions: writers recognise their own
-    /// commits in it, and take its inputs for known.
+    /// Age up to which the history keeps commits, besides those of kept versions: writers recognise
+    /// their own commits in it, and take its inputs for known.
     pub history_age: Micros,
     /// Current time, in microseconds since 1970; if `None`, that of the clock.
     pub now: Option<i64>,
@@ -245,15 +245,16 @@ impl Survey {
     }
 }
 
-/// Returns the version from which the history is kept: the oldest kept version, or the first one that is not older
-/// than `limit`.
+/// Returns the version from which the history is kept: the oldest kept version, or the first one
+/// that is not older than `limit`.
 fn history_from(newest: &Snapshot, oldest: Version, limit: i64) -> Version {
     let young = newest.commits().iter().find(|commit| commit.info.at_micros >= limit);
     young.map_or(oldest, |commit| commit.info.version.min(oldest))
 }
 
-/// Writes a checkpoint of the newest version with the history from `first` on, from which readers and writers
-/// start, so that later checkpoints have no longer one. Returns the number of commits that it leaves out.
+/// Writes a checkpoint of the newest version with the history from `first` on, from which readers
+/// and writers start, so that later checkpoints have no longer one. Returns the number of commits
+/// that it leaves out.
 async fn shorten_history(log: &TableLog, newest: &Snapshot, first: Version) -> Result<u64, LogError> {
     let shorter = newest.with_history_from(first);
     let forgotten = newest.commits().len() - shorter.commits().len();

@@ -57,9 +57,9 @@ pub(crate) struct Args {
     #[arg(long = "index", value_name = "INDEX")]
     pub(super) indexes: Vec<IndexSpec>,
 
-    /// Export of the table's children, whose key is given by --child-key, --ddl or the export: instead of the
-    /// strategies, compare the children interleaved in their parents with the children in a table
-    /// of their own.
+    /// Export of the table's children, whose key is given by --child-key, --ddl or the export:
+    /// instead of the strategies, compare the children interleaved in their parents with the
+    /// children in a table of their own.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["indexes", "rate", "presplit"])]
     pub(super) interleave: Vec<String>,
 
@@ -67,7 +67,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "COLUMNS", value_parser = key_order, requires = "interleave", conflicts_with = "ddl")]
     pub(super) child_key: Option<KeyOrders>,
 
-    /// Child table of --ddl or of an export of Spanner to use [default: the only one interleaved in the parent].
+    /// Child table of --ddl or of an export of Spanner to use [default: the only one interleaved in
+    /// the parent].
     #[arg(long, value_name = "NAME", requires = "interleave")]
     pub(super) child_table: Option<String>,
 

@@ -11,8 +11,8 @@ use evenkeel::spanner::simulate::{Declared, IndexSpec, SimulateError, declared_p
 use crate::cli::Failure;
 use crate::cli::spanner::simulate::args::{Args, KeyOrders};
 
-/// Returns the declarations of the table, and of its children if they are replayed too; `exported` is
-/// the declaration in the export itself.
+/// Returns the declarations of the table, and of its children if they are replayed too; `exported`
+/// is the declaration in the export itself.
 pub(super) fn declared(
     args: &Args,
     exported: Option<&DeclaredTable>,

@@ -23,7 +23,8 @@ const MOST_CHARACTERS_OF_NAMES: f64 = 60.0;
 /// Weight of the logarithm of the repeats expected by chance, beside the roles of the columns.
 const WEIGHT_OF_EVIDENCE: f64 = 0.2;
 
-/// Ratio of the repeats expected by chance from which the key with fewer is an accident beside the other.
+/// Ratio of the repeats expected by chance from which the key with fewer is an accident beside the
+/// other.
 const LESS_LIKELY: f64 = 10.0;
 
 /// Share of the rows that would repeat a key by chance from which they fill the combinations of its
@@ -36,8 +37,8 @@ pub(super) struct UniqueKey {
     pub(super) columns: Vec<usize>,
     /// Rows that would repeat the key if its columns had their values by chance.
     repeats_by_chance: f64,
-    /// Whether chance alone would have made some rows equal, or a column numbers the rows within the
-    /// others.
+    /// Whether chance alone would have made some rows equal, or a column numbers the rows within
+    /// the others.
     pub(super) by_nature: bool,
 }
 
@@ -178,9 +179,9 @@ impl SampledColumns<'_> {
         !report.counts_within.is_empty() && report.counts_within.iter().all(is_in_key)
     }
 
-    /// Order of unique keys: natural ones first, then those without times and without text, then the
-    /// shortest; entities rather than dimensions, and of several columns those that would repeat most
-    /// often if they did not identify rows.
+    /// Order of unique keys: natural ones first, then those without times and without text, then
+    /// the shortest; entities rather than dimensions, and of several columns those that would
+    /// repeat most often if they did not identify rows.
     fn rank(&self, key: &UniqueKey) -> (bool, usize, usize, f64, usize) {
         let rows = self.columns.first().map_or(0, |column| column.rows) as f64;
         let is_dense = key.columns.len() > 2 && key.repeats_by_chance >= DENSE * rows;

@@ -38,7 +38,8 @@ impl SampledColumns<'_> {
             / heavy.max(1.0)
     }
 
-    /// The columns that identify a thing of the column at `at`, unless one of them cannot be in a key.
+    /// The columns that identify a thing of the column at `at`, unless one of them cannot be in a
+    /// key.
     pub(super) fn thing(&self, at: usize) -> Vec<usize> {
         let names = self.roles.get(at).map(RoleReport::thing).unwrap_or_default();
         let position = |name: &String| self.columns.iter().position(|column| column.column.name == *name);
@@ -65,8 +66,8 @@ impl SampledColumns<'_> {
         few.sort_by_key(|at| std::cmp::Reverse(self.distinct(*at)));
         let (mut ids, others): (Vec<usize>, Vec<usize>) =
             places.iter().partition(|at| self.role(**at) == Role::RowId);
-        // Numbers that were assigned one after the other come before other columns that happen to be
-        // unique.
+        // Numbers that were assigned one after the other come before other columns that happen to
+        // be unique.
         let is_assigned = |at: &usize| match self.columns.get(*at).map(|column| &column.form) {
             Some(Form::Whole(whole)) => whole.tail <= 0.02 && !whole.negative,
             Some(Form::Text(words)) => words.opaque > 0.9,
@@ -150,8 +151,8 @@ impl SampledColumns<'_> {
         (places, few)
     }
 
-    /// Adds keys of one column: entities and dimensions, those most likely to be looked up first, and
-    /// row ids.
+    /// Adds keys of one column: entities and dimensions, those most likely to be looked up first,
+    /// and row ids.
     fn singles(&self, others: &[usize], ids: &[usize], found: &mut Considerations) {
         for (position, at) in others.iter().enumerate() {
             let values = self.distinct(*at);
@@ -247,8 +248,8 @@ impl SampledColumns<'_> {
         }
     }
 
-    /// Adds two columns of a natural key of several: the one most likely to be looked up, and the first
-    /// of the others, such as a warehouse and its district.
+    /// Adds two columns of a natural key of several: the one most likely to be looked up, and the
+    /// first of the others, such as a warehouse and its district.
     fn pair_of_natural_key(
         &self,
         keys: &[UniqueKey],
@@ -272,7 +273,8 @@ impl SampledColumns<'_> {
         }
     }
 
-    /// Adds what is left if no column identifies anything: times and measures, the most values first.
+    /// Adds what is left if no column identifies anything: times and measures, the most values
+    /// first.
     fn makeshift(&self, allowed: &dyn Fn(usize) -> bool, found: &mut Considerations) {
         let fills = |at: usize| {
             self.columns.get(at).is_some_and(|column| column.likely >= self.fewest_partitions as f64)

@@ -87,8 +87,8 @@ impl<'a> SampledColumns<'a> {
         }
     }
 
-    /// Takes the texts of a natural key for names of things, which are looked up, and its measures for
-    /// numbers of rows.
+    /// Takes the texts of a natural key for names of things, which are looked up, and its measures
+    /// for numbers of rows.
     pub(super) fn promote(&mut self, key: &[usize]) {
         for at in key {
             let Some(report) = self.roles.get_mut(*at).filter(|report| !report.given) else { continue };
@@ -186,7 +186,8 @@ impl<'a> SampledColumns<'a> {
 
 /// The time column that rows seem to arrive in the order of: points in time before dates, full
 /// columns before those with NULLs, the time of an event before that of its receipt or end, sorted
-/// ones first, points in time before numbers. Without any, the time with which the ids of the rows begin.
+/// ones first, points in time before numbers. Without any, the time with which the ids of the rows
+/// begin.
 fn event_time(columns: &[Profile<'_>], roles: &[RoleReport]) -> Option<String> {
     let of_role = |role: Role| {
         let columns = columns.iter().zip(roles);

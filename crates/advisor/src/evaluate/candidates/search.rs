@@ -43,7 +43,8 @@ impl<'a> Finder<'a> {
         self.sampled.time_reading()
     }
 
-    /// Column whose values never fall from one sampled row to the next, if there is one beside the time.
+    /// Column whose values never fall from one sampled row to the next, if there is one beside the
+    /// time.
     pub(crate) fn sorted_by(&self) -> Option<String> {
         let columns = self.sampled.columns.iter().enumerate();
         let mut sorted = columns.filter(|(at, column)| {
@@ -97,8 +98,8 @@ impl<'a> Finder<'a> {
         self.sampled.partition_keys(primary_keys, &self.keys)
     }
 
-    /// Finds candidates for the primary key: the smallest natural key, with the given partition key in
-    /// it, or each of the likely ones, in the orders that fit reading by time and by entity.
+    /// Finds candidates for the primary key: the smallest natural key, with the given partition key
+    /// in it, or each of the likely ones, in the orders that fit reading by time and by entity.
     pub(crate) fn primary_keys(
         &self,
         given: Option<&Candidate>,

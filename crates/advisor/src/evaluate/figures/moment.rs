@@ -207,8 +207,8 @@ mod tests {
 
     const PARTITIONS: usize = 16;
 
-    /// `count` windows of a minute with `rows` rows each, all in one partition; every ten windows it is
-    /// the next one.
+    /// `count` windows of a minute with `rows` rows each, all in one partition; every ten windows
+    /// it is the next one.
     fn windows(count: i64, rows: u64) -> Vec<Window> {
         let window = |at: i64| {
             let mut rows_per_partition = vec![0; PARTITIONS];

@@ -28,8 +28,8 @@ pub struct DuplicateExample {
 pub struct LateRows {
     /// Number of late rows.
     pub rows: u64,
-    /// Upper bound of it, if profiles were merged that overlap in the key; `rows` and `reach` are then
-    /// lower bounds.
+    /// Upper bound of it, if profiles were merged that overlap in the key; `rows` and `reach` are
+    /// then lower bounds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at_most: Option<u64>,
     /// Time that they reach back, if the first column of the key is a time.

@@ -74,8 +74,8 @@ pub struct Recommendation {
     pub partition_key: Vec<String>,
     /// Primary key; empty if no candidate can serve.
     pub primary_key: Vec<String>,
-    /// Whether no column identifies anything that reads would name, so that the partition key is the
-    /// best of bad ones.
+    /// Whether no column identifies anything that reads would name, so that the partition key is
+    /// the best of bad ones.
     pub makeshift: bool,
     /// Number of partitions.
     pub partitions: u32,

@@ -68,7 +68,8 @@ impl Wire for UniqueBy {
 pub struct Uniqueness {
     /// Reason for the uniqueness.
     pub by: UniqueBy,
-    /// Pairs of rows that would be equal in the key by chance, if the values of its columns were independent.
+    /// Pairs of rows that would be equal in the key by chance, if the values of its columns were
+    /// independent.
     pub repeats_by_chance: f64,
 }
 

@@ -84,8 +84,8 @@ impl Counters {
         Ok(())
     }
 
-    /// Reduces the memory of the key with the most distinct values, before the next rows could exceed
-    /// the budget of all.
+    /// Reduces the memory of the key with the most distinct values, before the next rows could
+    /// exceed the budget of all.
     pub(crate) fn keep_within_budget(&mut self, next: usize) -> Result<(), EvaluateError> {
         loop {
             let bytes_after = |key: &PartitionKeyCounter| key.keys().exact_bytes_after(next).unwrap_or(0);
@@ -335,7 +335,8 @@ impl Evaluator {
     }
 }
 
-/// Makes the counter of a candidate for the partition key, of which `key` has the positions of the parts.
+/// Makes the counter of a candidate for the partition key, of which `key` has the positions of the
+/// parts.
 fn partition_key_counter(
     candidate: &Candidate,
     key: Vec<usize>,

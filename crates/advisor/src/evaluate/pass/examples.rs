@@ -76,8 +76,8 @@ pub(crate) fn find_examples(
     Ok(())
 }
 
-/// Finds the values of heavy keys of which only the identity is known, and returns them. Reading ends when
-/// all are found.
+/// Finds the values of heavy keys of which only the identity is known, and returns them. Reading
+/// ends when all are found.
 pub(crate) fn find_values(
     export: &Export,
     on_unreadable: OnUnreadable,

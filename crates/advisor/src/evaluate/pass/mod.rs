@@ -7,8 +7,8 @@
 //!   -> primary_key: PrimaryKeyCounter (repeated keys, order of arrival, layout)
 //!   -> figures
 //! ```
-//! `shards` distributes the counting over machines, and `state` has the counts as bytes; `examples` reads a second time for rows that
-//! share a key.
+//! `shards` distributes the counting over machines, and `state` has the counts as bytes; `examples`
+//! reads a second time for rows that share a key.
 
 pub(super) mod batch;
 pub(super) mod budgets;

@@ -246,7 +246,8 @@ impl PartitionKeyCounter {
         Ok(())
     }
 
-    /// Appends the counts to `bytes`, the distinct values as sketches if these are to be `estimated`.
+    /// Appends the counts to `bytes`, the distinct values as sketches if these are to be
+    /// `estimated`.
     pub(crate) fn put(&self, estimated: bool, bytes: &mut Vec<u8>) -> Result<(), SpillError> {
         match estimated {
             true => self.keys.put_estimated(bytes)?,

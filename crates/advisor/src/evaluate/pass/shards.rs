@@ -6,8 +6,9 @@
 //!      -> PrimaryKey, TimeAxis: all rows in order, one machine each -> results
 //!      -> assemble -> the Evaluation that one machine would have made
 //! ```
-//! Exact counts are the same however the evaluation is shared; sketches keep their bounds. Results can be
-//! read only by the version of the program that wrote them; states are also stored in profiles.
+//! Exact counts are the same however the evaluation is shared; sketches keep their bounds. Results
+//! can be read only by the version of the program that wrote them; states are also stored in
+//! profiles.
 
 use std::ops::Range;
 use std::sync::atomic::AtomicBool;

@@ -17,8 +17,8 @@ use evenkeel_model::wire::{Wire, WireError, seal, unseal};
 const MOST_SKETCH_BYTES: u64 = 7 << 18;
 
 impl Evaluator {
-    /// Returns the counts so far, for [`Evaluator::merge_state`] of an evaluation with the same columns and
-    /// options.
+    /// Returns the counts so far, for [`Evaluator::merge_state`] of an evaluation with the same
+    /// columns and options.
     ///
     /// # Errors
     /// [`EvaluateError::Spill`] if data on disk cannot be read back.
@@ -26,8 +26,8 @@ impl Evaluator {
         self.state_of(&Reductions::default())
     }
 
-    /// Like [`Evaluator::state`], with less of some keys. If there are primary keys, this ends the current
-    /// batch of the simulated ingest.
+    /// Like [`Evaluator::state`], with less of some keys. If there are primary keys, this ends the
+    /// current batch of the simulated ingest.
     pub(crate) fn state_of(&mut self, reductions: &Reductions) -> Result<Vec<u8>, EvaluateError> {
         let Self { preparation, counters, .. } = self;
         for (at, key) in counters.partition_keys.iter_mut().enumerate() {
@@ -58,8 +58,8 @@ impl Evaluator {
         written.map(|()| sealed)
     }
 
-    /// Replaces the counts, of which there are none yet, by those of an evaluation with the same columns and
-    /// options.
+    /// Replaces the counts, of which there are none yet, by those of an evaluation with the same
+    /// columns and options.
     ///
     /// # Errors
     /// [`EvaluateError::KeyParts`] if the state is damaged, or made with other options.
@@ -87,12 +87,14 @@ impl Evaluator {
         counters.keep_within_budget(0)
     }
 
-    /// Adds the counts of later rows with the same columns and options. A batch of the simulated ingest ends
-    /// between them. Late rows are known exactly if the rows do not overlap in time, nor in the keys.
+    /// Adds the counts of later rows with the same columns and options. A batch of the simulated
+    /// ingest ends between them. Late rows are known exactly if the rows do not overlap in time,
+    /// nor in the keys.
     ///
     /// # Errors
-    /// [`EvaluateError::NotMergeable`] if the options differ; [`EvaluateError::TooManyWindows`] if a
-    /// requested length makes too many; [`EvaluateError::Spill`] if memory and disk do not suffice.
+    /// [`EvaluateError::NotMergeable`] if the options differ; [`EvaluateError::TooManyWindows`] if
+    /// a requested length makes too many; [`EvaluateError::Spill`] if memory and disk do not
+    /// suffice.
     pub fn merge(&mut self, other: Self) -> Result<(), EvaluateError> {
         let (counters, more) = (&mut self.counters, other.counters);
         let alike = counters.partition_keys.len() == more.partition_keys.len()
@@ -141,9 +143,9 @@ impl Evaluator {
         self.preparation.keys = counters.partition_keys.iter().map(PartitionKeyCounter::plan).collect();
     }
 
-    /// Chooses the keys of which less is to be kept, so that what grows with the distinct values takes about
-    /// `most` bytes, beginning with the primary keys that contain the time, which hardly repeat at other
-    /// times, and then with the key that takes the most.
+    /// Chooses the keys of which less is to be kept, so that what grows with the distinct values
+    /// takes about `most` bytes, beginning with the primary keys that contain the time, which
+    /// hardly repeat at other times, and then with the key that takes the most.
     pub(crate) fn reductions(&mut self, most: u64) -> Reductions {
         let counters = &mut self.counters;
         counters.partition_keys.iter_mut().for_each(PartitionKeyCounter::put_together);

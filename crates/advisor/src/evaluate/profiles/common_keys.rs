@@ -127,7 +127,8 @@ impl CommonKeys {
         }
     }
 
-    /// Returns options with these keys, counted as in the profiles, of which `latest` has the last rows.
+    /// Returns options with these keys, counted as in the profiles, of which `latest` has the last
+    /// rows.
     pub(super) fn options(&self, options: AdvisorOptions, latest: &Header) -> AdvisorOptions {
         let Header { options: own, find_primary_keys, nodes, nodes_given, .. } = latest;
         let primary_keys: Vec<Candidate> = self.known_primary_keys().map(|known| known.key.clone()).collect();

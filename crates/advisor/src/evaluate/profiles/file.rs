@@ -4,8 +4,9 @@
 //! file     "evenkeel profile " | version: 4 bytes | length of the content: 8 bytes | zstd frame of the content
 //! content  sealed: header as JSON | values of heavy keys | state of the counts
 //! ```
-//! Numbers are little-endian. What is sealed has a checksum, see [`evenkeel_model::wire`]. The version changes with any change of the
-//! content, of the identities of keys, and of their order as bytes.
+//! Numbers are little-endian. What is sealed has a checksum, see [`evenkeel_model::wire`]. The
+//! version changes with any change of the content, of the identities of keys, and of their order as
+//! bytes.
 
 use std::fs;
 use std::io::{Read, Write};

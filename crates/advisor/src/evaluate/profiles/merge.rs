@@ -34,9 +34,9 @@ pub struct MergedProfile {
     pub rows: u64,
 }
 
-/// Judges the keys of several exports from their profiles, as if they were one. Keys that only some of them
-/// count are left out, with a note. Of `options`, the keys and how they are counted are those of the
-/// profiles. If `save` gives a size, the merged counts are returned as a profile too.
+/// Judges the keys of several exports from their profiles, as if they were one. Keys that only some
+/// of them count are left out, with a note. Of `options`, the keys and how they are counted are
+/// those of the profiles. If `save` gives a size, the merged counts are returned as a profile too.
 ///
 /// # Errors
 /// [`ProfileError`] if the profiles do not fit together, or are damaged.
@@ -122,7 +122,8 @@ fn in_order_of_time(mut profiles: Vec<Profile>) -> Vec<Profile> {
 }
 
 impl Profile {
-    /// By how much its roles and candidates are to be preferred: those of a search, from the most rows.
+    /// By how much its roles and candidates are to be preferred: those of a search, from the most
+    /// rows.
     fn inferred(&self) -> (bool, u64) {
         (!self.header.look.considered.is_empty(), self.header.rows)
     }
@@ -194,8 +195,8 @@ impl Saved {
     }
 }
 
-/// Adds the values of heavy keys and the examples of repeated keys that the profiles know, and returns all
-/// known values.
+/// Adds the values of heavy keys and the examples of repeated keys that the profiles know, and
+/// returns all known values.
 fn add_saved(evaluation: &mut Evaluation, saved: &[Saved]) -> Vec<FoundKey> {
     for (number, report) in evaluation.candidates.iter_mut().enumerate() {
         for place in 0..report.heavy_hitters.len() {

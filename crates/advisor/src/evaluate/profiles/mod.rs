@@ -4,9 +4,9 @@
 //! rows of a day --advise_and_save--> AdvisorReport, Profile: counts of all keys, roles, candidates
 //! Profiles      --advise_merged----> AdvisorReport of all days, Profile of all days
 //! ```
-//! Figures of merged profiles are those of one pass over all rows, with these exceptions: a batch of the
-//! simulated ingest ends with each profile; late rows have bounds if profiles overlap in time or key; and
-//! figures from samples of more than 100,000 rows are those of another sample.
+//! Figures of merged profiles are those of one pass over all rows, with these exceptions: a batch
+//! of the simulated ingest ends with each profile; late rows have bounds if profiles overlap in
+//! time or key; and figures from samples of more than 100,000 rows are those of another sample.
 
 mod check;
 mod common_keys;
@@ -158,8 +158,8 @@ impl Profile {
         &self.name
     }
 
-    /// Partition keys whose distinct values are estimates because the profile had to be small, and primary
-    /// keys of which only the sums are kept.
+    /// Partition keys whose distinct values are estimates because the profile had to be small, and
+    /// primary keys of which only the sums are kept.
     #[must_use]
     pub fn reduced_keys(&self) -> Vec<String> {
         let Header { options, estimated, repeats, .. } = &self.header;

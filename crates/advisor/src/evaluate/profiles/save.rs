@@ -13,9 +13,9 @@ use crate::evaluate::profiles::{Header, Part, Profile, SavedLook, SavedRepeats};
 use evenkeel_input::source::Export;
 use evenkeel_model::note::Note;
 
-/// Judges the keys of an export as [`crate::evaluate::advise`] does, and returns the counts as a profile of
-/// about `most_bytes` bytes: if the distinct values of all keys take more, those of the largest keys are
-/// kept as estimates.
+/// Judges the keys of an export as [`crate::evaluate::advise`] does, and returns the counts as a
+/// profile of about `most_bytes` bytes: if the distinct values of all keys take more, those of the
+/// largest keys are kept as estimates.
 ///
 /// # Errors
 /// As for [`crate::evaluate::advise`].
@@ -100,8 +100,8 @@ impl Profile {
     }
 }
 
-/// Checksum of rows, whatever their order and the keys that are counted. Without the identities of the rows,
-/// which are computed for primary keys, it is one of the counts of the first key.
+/// Checksum of rows, whatever their order and the keys that are counted. Without the identities of
+/// the rows, which are computed for primary keys, it is one of the counts of the first key.
 fn checksum(evaluation: &Evaluation, of_rows: u64) -> u64 {
     let range = evaluation.time_range.as_ref();
     let times = range.map(|range| (range.earliest_micros, range.latest_micros, range.null_rows));

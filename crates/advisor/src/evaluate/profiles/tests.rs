@@ -340,8 +340,8 @@ fn a_profile_of_the_first_version_is_still_read() {
     assert_eq!(merged, whole);
 }
 
-/// Writes the profile that [`a_profile_of_the_first_version_is_still_read`] reads. A new version of the format
-/// gets a file of its own.
+/// Writes the profile that [`a_profile_of_the_first_version_is_still_read`] reads. A new version of
+/// the format gets a file of its own.
 #[test]
 #[ignore = "writes a file of the project"]
 fn write_the_pinned_profile() {

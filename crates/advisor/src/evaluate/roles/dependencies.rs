@@ -46,7 +46,8 @@ impl Dependencies {
                 |from: usize, to: usize| determines.get(from).is_some_and(|to_all| to_all.contains(&to));
             has(a, b) && has(b, a)
         };
-        // Of several columns that are one-to-one, the one that is named as an identifier stands for all.
+        // Of several columns that are one-to-one, the one that is named as an identifier stands for
+        // all.
         let rank =
             |at: usize| (columns.get(at).is_none_or(|column| column.hint != Some(Hint::Identifier)), at);
         let copy_of = (0..columns.len())

@@ -8,8 +8,8 @@ use evenkeel_model::time_reading::TimeReading;
 /// Share of the rows with at least the value of the row before from which numbers may be times.
 pub(super) const MOSTLY_ASCENDING: f64 = 0.7;
 
-/// Returns how to read numbers as points in time if another column has times of about the same range:
-/// the end of what has a start.
+/// Returns how to read numbers as points in time if another column has times of about the same
+/// range: the end of what has a start.
 pub(super) fn epoch_beside<'p>(
     column: &Profile<'_>,
     columns: &'p [Profile<'_>],
@@ -31,8 +31,8 @@ pub(super) fn epoch_beside<'p>(
     Some((times.reading, &other.column.name))
 }
 
-/// Returns how to read numbers as points in time, if that is all they are and their name does not say
-/// otherwise.
+/// Returns how to read numbers as points in time, if that is all they are and their name does not
+/// say otherwise.
 pub(super) fn epoch(column: &Profile<'_>) -> Option<TimeReading> {
     let reading = column.times?.reading;
     if !reading.is_time_alone() {

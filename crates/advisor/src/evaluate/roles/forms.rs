@@ -30,13 +30,13 @@ pub(crate) struct Whole {
     /// How far the last hundredth of the rows reaches, as a multiple of the reach of the others:
     /// about 0.01 for numbers that fill a range evenly.
     pub(crate) tail: f64,
-    /// Variance over mean of the rows per value, around those of its neighbours: about 1 if the rows
-    /// are drawn from a smooth distribution, more if each value has a frequency of its own.
+    /// Variance over mean of the rows per value, around those of its neighbours: about 1 if the
+    /// rows are drawn from a smooth distribution, more if each value has a frequency of its own.
     pub(crate) dispersion: f64,
     /// Whether the values are mostly multiples of 10 or 100.
     pub(crate) rounded: bool,
-    /// Share of the rows in the middle half of the range: a half if they fill it evenly, more if they
-    /// crowd around a mean.
+    /// Share of the rows in the middle half of the range: a half if they fill it evenly, more if
+    /// they crowd around a mean.
     pub(crate) middle: f64,
     /// Whether all are times of day written as hours and minutes: 0, 830, 2359.
     pub(crate) hours_and_minutes: bool,
@@ -170,7 +170,8 @@ impl Whole {
     }
 }
 
-/// Share of sorted numbers in the middle half of the range that all but a hundredth at each end fill.
+/// Share of sorted numbers in the middle half of the range that all but a hundredth at each end
+/// fill.
 fn middle(numbers: &[i128]) -> f64 {
     let at = |share: f64| numbers.get((share * (numbers.len() - 1) as f64) as usize).copied();
     let (Some(low), Some(high)) = (at(0.01), at(0.99)) else { return 0.0 };

@@ -159,8 +159,9 @@ const FEWEST_CORRELATED: usize = 10;
 /// Correlation from which two columns of numbers measure about the same.
 const CORRELATED: f64 = 0.995;
 
-/// Name of another column of numbers from a wide range that goes along with those of a column, although
-/// rows come in no order of them: a highest and a lowest price, two offsets. Identifiers do not.
+/// Name of another column of numbers from a wide range that goes along with those of a column,
+/// although rows come in no order of them: a highest and a lowest price, two offsets. Identifiers
+/// do not.
 fn moves_with<'p>(column: &Profile<'_>, columns: &'p [Profile<'_>]) -> Option<&'p str> {
     let is_wide = |profile: &Profile<'_>| {
         profile.distinct >= FEWEST_CORRELATED

@@ -31,7 +31,8 @@ pub(crate) fn is_later(name: &str) -> bool {
     words(name).iter().any(|word| LATER.contains(&word.as_str()))
 }
 
-/// Whether the column identifies what the export has rows of: `id`, or `trade_id` in `stock_trades`.
+/// Whether the column identifies what the export has rows of: `id`, or `trade_id` in
+/// `stock_trades`.
 pub(super) fn is_of_rows(column: &str, export: &str) -> bool {
     let column = words(column);
     let nouns: Vec<&String> = column.iter().filter(|word| !IDENTIFIERS.contains(&word.as_str())).collect();
@@ -143,7 +144,8 @@ pub(super) fn hints(name: &str) -> Vec<Hint> {
 /// Returns the role that the name speaks for: that of its last telling word.
 pub(super) fn hint(name: &str) -> Option<Hint> {
     let hints = hints(name);
-    // "user_count" counts users, "amount_id" identifies amounts; but "from" and "to" alone name ends.
+    // "user_count" counts users, "amount_id" identifies amounts; but "from" and "to" alone name
+    // ends.
     hints.last().copied()
 }
 

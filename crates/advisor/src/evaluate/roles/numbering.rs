@@ -27,7 +27,8 @@ const FEW_VALUES: usize = 64;
 const MOST_PAIRED: usize = 12;
 /// Share of the rows that have the number after that of the row before, or the same, in a series.
 const IN_SERIES: f64 = 0.8;
-/// Fewest values of a serial number, and the fewest from which it may have them more than once in a parent.
+/// Fewest values of a serial number, and the fewest from which it may have them more than once in a
+/// parent.
 const FEWEST_NUMBERS: usize = 10;
 const MANY_NUMBERS: usize = 100;
 /// Number of times that a number starts again from which rows are sorted by its parent.
@@ -38,8 +39,8 @@ const FEWEST_OF_A_RANGE: i32 = 8;
 const BY_CHANCE: f64 = 0.01;
 /// Greatest number of a line.
 const MOST_LINES: i128 = 10_000;
-/// Share of the rows with a greater number than that of the row before, of the same parent, in a series
-/// with gaps.
+/// Share of the rows with a greater number than that of the row before, of the same parent, in a
+/// series with gaps.
 const RISING: f64 = 0.99;
 /// Share of the parents within which a line number counts without gaps; places of a sample cut some
 /// parents in two.
@@ -168,8 +169,8 @@ fn counts_within(numbers: &[i128], least: i128, codes: &[u32], parents: usize) -
     repeated * 1_000 <= codes.len()
 }
 
-/// Whether the rows of each parent come one after the other with rising numbers, and the numbers often
-/// start again with the next parent: lines of which some are missing, as after a filter.
+/// Whether the rows of each parent come one after the other with rising numbers, and the numbers
+/// often start again with the next parent: lines of which some are missing, as after a filter.
 fn rises_within(parents: &[u32], numbers: &[i128]) -> bool {
     let (mut within, mut rises, mut between, mut falls) = (0usize, 0usize, 0usize, 0usize);
     for (parent, number) in parents.windows(2).zip(numbers.windows(2)) {
@@ -211,7 +212,8 @@ fn serial_of(column: &Profile<'_>, columns: &[Profile<'_>]) -> Vec<usize> {
     let numbers_within = |at: &&usize| {
         series(numbers, codes(**at)) >= IN_SERIES
             && (!is_sorted || changes_with(codes(**at), numbers))
-            // A small range repeats by itself, such as hours of the day, so it needs better evidence.
+            // A small range repeats by itself, such as hours of the day, so it needs better
+            // evidence.
             && (column.distinct >= MANY_NUMBERS
                 || columns.get(**at).is_some_and(|parent| are_unique_together(&[parent, column])))
     };
@@ -240,15 +242,15 @@ fn serial_of(column: &Profile<'_>, columns: &[Profile<'_>]) -> Vec<usize> {
     Vec::new()
 }
 
-/// Finds the column with the fewest values within each of which the numbers of a column rise from row to
-/// row, or fall: revisions of documents, offsets within files.
+/// Finds the column with the fewest values within each of which the numbers of a column rise from
+/// row to row, or fall: revisions of documents, offsets within files.
 fn rises_in(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<usize> {
     let numbers = column.numbers.as_ref()?;
     if column.distinct < FEWEST_NUMBERS || numbers.iter().any(|number| *number < 0) {
         return None;
     }
-    // A number that rises from row to row rises within every column; only one that starts again when the
-    // parent changes is a number within the parent.
+    // A number that rises from row to row rises within every column; only one that starts again
+    // when the parent changes is a number within the parent.
     let is_ordered = column.ascends >= RISING || column.ascends <= 1.0 - RISING;
     let rises = |parent: &Profile<'_>| {
         let mut last: Vec<Option<i128>> = vec![None; parent.distinct];
@@ -267,8 +269,8 @@ fn rises_in(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<usize> {
         }
         pairs * 5 >= numbers.len() && above.max(below) as f64 >= RISING * pairs as f64
     };
-    // The first row of each parent has none before it; most columns of many values end here, which keeps
-    // exports of thousands of columns fast.
+    // The first row of each parent has none before it; most columns of many values end here, which
+    // keeps exports of thousands of columns fast.
     let can_be_parent = |parent: &Profile<'_>| {
         parent.distinct >= FEWEST_NUMBERS
             && numbers.len().saturating_sub(parent.distinct) * 5 >= numbers.len()
@@ -280,8 +282,8 @@ fn rises_in(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<usize> {
     by_fewest_values(columns, can_be_parent).find(|(_, parent)| is_parent(parent)).map(|(at, _)| at)
 }
 
-/// Finds the parent within which the numbers of a column, an identifier by its name, begin again: those of
-/// a small parent are small, as they would not be if all parents shared one sequence.
+/// Finds the parent within which the numbers of a column, an identifier by its name, begin again:
+/// those of a small parent are small, as they would not be if all parents shared one sequence.
 fn starts_low_in(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<usize> {
     let numbers = column.numbers.as_ref()?;
     let named = matches!(column.hint, Some(Hint::Identifier | Hint::Entity));
@@ -344,7 +346,8 @@ fn repeats_in_others(parent: &Profile<'_>, numbers: &Profile<'_>) -> bool {
     distinct_together(&[parent, numbers], 0..numbers.rows) * 10 >= numbers.distinct * 12
 }
 
-/// Whether the parent changes when the numbers of sorted rows start again, and rarely at other rows.
+/// Whether the parent changes when the numbers of sorted rows start again, and rarely at other
+/// rows.
 fn changes_with(parents: &[u32], numbers: &[i128]) -> bool {
     let changes = parents.windows(2).map(|pair| pair.first() != pair.last());
     let starts = numbers.windows(2).map(|pair| pair.first() > pair.last());
@@ -357,8 +360,8 @@ fn changes_with(parents: &[u32], numbers: &[i128]) -> bool {
     started >= FEWEST_STARTS && both * 10 >= started * 8 && changed <= 2 * started
 }
 
-/// Whether the numbers go through the same range each time that they start again: the same things in
-/// each parent, not numbers of its rows.
+/// Whether the numbers go through the same range each time that they start again: the same things
+/// in each parent, not numbers of its rows.
 fn starts_at_the_same(numbers: &[i128]) -> bool {
     let (Some(least), Some(greatest)) = (numbers.iter().min(), numbers.iter().max()) else { return false };
     let near = |number: &i128, end: &i128| (number - end).abs() * 10 <= greatest - least;

@@ -43,7 +43,8 @@ pub(crate) struct Profile<'a> {
     pub(crate) rises_strictly: bool,
     /// Whether each row has a value at least that of the row before.
     pub(crate) rises: bool,
-    /// The numbers of the rows, if all are whole and none is NULL; also those of text with equally many digits.
+    /// The numbers of the rows, if all are whole and none is NULL; also those of text with equally
+    /// many digits.
     pub(crate) numbers: Option<Vec<i128>>,
     pub(crate) form: Form,
     /// Points in time that the values carry, if they are not of a type of time.
@@ -319,7 +320,8 @@ mod tests {
 
     #[test]
     fn values_with_frequencies_of_their_own_are_told_from_a_smooth_distribution() {
-        // The sum of three draws is smooth; rows of value v in proportion to a random number are not.
+        // The sum of three draws is smooth; rows of value v in proportion to a random number are
+        // not.
         let smooth = whole(
             (0..60_000u64)
                 .map(|row| random(row, 100) + random(row + 1_000_000, 100) + random(row + 2_000_000, 100)),

@@ -114,11 +114,12 @@ pub struct RoleReport {
     /// Columns within whose values it numbers the rows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counts_within: Vec<String>,
-    /// Whether its rows are the parts of one thing, which is read as a whole: rows of one value arrive
-    /// one after the other, or the name says so.
+    /// Whether its rows are the parts of one thing, which is read as a whole: rows of one value
+    /// arrive one after the other, or the name says so.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub holds_parts: bool,
-    /// Whether its name is that of the rows of the export: the id of a row, even if some rows share it.
+    /// Whether its name is that of the rows of the export: the id of a row, even if some rows share
+    /// it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_of_rows: bool,
     /// Whether its name or its values are those of names: what a thing is called beside its id.
@@ -143,8 +144,8 @@ const LABEL: f64 = 0.3;
 const ADDRESS: f64 = 0.1;
 
 impl RoleReport {
-    /// Columns that together identify a thing of this column: the column itself, after those within which
-    /// its things are numbered.
+    /// Columns that together identify a thing of this column: the column itself, after those within
+    /// which its things are numbered.
     pub(crate) fn thing(&self) -> Vec<String> {
         let parents = if self.role == Role::Entity { self.counts_within.as_slice() } else { &[] };
         [parents, std::slice::from_ref(&self.column)].concat()

@@ -11,8 +11,8 @@ use evenkeel_model::table::ColumnType;
 /// Mean number of characters of a value above which it is content: a hash of 256 bits has 64 or 66.
 const LONGEST_ID: f64 = 72.0;
 
-/// Share of the rows in the middle half of the range from which numbers crowd around a mean; those of a
-/// normal distribution have 0.75.
+/// Share of the rows in the middle half of the range from which numbers crowd around a mean; those
+/// of a normal distribution have 0.75.
 const CROWDED: f64 = 0.68;
 
 /// Scores of the roles of one column.
@@ -136,7 +136,8 @@ pub(super) fn score_cardinality(column: &Profile<'_>, scores: &mut Scores) {
 /// Number of unique texts from which they are contents: rows have one or two identifiers.
 const MANY_UNIQUE: usize = 3;
 
-/// Whether a column is a text with a value of its own in each row, and is not named as an identifier.
+/// Whether a column is a text with a value of its own in each row, and is not named as an
+/// identifier.
 pub(super) fn is_unique_text(column: &Profile<'_>) -> bool {
     matches!(&column.form, Form::Text(_))
         && column.is_nearly_unique()

@@ -24,8 +24,8 @@ pub(super) struct Recommended<'a> {
 
 impl Recommended<'_> {
     /// Finds the alternatives among the ranked keys: the current key, keys that answer statements
-    /// from fewer partitions, another entity, the recommended key with a second column, and the most
-    /// even one.
+    /// from fewer partitions, another entity, the recommended key with a second column, and the
+    /// most even one.
     pub(super) fn alternatives(&self, ranking: &[RankedKey], current: Option<&[String]>) -> Vec<Alternative> {
         let others: Vec<&RankedKey> = ranking
             .iter()

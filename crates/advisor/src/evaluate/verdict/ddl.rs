@@ -82,8 +82,8 @@ pub(crate) struct Proposed<'a> {
     pub(crate) heaviest_rows: Option<u64>,
 }
 
-/// Columns of the table. Those of keys refuse NULL, and those that a dump declares so; an export cannot
-/// rule it out for others.
+/// Columns of the table. Those of keys refuse NULL, and those that a dump declares so; an export
+/// cannot rule it out for others.
 fn table_columns(recommendation: &Recommendation, partition_key: &Candidate, export: &Export) -> Vec<Column> {
     let partition_key = partition_key.columns();
     let in_key = |name: &String| recommendation.primary_key.contains(name) || partition_key.contains(name);

@@ -29,8 +29,8 @@ const TOLERABLE: f64 = 1.5;
 const TOLERABLE_OF_MANY: f64 = 2.0;
 /// Max/mean up to which an uneven key is better than one with a time in it.
 const BEARABLE: f64 = 3.0;
-/// Difference of rates, as a share of that of an even key, below which the cheaper of two uneven keys is
-/// better.
+/// Difference of rates, as a share of that of an even key, below which the cheaper of two uneven
+/// keys is better.
 const SAME_RATE: f64 = 0.05;
 /// Maximum number of partitions that YDB advises for streams that do not need more.
 const MOST_FOR_SMALL_STREAMS: u32 = 128;
@@ -204,9 +204,9 @@ enum Class {
 }
 
 /// Ranks the candidates. Evenness is a constraint: a key qualifies if its hottest partition stays
-/// within what the rate and the headroom allow, in total and over time. Among the keys that qualify,
-/// the expected share of the partitions that statements visit decides; among the others, the rate
-/// that they sustain.
+/// within what the rate and the headroom allow, in total and over time. Among the keys that
+/// qualify, the expected share of the partitions that statements visit decides; among the others,
+/// the rate that they sustain.
 fn rank_all(
     evaluation: &Evaluation,
     statements: &[StatementReport],
@@ -222,8 +222,8 @@ fn rank_all(
         .iter()
         .filter_map(|key| rank(key, evaluation.rows, statements, partitions, needed, &workload))
         .collect();
-    // A thing with few values spreads them by chance; a second column would only make reads of it visit
-    // more partitions. One with a heavy value needs the second column.
+    // A thing with few values spreads them by chance; a second column would only make reads of it
+    // visit more partitions. One with a heavy value needs the second column.
     let suffices = |key: &RankedKey| {
         key.partition_key.len() == 1
             && key.obstacle.is_none()

@@ -85,7 +85,8 @@ pub(super) fn reasons_for(
             joined.join(" and ")
         ));
     }
-    // The reason given for row ids is that rows are looked up by nothing else, which joins disprove.
+    // The reason given for row ids is that rows are looked up by nothing else, which joins
+    // disprove.
     let is_row = |column: &String| knowledge.role(column) == Some(Role::RowId);
     if joined.is_empty() || !chosen.partition_key.iter().any(is_row) {
         reasons.extend(locality(chosen, knowledge));

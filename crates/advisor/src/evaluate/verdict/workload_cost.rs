@@ -1,8 +1,8 @@
 //! Expected cost of a partition key: the share of the partitions that statements visit.
 //!
 //! Without statements, a prior derived from the roles of the columns stands in for them: most reads
-//! name one entity, some one row, the others a range of time or everything. An entity is more likely
-//! to be named if it has many values that repeat, and attributes of its own.
+//! name one entity, some one row, the others a range of time or everything. An entity is more
+//! likely to be named if it has many values that repeat, and attributes of its own.
 
 use crate::evaluate::figures::evaluation::Evaluation;
 use crate::evaluate::figures::partition_key::PartitionKeyReport;
@@ -88,10 +88,11 @@ impl<'a> Knowledge<'a> {
 #[derive(Debug)]
 pub(crate) struct Workload<'a> {
     knowledge: &'a Knowledge<'a>,
-    /// Entities, each by the columns that say which it is, with the share of the entity reads that name
-    /// them.
+    /// Entities, each by the columns that say which it is, with the share of the entity reads that
+    /// name them.
     entities: Vec<(Vec<String>, f64)>,
-    /// Share of the reads that name one entity: fewer, if none is much of one. They name a row then.
+    /// Share of the reads that name one entity: fewer, if none is much of one. They name a row
+    /// then.
     entity_reads: f64,
     /// Columns by which other tables are joined, with the share of the joins that each has.
     joins: Vec<(String, f64)>,
@@ -136,8 +137,8 @@ impl<'a> Workload<'a> {
             let spreads = (values / (MANY_VALUES * partitions)).min(1.0).sqrt();
             let natural = if knowledge.identifying.contains(&report.column) { 2.0 } else { 1.0 };
             let attributes = report.determines.len().min(3) as f64;
-            // Values that hardly repeat gather nothing. Beyond that, the rows of a value say how long
-            // the export is rather than what is read.
+            // Values that hardly repeat gather nothing. Beyond that, the rows of a value say how
+            // long the export is rather than what is read.
             let gathers = ((rows_each - 1.0) / FEW_ROWS_EACH).clamp(0.0, 1.0);
             let whole = if report.holds_parts { PARTS_OF_A_WHOLE } else { 1.0 };
             let is_even = counted
@@ -192,8 +193,8 @@ impl<'a> Workload<'a> {
             || (self.knowledge.has_time(key) && roles.iter().all(is_vague))
     }
 
-    /// Expected share of the partitions that a read visits. `observed` is that of the statements that
-    /// were given.
+    /// Expected share of the partitions that a read visits. `observed` is that of the statements
+    /// that were given.
     pub(crate) fn cost(&self, key: &[String], max_over_mean: f64, observed: Option<f64>) -> f64 {
         let further = FURTHER_COLUMN * (key.len().max(1) - 1) as f64 + RARELY_FIXED * self.rarely_fixed(key);
         let scans = SCANS * max_over_mean.min(3.0);

@@ -128,7 +128,8 @@ impl<'a> Nesting<'a> {
                 if keyword == Keyword::SELECT {
                     self.innermost.begin_expression();
                 }
-                // A keyword after a sign is a name, as in `a + date`; but NOT has all that follows as its operand.
+                // A keyword after a sign is a name, as in `a + date`; but NOT has all that follows
+                // as its operand.
                 self.innermost.operators += u32::from(keyword == Keyword::NOT || !is_sign(self.previous));
                 self.innermost.doubles |= is_doubling_keyword(keyword);
             }

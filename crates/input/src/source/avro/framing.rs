@@ -1,7 +1,7 @@
 //! The container of Avro: a header, and blocks of rows, each with its length and a mark at its end.
 //!
-//! All of it is checked here, because the decoder of rows takes the end of a damaged file for the end
-//! of its rows and does not compare the marks.
+//! All of it is checked here, because the decoder of rows takes the end of a damaged file for the
+//! end of its rows and does not compare the marks.
 //! <https://avro.apache.org/docs/1.12.0/specification/#object-container-files>
 
 use std::collections::BTreeMap;

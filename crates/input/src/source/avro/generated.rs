@@ -1,5 +1,5 @@
-//! Generated columns of Spanner, whose values an export leaves out: those that follow from other columns
-//! by fingerprints and whole numbers, as shards of a key do, are computed again.
+//! Generated columns of Spanner, whose values an export leaves out: those that follow from other
+//! columns by fingerprints and whole numbers, as shards of a key do, are computed again.
 
 use std::sync::Arc;
 

@@ -146,7 +146,8 @@ impl AvroReader {
     }
 }
 
-/// Returns the columns as they are returned: numbers of any size as text, generated ones with values.
+/// Returns the columns as they are returned: numbers of any size as text, generated ones with
+/// values.
 fn presented(of_rows: &Schema, numeric: &[String], generated: &[Generated]) -> Schema {
     let field = |field: &Arc<Field>| {
         let name = field.name();

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-/// Precision above which a decimal is the numeric type of Spanner's PostgreSQL dialect, whose bytes are
-/// not those of a decimal.
+/// Precision above which a decimal is the numeric type of Spanner's PostgreSQL dialect, whose bytes
+/// are not those of a decimal.
 const MAX_PRECISION: u64 = 76;
 
 /// Schema of the rows of a file.
@@ -67,8 +67,8 @@ impl AvroSchema {
         self.property("googleStorage") == Some("CloudSpanner")
     }
 
-    /// Whether Spanner exported the file from a database in its PostgreSQL dialect, which alone quotes the
-    /// columns of keys like this.
+    /// Whether Spanner exported the file from a database in its PostgreSQL dialect, which alone
+    /// quotes the columns of keys like this.
     pub(in crate::source) fn is_of_postgres(&self) -> bool {
         self.property("spannerPrimaryKey_0").is_some_and(|key| key.starts_with('"'))
     }
@@ -92,8 +92,8 @@ fn is_nullable(of_type: &Value) -> bool {
     }
 }
 
-/// Turns decimals of more digits than the decoder reads into bytes, at any depth; returns whether the
-/// type, or one option of it, was such a decimal.
+/// Turns decimals of more digits than the decoder reads into bytes, at any depth; returns whether
+/// the type, or one option of it, was such a decimal.
 fn take_numeric(of_type: &mut Value) -> bool {
     match of_type {
         Value::Array(options) => {
@@ -123,8 +123,8 @@ fn take_numeric(of_type: &mut Value) -> bool {
     }
 }
 
-/// Returns the text of a number that Spanner's PostgreSQL dialect wrote: a byte 0, the scale in four
-/// bytes, and the digits as one number; a byte 1 is NaN. `None` for other bytes.
+/// Returns the text of a number that Spanner's PostgreSQL dialect wrote: a byte 0, the scale in
+/// four bytes, and the digits as one number; a byte 1 is NaN. `None` for other bytes.
 pub(super) fn numeric_text(bytes: &[u8]) -> Option<String> {
     let (kind, rest) = bytes.split_first()?;
     match kind {

@@ -196,7 +196,8 @@ impl<'a> Tokens<'a> {
         self.key()
     }
 
-    /// Reads the columns of a key, in brackets or a single one without: `(a, b DESC)`, `((a, b), c)`.
+    /// Reads the columns of a key, in brackets or a single one without: `(a, b DESC)`,
+    /// `((a, b), c)`.
     pub(super) fn key(&mut self) -> Option<KeyColumns> {
         let mut key = KeyColumns { columns: Vec::new(), of_partition: Vec::new() };
         let Some(group) = self.group() else {

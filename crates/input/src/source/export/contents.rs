@@ -145,7 +145,8 @@ impl Export {
         self.inputs.iter().map(file).collect()
     }
 
-    /// Returns how much of the inputs has been read by the current pass; `None` if their size is not known.
+    /// Returns how much of the inputs has been read by the current pass; `None` if their size is
+    /// not known.
     #[must_use]
     pub fn reading(&self) -> Option<Reading> {
         Reading::of(&self.inputs, &self.options.meter)

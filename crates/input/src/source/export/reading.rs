@@ -39,8 +39,8 @@ pub struct Unreadable {
     pub first: Option<Reject>,
     /// Columns of inputs that the export does not have, each with the first input that has it.
     pub unknown_columns: BTreeMap<String, String>,
-    /// Columns of the export that some inputs do not have, so that they are NULL there, each with the
-    /// first of these inputs.
+    /// Columns of the export that some inputs do not have, so that they are NULL there, each with
+    /// the first of these inputs.
     pub missing_columns: BTreeMap<String, String>,
 }
 

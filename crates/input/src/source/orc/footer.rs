@@ -1,8 +1,8 @@
-//! Check of the types in the footer of an ORC file, which orc-rust follows without one: types within
-//! themselves would never end.
+//! Check of the types in the footer of an ORC file, which orc-rust follows without one: types
+//! within themselves would never end.
 //!
-//! Layout: <https://orc.apache.org/specification/ORCv1/>, "File Tail". The types are a tree in pre-order, so a
-//! type comes after the one that it is within.
+//! Layout: <https://orc.apache.org/specification/ORCv1/>, "File Tail". The types are a tree in
+//! pre-order, so a type comes after the one that it is within.
 
 use std::io::Read;
 
@@ -156,7 +156,8 @@ fn check_tree(types: &[Vec<u64>]) -> Result<(), ArrowError> {
     Ok(())
 }
 
-/// Returns a compression as orc-rust has it: it makes none but from a file, here one without columns.
+/// Returns a compression as orc-rust has it: it makes none but from a file, here one without
+/// columns.
 fn compression(kind: u64, block: Option<u64>) -> Result<Option<Compression>, ArrowError> {
     fn put(number: u64, bytes: &mut Vec<u8>) {
         let mut rest = number;

@@ -1,5 +1,5 @@
-//! Backups by gpbackup, which exports Greenplum: statements, a list of the tables with data, and one file
-//! of rows per table and segment, as CSV without a header.
+//! Backups by gpbackup, which exports Greenplum: statements, a list of the tables with data, and
+//! one file of rows per table and segment, as CSV without a header.
 //!
 //! ```text
 //! gpbackup_20260131100000_metadata.sql    CREATE TABLE ... DISTRIBUTED BY (user_id);
@@ -65,7 +65,8 @@ pub(in crate::source) fn tables(listing: &Listing) -> Result<Vec<ForeignTable>, 
         problem: format!("its statements cannot be read: {reason}"),
         advice: "write the table as CSV: COPY table TO 'table.csv' CSV HEADER".to_owned(),
     })?;
-    // Without the file of the configuration, the last segments could be missing unnoticed only together.
+    // Without the file of the configuration, the last segments could be missing unnoticed only
+    // together.
     let segment_count = named("_config.yaml").map(|file| file.text()).transpose()?;
     let segment_count = segment_count.as_deref().and_then(segment_count_of);
     let mut tables = Vec::new();
@@ -145,7 +146,8 @@ fn segment_of(name: &str, oid: &str) -> Option<u64> {
     (of == oid).then(|| segment.parse().ok())?
 }
 
-/// Reads the entries with rows of a list. Each is a block of `key: value` lines, the first with a dash.
+/// Reads the entries with rows of a list. Each is a block of `key: value` lines, the first with a
+/// dash.
 fn entries(text: &str) -> Vec<Entry> {
     let mut entries: Vec<Entry> = Vec::new();
     let mut is_in_data = false;

@@ -50,8 +50,8 @@ pub(in crate::source) fn is_data_file(input: &InputPath) -> bool {
     matches!(input, InputPath::File(_) | InputPath::Remote(_)) && input.name().ends_with(".txt")
 }
 
-/// Returns the table whose rows a file has, if a dump wrote its statement beside it; `folder` lists the
-/// files of its folder.
+/// Returns the table whose rows a file has, if a dump wrote its statement beside it; `folder` lists
+/// the files of its folder.
 ///
 /// # Errors
 /// As for [`tables`].

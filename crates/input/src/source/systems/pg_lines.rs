@@ -1,7 +1,7 @@
 //! The lines of a dump of PostgreSQL: which of them are statements, and which are rows.
 //!
-//! What looks like a statement may be a part of a text, of a comment or of the body of a function, so
-//! these are followed from line to line.
+//! What looks like a statement may be a part of a text, of a comment or of the body of a function,
+//! so these are followed from line to line.
 
 /// Place in the statements of a dump.
 #[derive(Debug, Default)]

@@ -1,5 +1,5 @@
-//! Dumps of PostgreSQL as text: statements that declare tables, then the rows of each in the text format of
-//! COPY, and keys behind the rows.
+//! Dumps of PostgreSQL as text: statements that declare tables, then the rows of each in the text
+//! format of COPY, and keys behind the rows.
 //!
 //! ```text
 //! CREATE TABLE public.events (id bigint NOT NULL, ...);

@@ -71,8 +71,8 @@ pub(in crate::source) fn refused_content(file: &str, head: &[u8]) -> Result<(), 
     }
 }
 
-/// Returns an error for a folder that is a table with a log of its own: only the log knows which rows of
-/// its files are visible. `has` says whether there is a folder of a name in it.
+/// Returns an error for a folder that is a table with a log of its own: only the log knows which
+/// rows of its files are visible. `has` says whether there is a folder of a name in it.
 pub(in crate::source) fn refused_table(folder: &str, has: impl Fn(&str) -> bool) -> Option<SourceError> {
     const ADVICE: &str =
         "its files may hold deleted rows; write the rows with an engine that reads such tables, as Parquet";
@@ -146,8 +146,8 @@ fn binary(head: &[u8]) -> Option<Refusal> {
     ))
 }
 
-/// Whether the file begins with a document of BSON: its length, the type and name of its first element,
-/// and 0 at its end.
+/// Whether the file begins with a document of BSON: its length, the type and name of its first
+/// element, and 0 at its end.
 fn is_bson(head: &[u8]) -> bool {
     let Some((length, document)) = head.split_first_chunk::<4>() else { return false };
     let length = u32::from_le_bytes(*length) as usize;
@@ -203,8 +203,8 @@ const CLICKHOUSE_TYPES: [&str; 14] = [
     "Bool",
 ];
 
-/// Whether the file begins with counts as variable-length numbers and then the name and the type of a
-/// column: the header of a Native block, or of RowBinaryWithNamesAndTypes.
+/// Whether the file begins with counts as variable-length numbers and then the name and the type of
+/// a column: the header of a Native block, or of RowBinaryWithNamesAndTypes.
 fn is_clickhouse_binary(head: &[u8]) -> bool {
     let is_type = |text: &[u8]| CLICKHOUSE_TYPES.iter().any(|name| text.starts_with(name.as_bytes()));
     let native = || {

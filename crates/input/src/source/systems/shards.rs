@@ -27,7 +27,8 @@ pub(in crate::source) fn check<'a>(files: impl Iterator<Item = &'a Listed>) -> R
     Ok(())
 }
 
-/// Splits a name with `-NNNNN-of-NNNNN` in it: what is before it, the two numbers, and what follows.
+/// Splits a name with `-NNNNN-of-NNNNN` in it: what is before it, the two numbers, and what
+/// follows.
 pub(super) fn part_of(name: &str) -> Option<(&str, u64, u64, &str)> {
     let (before, after) = name.rsplit_once("-of-")?;
     let digits = after.bytes().take_while(u8::is_ascii_digit).count();

@@ -1,5 +1,6 @@
-//! Exports of Spanner in Avro, as Dataflow writes them: `spanner-export.json` names the tables, a manifest
-//! per table its files, and the header of each file has the declarations of Spanner beside the schema.
+//! Exports of Spanner in Avro, as Dataflow writes them: `spanner-export.json` names the tables, a
+//! manifest per table its files, and the header of each file has the declarations of Spanner beside
+//! the schema.
 
 use std::path::Path;
 
@@ -161,8 +162,8 @@ fn files_of<'a>(
     Ok(files)
 }
 
-/// Returns the table that Avro files belong to, if Spanner exported them; `table` is its name, if it is
-/// given.
+/// Returns the table that Avro files belong to, if Spanner exported them; `table` is its name, if
+/// it is given.
 ///
 /// # Errors
 /// [`SourceError`] if a file cannot be read, or if they are of several tables.

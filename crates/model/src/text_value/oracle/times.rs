@@ -1,4 +1,5 @@
-//! Points in time and UUIDs in arbitrary spellings, against a calendar, another reader and their bits.
+//! Points in time and UUIDs in arbitrary spellings, against a calendar, another reader and their
+//! bits.
 
 use arrow::array::AsArray;
 use arrow::datatypes::{Date32Type, TimestampMicrosecondType, TimestampMillisecondType};

@@ -96,9 +96,9 @@ fn generator(rest: &[TokenWithSpan]) -> Option<Made> {
     has(&["AS", "GENERATED"]).then_some(Made::Other)
 }
 
-/// Returns the shard with the columns that its fingerprint is computed from; `None` if another function
-/// changes their values first. The remainder may be negative if `MOD` occurs exactly once and `ABS` does
-/// not occur.
+/// Returns the shard with the columns that its fingerprint is computed from; `None` if another
+/// function changes their values first. The remainder may be negative if `MOD` occurs exactly once
+/// and `ABS` does not occur.
 fn fingerprint_shard(rest: &[TokenWithSpan], shards: u32) -> Option<Shard> {
     let count = |word: &str| rest.iter().filter(|token| is_word(&token.token, word)).count();
     let function = rest.iter().position(|token| is_word(&token.token, "FARM_FINGERPRINT"))?;

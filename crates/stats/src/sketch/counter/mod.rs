@@ -1,5 +1,5 @@
-//! Rows per key: exact while they fit in memory or on disk, sketches of Apache DataSketches from then
-//! on.
+//! Rows per key: exact while they fit in memory or on disk, sketches of Apache DataSketches from
+//! then on.
 //!
 //! ```text
 //! few keys    a number for each, and its rows              numbered
@@ -181,7 +181,8 @@ impl<V: Clone> KeyCounter<V> {
         }
     }
 
-    /// Returns about as many bytes as [`Wire::put`] writes for exact counts; `None` if sketches count.
+    /// Returns about as many bytes as [`Wire::put`] writes for exact counts; `None` if sketches
+    /// count.
     #[must_use]
     pub fn exact_bytes(&self) -> Option<u64> {
         match &self.counts {
@@ -325,8 +326,8 @@ impl<V: Clone> KeyCounter<V> {
 }
 
 impl<V: Wire> KeyCounter<V> {
-    /// Appends what [`Wire::put`] would if sketches counted, which takes a few MiB however many keys
-    /// there are.
+    /// Appends what [`Wire::put`] would if sketches counted, which takes a few MiB however many
+    /// keys there are.
     ///
     /// # Errors
     /// [`SpillError`] if keys that are on disk cannot be read.

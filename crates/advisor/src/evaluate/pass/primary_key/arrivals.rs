@@ -41,8 +41,8 @@ struct Latest {
 
 wire!(Latest { max, latest, in_order });
 
-/// Rows of a partition that are not late. Their keys never fall, so a few of them tell about how many
-/// are less than some key.
+/// Rows of a partition that are not late. Their keys never fall, so a few of them tell about how
+/// many are less than some key.
 #[derive(Debug, Clone)]
 struct InOrder {
     rows: u64,
@@ -106,8 +106,8 @@ impl InOrder {
         }
     }
 
-    /// Returns the least and the greatest number of rows for which `is_before` may hold, which holds for
-    /// none that follows one for which it does not.
+    /// Returns the least and the greatest number of rows for which `is_before` may hold, which
+    /// holds for none that follows one for which it does not.
     fn rows_before(&self, is_before: impl Fn(&Mark) -> bool) -> (u64, u64) {
         let place = self.marks.partition_point(is_before);
         let least = place.checked_sub(1).and_then(|last| self.marks.get(last));
@@ -189,7 +189,8 @@ impl Arrivals {
         }
     }
 
-    /// Adds rows with their keys, partitions, and times in microseconds, if the key begins with one.
+    /// Adds rows with their keys, partitions, and times in microseconds, if the key begins with
+    /// one.
     pub(super) fn add(&mut self, keys: &Rows, partitions: &[PartitionId], times: Option<&ArrayRef>) {
         let times = times.map(|times| times.as_primitive::<TimestampMicrosecondType>());
         // The greatest key of a partition is copied once per batch, not with every row.

@@ -42,8 +42,8 @@ impl PrimaryKeyCounter {
         self.repetition = Repetition::Sums(repeats);
     }
 
-    /// Appends the counts to `bytes`: with the keys of all rows if they are known and `with_rows`. Ends the
-    /// current batch of the simulated ingest.
+    /// Appends the counts to `bytes`: with the keys of all rows if they are known and `with_rows`.
+    /// Ends the current batch of the simulated ingest.
     pub(crate) fn put(&mut self, with_rows: bool, bytes: &mut Vec<u8>) -> Result<(), SpillError> {
         self.end_last_batch();
         match &self.repetition {
@@ -62,8 +62,8 @@ impl PrimaryKeyCounter {
         Ok(())
     }
 
-    /// Replaces the counts, of which there are none yet, by those that [`PrimaryKeyCounter::put`] wrote of
-    /// the same key. Without the keys of all rows, it remains to be said how many repeat.
+    /// Replaces the counts, of which there are none yet, by those that [`PrimaryKeyCounter::put`]
+    /// wrote of the same key. Without the keys of all rows, it remains to be said how many repeat.
     pub(crate) fn fill(&mut self, left: &mut Left<'_>) -> Result<(), WireError> {
         self.repetition = match bool::take(left)? {
             true => Repetition::OfRows(RepeatedKeys::take(self.plan.budget, left)?),
@@ -91,8 +91,8 @@ impl PrimaryKeyCounter {
         Ok(())
     }
 
-    /// Adds the counts of later rows with the same key. Rows are late as if both were one, as far as the
-    /// counts tell; a batch of the simulated ingest ends between them.
+    /// Adds the counts of later rows with the same key. Rows are late as if both were one, as far
+    /// as the counts tell; a batch of the simulated ingest ends between them.
     pub(crate) fn merge(&mut self, mut other: Self) -> Result<(), EvaluateError> {
         self.end_last_batch();
         other.end_last_batch();

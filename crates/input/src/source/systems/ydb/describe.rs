@@ -1,5 +1,5 @@
-//! The description of a table as JSON: `ydb scheme describe PATH --format proto-json-base64`, with or
-//! without `--stats`.
+//! The description of a table as JSON: `ydb scheme describe PATH --format proto-json-base64`, with
+//! or without `--stats`.
 
 use serde_json::Value as Json;
 
@@ -27,8 +27,8 @@ pub fn read_describe(text: &str, file: &str) -> Result<DeclaredTable, SchemeErro
     Ok(DeclaredTable { partitions, form: DataForm::Ordered, ..described })
 }
 
-/// Returns an object of JSON as a message: names in the spelling of the declaration, lists as repeated
-/// fields, numbers and truth values as words.
+/// Returns an object of JSON as a message: names in the spelling of the declaration, lists as
+/// repeated fields, numbers and truth values as words.
 fn message_of(json: &Json) -> Message {
     let mut message = Message::default();
     for (name, value) in json.as_object().into_iter().flatten() {

@@ -68,8 +68,8 @@ fn declared_in(scheme: &Listed, folder: &str, is_export: bool) -> Result<Declare
     Ok(declared)
 }
 
-/// Returns the files of a folder that have a checksum. It is that of the content before compression, and
-/// so is the name of its file.
+/// Returns the files of a folder that have a checksum. It is that of the content before
+/// compression, and so is the name of its file.
 fn checksums<'a>(
     listing: &Listing,
     folder: &str,
@@ -84,8 +84,8 @@ fn checksums<'a>(
     files.filter_map(checksum).collect()
 }
 
-/// Returns the table that data files of a dump belong to, if the schema is beside them; `folder` lists
-/// the files of their folder.
+/// Returns the table that data files of a dump belong to, if the schema is beside them; `folder`
+/// lists the files of their folder.
 ///
 /// # Errors
 /// As for [`tables`], and [`SourceError`] if a file does not have its checksum.

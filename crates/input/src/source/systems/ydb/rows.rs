@@ -68,7 +68,8 @@ mod tests {
         DumpFields::decode(field.as_bytes(), &mut value).unwrap().then_some(value)
     }
 
-    /// Escapes a byte as YDB does: letters, digits and some punctuation stay, a space becomes a plus.
+    /// Escapes a byte as YDB does: letters, digits and some punctuation stay, a space becomes a
+    /// plus.
     fn escaped(bytes: &[u8]) -> String {
         let escape = |byte: &u8| match byte {
             b' ' => "+".to_owned(),
