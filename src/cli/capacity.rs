@@ -249,7 +249,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
         on_unreadable: if args.skip_unreadable { OnUnreadable::Skip } else { OnUnreadable::Fail },
     };
     let (inputs, reading) = args.input.find(&args.inputs, out)?;
-    let part = Reading::of(&inputs.paths, &reading.meter);
+    let part = Reading::start(&inputs.paths, &reading.meter);
     let work = move |bar: &ProgressBar, stop: &AtomicBool| -> Result<NodeSimulation, CapacityError> {
         let export = Export::open(&inputs.paths, reading, &types)?;
         simulate_nodes(&export, &options, &|rows| bar.set_position(rows), stop)

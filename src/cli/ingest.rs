@@ -154,7 +154,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
         let report = report.map_err(|error| of_cluster(error, &args.dir))?;
         return finish(&args, table, report, notes, out).await;
     }
-    let bar = out.progress_of(Reading::of(&plan.inputs, &plan.input.meter));
+    let bar = out.progress_of(Reading::start(&plan.inputs, &plan.input.meter));
     let report = table
         .ingest_files(plan, &|progress| {
             bar.set_position(progress.rows);

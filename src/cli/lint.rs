@@ -125,7 +125,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
                 .iter()
                 .map(|text| column_type(text))
                 .collect::<Result<BTreeMap<_, _>, _>>()?;
-            let part = Reading::of(&inputs.paths, &reading.meter);
+            let part = Reading::start(&inputs.paths, &reading.meter);
             let work = move |_: &ProgressBar, stop: &AtomicBool| -> Result<Lint, LintError> {
                 let export = Export::open(&inputs.paths, reading, &types)?;
                 lint(&Domain::of_export(&export, &key, stop)?, &options, stop)

@@ -26,6 +26,7 @@ mod local_path;
 mod logging;
 mod numbers;
 mod output;
+mod pipe;
 mod place;
 mod query;
 mod repartition;

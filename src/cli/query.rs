@@ -1,6 +1,6 @@
 //! `evenkeel query`.
 
-use std::io::{self, BufWriter, Stdout, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,6 +21,7 @@ use futures::TryStreamExt;
 use crate::cli::check::check;
 use crate::cli::limits::{LimitArgs, within};
 use crate::cli::local_path::LocalPath;
+use crate::cli::pipe::Pipe;
 use crate::cli::tables::{Tables, TablesArgs};
 use crate::cli::{Failure, Output};
 
@@ -341,33 +342,6 @@ fn format(args: &Args) -> Result<Format, Failure> {
     args.format.or(by_ending).ok_or_else(|| {
         Failure::wrong_usage(format!("{}: name the format of the file with --format", path.display()))
     })
-}
-
-/// Standard output that remembers that its reader closed it; formats hide this in errors of their
-/// own.
-struct Pipe {
-    out: Stdout,
-    closed: Arc<AtomicBool>,
-}
-
-impl Pipe {
-    fn remember<T>(&self, result: io::Result<T>) -> io::Result<T> {
-        result.inspect_err(|error| {
-            self.closed.fetch_or(error.kind() == io::ErrorKind::BrokenPipe, Ordering::Relaxed);
-        })
-    }
-}
-
-impl Write for Pipe {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let result = self.out.write(bytes);
-        self.remember(result)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        let result = self.out.flush();
-        self.remember(result)
-    }
 }
 
 /// Writes all rows of a result.

@@ -97,13 +97,13 @@ impl TestCluster {
             timeout,
         ]));
         let url = scheduler.line.trim().rsplit(' ').next().unwrap().to_owned();
-        let mut cluster = Self::of(url, executors);
+        let mut cluster = Self::at(url, executors);
         cluster.scheduler = Some(scheduler);
         cluster
     }
 
     /// Executors of a scheduler.
-    pub(crate) fn of(url: String, executors: usize) -> Self {
+    pub(crate) fn at(url: String, executors: usize) -> Self {
         let mut cluster = Self { executors: Vec::new(), scheduler: None, url };
         (0..executors).for_each(|_| cluster.add_executor());
         cluster

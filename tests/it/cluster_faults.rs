@@ -251,7 +251,7 @@ fn tasks_of_jobs_that_nobody_waits_for_are_called_off() {
     // Who is interrupted cancels the job; who is killed says nothing more.
     for (signal, client_timeout) in [("INT", CLIENT_TIMEOUT), ("KILL", Duration::from_secs(10))] {
         let (_threads, scheduler) = scheduler_of_ours(client_timeout);
-        let cluster = TestCluster::of(format!("http://{}", scheduler.address()), 2);
+        let cluster = TestCluster::at(format!("http://{}", scheduler.address()), 2);
         let mut child = spawn(&cluster, dir, &endless);
         while cluster.executors.iter().all(|executor| executor.ended_tasks(2) == 0) {
             assert!(child.try_wait().unwrap().is_none(), "{signal}: a query without end has ended");

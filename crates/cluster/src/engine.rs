@@ -62,7 +62,7 @@ impl ExecutionEngine for Engine {
             work_dir,
             config,
         );
-        let inner = stage.map_err(|error| told(error, &self.place))?;
+        let inner = stage.map_err(|error| with_place(error, &self.place))?;
         Ok(Arc::new(Stage { inner, place: Arc::clone(&self.place), last: Arc::clone(&self.last) }))
     }
 }
@@ -89,7 +89,7 @@ impl QueryStageExecutor for Stage {
     ) -> Result<Vec<wire::ShuffleWritePartition>> {
         let done = self.inner.execute_query_stage(task_id, context).await;
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
-        done.map_err(|error| told(error, &self.place))
+        done.map_err(|error| with_place(error, &self.place))
     }
 
     fn collect_plan_metrics(&self) -> Vec<MetricsSet> {
@@ -111,7 +111,7 @@ impl QueryStageExecutor for Stage {
 
 /// Packs the error of a task for its way to the client. Messages between parts of Ballista, such as
 /// that an executor does not return results, stay as they are.
-fn told(error: DataFusionError, place: &str) -> DataFusionError {
+fn with_place(error: DataFusionError, place: &str) -> DataFusionError {
     let causes: Vec<&(dyn Error + 'static)> = causes(&error).collect();
     if causes
         .iter()
@@ -268,7 +268,7 @@ mod tests {
     use evenkeel_store::ingest::IngestError;
 
     fn unpacked(error: DataFusionError) -> TaskError {
-        TaskError::of_job(&format!("Job x failed: {:?}", told(error, "h:1")))
+        TaskError::of_job(&format!("Job x failed: {:?}", with_place(error, "h:1")))
     }
 
     #[test]
@@ -312,7 +312,7 @@ mod tests {
         let error = DataFusionError::External(Box::new(BallistaError::from(DataFusionError::External(
             Box::new(fetch),
         ))));
-        let left = BallistaError::from(told(error, "h:1"));
+        let left = BallistaError::from(with_place(error, "h:1"));
         assert!(matches!(left, BallistaError::FetchFailed(..)), "{left:?}");
     }
 }

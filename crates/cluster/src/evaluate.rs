@@ -9,17 +9,17 @@ use arrow::array::AsArray;
 use datafusion::physical_plan::ExecutionPlan;
 use tokio::runtime::Handle;
 
-use crate::nodes::{CountErrand, CountSpec, TaskExec, TaskSpec, assignments};
+use crate::nodes::{CountAssignment, CountSpec, TaskExec, TaskSpec, assignments};
 use crate::spilled_result::Batches;
 use crate::{Cluster, ClusterError};
 use evenkeel_advisor::evaluate::{
     AdvisorOptions, AdvisorReport, EvaluateError, EvaluateOptions, Evaluation, Evaluator, Share, advise_with,
-    assemble, stretches, whole_shares,
+    assemble, spans, whole_shares,
 };
-use evenkeel_input::source::{Export, OnUnreadable, Stretch, Unreadable, row_counts};
+use evenkeel_input::source::{Export, OnUnreadable, RowSpan, Unreadable, row_counts};
 
 /// Row ranges per core, so that a slow range does not delay the others for long.
-const STRETCHES_PER_CORE: usize = 2;
+const SPANS_PER_CORE: usize = 2;
 
 /// Interval between checks of the stop flag.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -69,24 +69,22 @@ fn count(
     let inputs = inputs.collect::<Result<Vec<_>, _>>()?;
     let rows = row_counts(&inputs, export.options()).map_err(EvaluateError::from)?;
     let cores = cluster.size().cores.max(1);
-    let parts: Vec<Option<Stretch>> = match &rows {
+    let parts: Vec<Option<RowSpan>> = match &rows {
         Some(counts) => {
             let total = counts.iter().sum();
-            let cut = stretches(options, on_unreadable, total, cores * STRETCHES_PER_CORE);
-            cut.into_iter().map(|rows| Some(Stretch { rows, row_counts: counts.clone() })).collect()
+            let cut = spans(options, on_unreadable, total, cores * SPANS_PER_CORE);
+            cut.into_iter().map(|rows| Some(RowSpan { rows, row_counts: counts.clone() })).collect()
         }
         // The number of rows of a text file is unknown before it is read, so one task reads all.
         None => vec![None],
     };
     let wholes = whole_shares(export.columns(), options, parts.len())?;
-    let of_parts = parts.iter().cloned().map(|stretch| (Share::PartitionKeys, stretch));
-    let all: Vec<(Share, Option<Stretch>)> =
+    let of_parts = parts.iter().cloned().map(|span| (Share::PartitionKeys, span));
+    let all: Vec<(Share, Option<RowSpan>)> =
         wholes.iter().map(|share| (*share, None)).chain(of_parts).collect();
     // The shares of all rows take longest, so they start first.
-    let tasks: Vec<Vec<CountErrand>> = (0..)
-        .zip(all)
-        .map(|(number, (share, stretch))| vec![CountErrand { number, share, stretch }])
-        .collect();
+    let tasks: Vec<Vec<CountAssignment>> =
+        (0..).zip(all).map(|(number, (share, span))| vec![CountAssignment { number, share, span }]).collect();
     let spec = CountSpec {
         inputs,
         reading: export.options().clone(),
@@ -110,7 +108,7 @@ fn count(
         }
     })?;
     let mut fetched = result.fetched;
-    let mut states = States::of(fetched.batches()?)?;
+    let mut states = States::new(fetched.batches()?)?;
     if states.0.len() != tasks.len() {
         let reason = format!("{} of {} shares of the rows came back", states.0.len(), tasks.len());
         return Err(ClusterError::Manifest { reason });
@@ -138,7 +136,7 @@ struct State {
 }
 
 impl States {
-    fn of(batches: Batches) -> Result<Self, ClusterError> {
+    fn new(batches: Batches) -> Result<Self, ClusterError> {
         let wrong = |reason: &str| ClusterError::Manifest { reason: reason.to_owned() };
         let mut states: BTreeMap<u64, State> = BTreeMap::new();
         for batch in batches {
@@ -147,16 +145,16 @@ impl States {
                 return Err(wrong("it has other columns"));
             };
             let (assignments, unreadable) = (assignments.as_string::<i32>(), unreadable.as_string::<i32>());
-            for ((assignment, told), piece) in
+            for ((assignment, outcome), piece) in
                 assignments.iter().zip(unreadable).zip(pieces.as_binary::<i32>())
             {
                 let number = assignment
                     .and_then(|assignment| assignment.parse().ok())
                     .ok_or_else(|| wrong("a share has no number"))?;
-                let state = match told {
-                    Some(told) => {
+                let state = match outcome {
+                    Some(outcome) => {
                         let unreadable =
-                            serde_json::from_str(told).map_err(|error| wrong(&error.to_string()))?;
+                            serde_json::from_str(outcome).map_err(|error| wrong(&error.to_string()))?;
                         if states.insert(number, State { unreadable, bytes: Vec::new() }).is_some() {
                             return Err(wrong("a share of the rows was reported twice"));
                         }

@@ -48,7 +48,7 @@ const DRAIN: Duration = Duration::from_secs(60);
 const LAST_POLL: Duration = Duration::from_secs(6);
 /// Time within which an executor with a free core has reported its results, unless the scheduler is
 /// unreachable.
-const TOLD_WITHIN: Duration = Duration::from_secs(2);
+const REPORTED_WITHIN: Duration = Duration::from_secs(2);
 /// Time that other executors may continue to read when this one stops.
 const STOP_GRACE: Duration = Duration::from_secs(5);
 /// Number of session environments to keep, with the file footers that they cache.
@@ -180,14 +180,14 @@ impl RunningExecutor {
         let held = tokio::time::timeout(DRAIN, all_free).await;
         let last = *self.last.lock().unwrap_or_else(PoisonError::into_inner);
         // While cores were free, results were reported many times a second.
-        let is_told = last.is_none_or(|ended| began.saturating_duration_since(ended) > TOLD_WITHIN);
-        if held.is_ok() && !is_told {
+        let is_reported = last.is_none_or(|ended| began.saturating_duration_since(ended) > REPORTED_WITHIN);
+        if held.is_ok() && !is_reported {
             tokio::time::sleep(LAST_POLL).await;
         }
         self.polling.abort();
         let executor_id = self.executor.metadata.id.clone();
-        let told = ExecutorStoppedParams { executor_id, reason: "it was told to stop".to_owned() };
-        let _ = tokio::time::timeout(STOP_GRACE, self.scheduler.executor_stopped(told)).await;
+        let stopped = ExecutorStoppedParams { executor_id, reason: "it was told to stop".to_owned() };
+        let _ = tokio::time::timeout(STOP_GRACE, self.scheduler.executor_stopped(stopped)).await;
         if let Some(stop) = self.stop.take() {
             let _ = stop.send(());
         }

@@ -36,10 +36,10 @@ impl TaskError {
     /// from which it is guessed whether another attempt may succeed.
     pub(super) fn of_job(text: &str) -> Self {
         let packed = text.split_once(OPEN).and_then(|(_, rest)| rest.split_once(']'));
-        let told = packed
+        let error = packed
             .and_then(|(base64, _)| STANDARD.decode(base64).ok())
             .and_then(|json| serde_json::from_slice(&json).ok());
-        told.unwrap_or_else(|| {
+        error.unwrap_or_else(|| {
             let whole = text.split_whitespace().collect::<Vec<_>>().join(" ");
             // Ballista prints errors of DataFusion in debug form; the innermost one says what is
             // wrong.
@@ -76,13 +76,13 @@ mod tests {
 
     #[test]
     fn what_is_told_survives_the_texts_of_others() {
-        let told = TaskError {
+        let error = TaskError {
             message: "a.csv, line 7, column 'x': \"y\" [is] no number".into(),
             again: false,
             too_large: true,
         };
-        let text = format!("Job x failed: stage 1 failed: {:?}\n", told.pack());
-        assert_eq!(TaskError::of_job(&text), told);
+        let text = format!("Job x failed: stage 1 failed: {:?}\n", error.pack());
+        assert_eq!(TaskError::of_job(&text), error);
         assert!(TaskError::of_job("Job x failed: Cancelled").again);
         let text = r#"stage 1 failed: DataFusionError(Shared(External(ArrowError(CastError("no \"number\" here")))))"#;
         let query = TaskError::of_job(text);

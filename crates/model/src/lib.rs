@@ -4,6 +4,7 @@
 pub mod bounded;
 pub mod finding;
 pub mod note;
+mod note_text;
 pub mod table;
 pub mod text_value;
 pub mod time_reading;

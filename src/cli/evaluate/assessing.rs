@@ -94,7 +94,7 @@ impl Assessing {
         let Work { export, plan, mut profiles, save } = work;
         if let Some(export) = export {
             let is_merged = !profiles.is_empty();
-            // What is merged is made smaller only once, if memory allows.
+            // Merged counts are reduced only once, if memory allows.
             let memory = plan.evaluate.memory.0 / 4;
             let size = if is_merged { Some(save.unwrap_or(0).max(memory)) } else { save };
             match self.advise(&export, plan.clone(), size, progress, stop) {

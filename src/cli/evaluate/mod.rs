@@ -1,35 +1,35 @@
 //! `evenkeel evaluate`.
 
 mod assessing;
+mod inputs;
 mod plan;
 mod profiles;
 mod tables;
 mod thresholds;
+mod workload;
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path};
-use std::sync::Arc;
 use std::time::Instant;
 
 use clap::{Args as ClapArgs, ValueEnum};
 use evenkeel::bounded::{BASELINE, quote, read_text};
 use evenkeel::evaluate::{
     AdvisorOptions, AdvisorReport, Candidate, DEFAULT_PROFILE_BYTES, Drift, Profile, Role, RoleError,
-    Threshold, compare, mask_source, read_partition_stats,
+    Threshold, compare, read_partition_stats,
 };
-use evenkeel::query::Params;
 use evenkeel::report::{self, Layout};
-use evenkeel::source::{DeclaredTable, Export, InputOptions, TableLayout};
-use evenkeel::sql::{QueryLog, is_query_log, plan_statements, read_query_log, read_statements};
+use evenkeel::source::{Export, InputOptions};
 use evenkeel::table::{ColumnType, YdbVersion};
 use evenkeel::targets::Target;
-use evenkeel::units::{ByteSize, Micros, count};
-use evenkeel::workload::PlannedStatement;
+use evenkeel::units::{ByteSize, Micros};
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::cli::evaluate::assessing::{Assessing, Work, assess_in_background};
+use crate::cli::evaluate::inputs::open_inputs;
 use crate::cli::evaluate::plan::Placements;
+use crate::cli::evaluate::workload::statements;
 use crate::cli::html_file;
 use crate::cli::input::ReadingArgs;
 use crate::cli::local_path::LocalPath;
@@ -302,20 +302,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     let of_profiles = || Export::with_columns(Vec::new(), InputOptions::default(), columns());
     let schema =
         export.as_ref().map_or_else(|| of_profiles().schema().clone(), |export| export.schema().clone());
-    let statements = match &args.queries {
-        Some(path) => {
-            let params = Params::parse(&args.params).map_err(Failure::usage)?;
-            if is_query_log(path) {
-                let log = read_query_log(path, &plan_of_args.table)?;
-                let planned = plan_statements(&log.statements, &schema, &params).await;
-                out.note(&described_log(path, &log, &planned, args.mask_values));
-                planned
-            } else {
-                plan_statements(&read_statements(path)?, &schema, &params).await
-            }
-        }
-        None => Vec::new(),
-    };
+    let statements = statements(&args, &plan_of_args.table, &schema, out).await?;
     let plan = AdvisorOptions { statements, ..plan_of_args };
     let save = args.save.as_ref().map(|_| args.profile_size.0);
     let work = Work { export, plan, profiles: merged, save };
@@ -346,94 +333,6 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
         text
     })?;
     thresholds::check(&thresholds::crossed(&args, &assessment, drift.as_deref().unwrap_or_default(), None)?)
-}
-
-/// Opens the inputs as one table, and adds what they declare to the options.
-async fn open_inputs(
-    args: &Args,
-    types: BTreeMap<String, ColumnType>,
-    plan_of_args: &mut AdvisorOptions,
-    base: Option<Profile>,
-    out: &Output,
-) -> Result<Arc<Export>, Failure> {
-    let (inputs, options) = args.input.find(&args.inputs, out)?;
-    if let Some(declared) = &inputs.declared {
-        out.note(&described(declared));
-        if base.is_none() {
-            plan::judge_declared(plan_of_args, args, declared);
-        }
-    }
-    let of_base = base.clone();
-    let open = move || profiles::open(&inputs.paths, options, &types, base.as_ref());
-    let export = tokio::task::spawn_blocking(open).await?;
-    let mask = |error| if args.mask_values { mask_source(error) } else { error };
-    let export = export.map_err(|error| named_column(mask(error)))?;
-    if let Some(base) = of_base {
-        base.check_columns(&args.inputs.join(", "), export.columns()).map_err(profiles::failure)?;
-    }
-    Ok(Arc::new(export))
-}
-
-/// Says how much of a query log is understood, and why the rest is not; reasons may quote literals.
-fn described_log(path: &Path, log: &QueryLog, planned: &[PlannedStatement], is_masked: bool) -> String {
-    let runs = |of: f64| format!("{:.1} %", 100.0 * of.abs() / log.runs.max(f64::MIN_POSITIVE));
-    let understood = planned.iter().filter(|statement| statement.scans.is_ok());
-    let understood: f64 = understood.map(|statement| statement.runs).sum();
-    let failed = planned.iter().filter_map(|statement| Some((statement, statement.scans.as_ref().err()?)));
-    let failed: Vec<(&PlannedStatement, &String)> = failed.collect();
-    let mut text = format!(
-        "{}: {} of {} runs understood, as {} statements",
-        path.display(),
-        runs(understood),
-        count(log.runs as u64),
-        count((planned.len() - failed.len()) as u64),
-    );
-    for (of, why) in [
-        (log.runs_of_others, "do not read"),
-        (log.runs_on_other_tables, "read other tables"),
-        (log.runs_beyond, "are of statements beyond the 1,000 that ran most"),
-    ] {
-        if of > 0.0 {
-            text.push_str(&format!("; {} {why}", runs(of)));
-        }
-    }
-    if let Some((first, problem)) = failed.first() {
-        let of: f64 = failed.iter().map(|(statement, _)| statement.runs).sum();
-        text.push_str(&format!("; {} cannot be planned, such as {}", runs(of), first.name));
-        if !is_masked {
-            text.push_str(&format!(": {}", quote(problem)));
-        }
-    }
-    text
-}
-
-/// Describes a declared table.
-fn described(declared: &DeclaredTable) -> String {
-    let DeclaredTable { file, layout, columns, primary_key, partition_key, partitions, ttl, .. } = declared;
-    let primary_key = match primary_key.is_empty() {
-        true => "no primary key".to_owned(),
-        false => format!("PRIMARY KEY ({})", primary_key.join(", ")),
-    };
-    let partitioned = match layout {
-        TableLayout::Row => ", ranges of the primary key".to_owned(),
-        _ if partition_key.is_empty() => String::new(),
-        TableLayout::Column => format!(", PARTITION BY HASH({})", partition_key.join(", ")),
-        TableLayout::Unknown => format!(", distributed by {}", partition_key.join(", ")),
-    };
-    let partitions = partitions.map_or_else(String::new, |partitions| format!(", {partitions} partitions"));
-    let ttl = ttl.as_ref().map_or_else(String::new, |ttl| format!(", TTL {ttl}"));
-    format!(
-        "{file} declares a {layout} of {} columns, {primary_key}{partitioned}{partitions}{ttl}",
-        columns.len()
-    )
-}
-
-/// Classifies a wrong column name in `--type` as wrong usage.
-fn named_column(error: evenkeel::source::SourceError) -> Failure {
-    match error {
-        error @ evenkeel::source::SourceError::NoSuchColumn { .. } => Failure::usage(error),
-        other => Failure::from(other),
-    }
 }
 
 /// Parses a column and its role.

@@ -167,7 +167,8 @@ fn functions(named: &[Placements], target: Option<Target>) -> Vec<Function> {
             }
         }
     }
-    let of_target = |function: &Function| target.is_none_or(|target| Target::of(*function) == Some(target));
+    let of_target =
+        |function: &Function| target.is_none_or(|target| Target::of_function(*function) == Some(target));
     if !functions.first().is_some_and(of_target) {
         let first = target.unwrap_or_default().function();
         functions.retain(|function| *function != first);

@@ -15,7 +15,8 @@ use evenkeel::table::ColumnType;
 use indicatif::ProgressBar;
 
 use crate::cli::evaluate::assessing::{Assessing, is_usage};
-use crate::cli::evaluate::{Args, described, named_column, plan, table_name, thresholds};
+use crate::cli::evaluate::inputs::{described, named_column};
+use crate::cli::evaluate::{Args, plan, table_name, thresholds};
 use crate::cli::html_file;
 use crate::cli::{Failure, Output};
 

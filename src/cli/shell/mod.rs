@@ -7,6 +7,7 @@
 //! ```
 
 mod commands;
+mod conversation;
 mod describe;
 mod editor;
 mod engine;
@@ -14,30 +15,26 @@ mod history;
 mod lexer;
 mod results;
 mod running;
+mod script;
 mod terminal;
 
 use std::collections::BTreeMap;
-use std::io::{self, BufRead, IsTerminal, Read, Write};
-use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::io::{self, IsTerminal};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use clap::Args as ClapArgs;
-use evenkeel::bounded::{SQL, message, read_text};
 use evenkeel::query::{Params, QueryLimits, TableSession};
 use evenkeel::report;
 use evenkeel::units::Version;
-use rustyline::error::ReadlineError;
-use rustyline::history::FileHistory;
-use rustyline::{ColorMode, CompletionType, Config, Editor};
 use tokio::sync::Notify;
 
 use crate::cli::limits::LimitArgs;
 use crate::cli::query::{failure, params_of};
 use crate::cli::shell::commands::{COMMANDS, Command, Pin};
-use crate::cli::shell::editor::{LineHelper, WORDS_TO_LEAVE, Words};
+use crate::cli::shell::editor::{WORDS_TO_LEAVE, Words};
 use crate::cli::shell::engine::Engine;
-use crate::cli::shell::lexer::{first_statement, is_blank, is_complete};
+use crate::cli::shell::lexer::is_blank;
 use crate::cli::shell::results::{Kept, Results};
 use crate::cli::shell::terminal::Terminal;
 use crate::cli::tables::{ExportArgs, NamedPlace, Tables};
@@ -112,9 +109,6 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     ended
 }
 
-/// Most files that may run each other.
-const MOST_INCLUDED: usize = 20;
-
 /// Opens a session whose queries have their limits from [`running`].
 fn session(tables: &Tables, limits: &QueryLimits) -> Result<TableSession, Failure> {
     tables.session_with(&QueryLimits { timeout: None, ..limits.clone() })
@@ -150,164 +144,7 @@ struct Shell<'a> {
     including: usize,
 }
 
-type LineEditor = Editor<LineHelper, FileHistory>;
-
 impl Shell<'_> {
-    /// Reads what is typed until the end. Errors are shown, and the shell goes on.
-    async fn converse(&mut self) -> Result<(), Failure> {
-        self.out.text(&format!(
-            "evenkeel {}: {}. \\? lists the commands.\n",
-            env!("CARGO_PKG_VERSION"),
-            self.summary()
-        ))?;
-        self.learn_words().await;
-        let mut editor = self.editor()?;
-        let history = match history::file() {
-            Ok(path) => path,
-            Err(error) => {
-                self.out.note(&format!("what is typed is not kept: {error}"));
-                None
-            }
-        };
-        if let Some(path) = &history {
-            // A history that cannot be read is begun anew.
-            let _ = editor.load_history(path);
-        }
-        loop {
-            let prompt = self.prompt();
-            let read = tokio::task::spawn_blocking(move || {
-                let line = editor.readline(&prompt);
-                (editor, line)
-            });
-            let line;
-            (editor, line) = read.await?;
-            let line = match line {
-                Ok(line) => line,
-                Err(ReadlineError::Interrupted) => continue,
-                Err(ReadlineError::Eof) => return Ok(()),
-                Err(error) => return Err(error.into()),
-            };
-            if !line.trim().is_empty() && !history::may_hold_secret(&line) {
-                let added = editor.add_history_entry(line.trim_end());
-                if let (Ok(true), Some(path)) = (added, &history) {
-                    // The shell is of use without a history.
-                    let _ = editor.append_history(path);
-                }
-            }
-            match self.run_text(&line, None).await {
-                Ok(Flow::Continue) => {}
-                Ok(Flow::Leave) => return Ok(()),
-                Err(error) => show(&error),
-            }
-        }
-    }
-
-    fn editor(&self) -> Result<LineEditor, Failure> {
-        let has_colours = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-        let config = Config::builder()
-            .completion_type(CompletionType::List)
-            .color_mode(if has_colours { ColorMode::Enabled } else { ColorMode::Disabled })
-            .max_history_size(10_000)?
-            .history_ignore_space(true)
-            .build();
-        let mut editor = LineEditor::with_config(config)?;
-        editor.set_helper(Some(LineHelper::new(Arc::clone(&self.words))));
-        Ok(editor)
-    }
-
-    fn prompt(&self) -> String {
-        match self.pins.values().next() {
-            Some(version) => format!("evenkeel@{version}> "),
-            None => "evenkeel> ".to_owned(),
-        }
-    }
-
-    /// Counts what the shell has opened: `2 tables, 1 export`.
-    fn summary(&self) -> String {
-        let tables = report::counted(self.tables.tables.len() as u64, "table");
-        match self.tables.exports.len() as u64 {
-            0 => tables,
-            exports => format!("{tables}, {}", report::counted(exports, "export")),
-        }
-    }
-
-    /// Collects the names for completion.
-    async fn learn_words(&self) {
-        let mut names = self.session.names().to_vec();
-        for name in self.session.names() {
-            if let Ok(schema) = self.session.schema_of(name).await {
-                names.extend(schema.fields().iter().map(|field| field.name().clone()));
-            }
-        }
-        names.sort();
-        names.dedup();
-        let words = Words { names, functions: self.session.function_names() };
-        *self.words.lock().unwrap_or_else(PoisonError::into_inner) = words;
-    }
-
-    /// Runs what comes from standard input. The first error ends the script.
-    async fn read_script(&mut self) -> Result<(), Failure> {
-        let mut lines = io::BufReader::new(io::stdin());
-        let mut text = String::new();
-        let mut is_first = true;
-        loop {
-            let read =
-                lines.by_ref().take(SQL.bytes).read_line(&mut text).map_err(|error| match error.kind() {
-                    io::ErrorKind::InvalidData => anyhow::anyhow!("standard input: it is not text in UTF-8"),
-                    _ => error.into(),
-                })?;
-            if std::mem::take(&mut is_first) && text.starts_with('\u{FEFF}') {
-                text.remove(0);
-            }
-            if text.len() as u64 > SQL.bytes {
-                return Err(anyhow::anyhow!("standard input: a statement has more than {SQL}").into());
-            }
-            let is_command = text.trim_start().starts_with('\\');
-            // Only a line with a semicolon can end a statement; a long one is not looked through
-            // for each line.
-            let may_end = text.get(text.len().saturating_sub(read)..).is_some_and(|line| line.contains(';'));
-            if read > 0 && !is_command && !(may_end && is_complete(&text)) {
-                continue;
-            }
-            if self.run_text(&std::mem::take(&mut text), None).await? == Flow::Leave || read == 0 {
-                return Ok(());
-            }
-        }
-    }
-
-    /// Runs the commands and statements in a text; the last statement needs no semicolon.
-    /// `name` is that of the file with the text, for messages.
-    async fn run_text(&mut self, text: &str, name: Option<&str>) -> Result<Flow, Failure> {
-        let mut rest = text.trim_start();
-        while !is_blank(rest) {
-            let (piece, after) = match rest.starts_with('\\') {
-                true => rest.split_once('\n').unwrap_or((rest, "")),
-                false => match first_statement(rest) {
-                    Some(found) => found,
-                    None => match rest.find("\n\\") {
-                        Some(at) => {
-                            self.out.note("the unfinished statement above the command is left out");
-                            ("", rest.get(at + 1..).unwrap_or_default())
-                        }
-                        None => (rest, ""),
-                    },
-                },
-            };
-            let line = text.len().checked_sub(rest.len()).and_then(|at| text.get(..at));
-            let line = line.map_or(0, |before| before.matches('\n').count()) + 1;
-            let ended = self.run_one(piece.trim()).await;
-            let ended = ended.map_err(|failure| match name {
-                Some(name) if !running::is_cancelled(&failure) => failure.at(&format!("{name}, line {line}")),
-                _ => failure,
-            });
-            if ended? == Flow::Leave {
-                return Ok(Flow::Leave);
-            }
-            rest = after.trim_start();
-        }
-        Ok(Flow::Continue)
-    }
-
     async fn run_one(&mut self, text: &str) -> Result<Flow, Failure> {
         if text.starts_with('\\') {
             let command = Command::parse(text)?;
@@ -428,22 +265,6 @@ impl Shell<'_> {
         self.out.text(&format!("A statement ends with a semicolon. Commands:\n{commands}"))
     }
 
-    /// Runs the statements and commands in a file.
-    async fn include(&mut self, path: &Path) -> Result<Flow, Failure> {
-        let text = read_text(path, SQL)?;
-        if self.including == MOST_INCLUDED {
-            let path = path.display();
-            return Err(anyhow::anyhow!(
-                "{path}: {MOST_INCLUDED} files run each other; does one run itself?"
-            )
-            .into());
-        }
-        self.including += 1;
-        let ended = self.run_text(&text, Some(&path.display().to_string())).await;
-        self.including -= 1;
-        ended
-    }
-
     async fn explain(&mut self, sql: Option<String>) -> Result<(), Failure> {
         let sql = sql.map_or_else(|| self.last_query().map(str::to_owned), Ok)?;
         let (scans, plan) = self.session.explain(&sql, &self.params(&sql)?).await.map_err(failure)?;
@@ -514,13 +335,5 @@ impl Shell<'_> {
             return Err(error);
         }
         self.out.text(&describe::versions(&self.tables))
-    }
-}
-
-/// Shows an error in the conversation.
-fn show(error: &Failure) {
-    if let Failure::Usage(error) | Failure::Failed(error) = error {
-        // If standard error is closed, nothing can be reported.
-        let _ = writeln!(io::stderr(), "error: {}", message(&error.to_string()));
     }
 }

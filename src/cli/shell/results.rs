@@ -1,4 +1,4 @@
-//! Where the rows of queries go: the screen, a file, or a pager.
+//! Destinations of the rows of queries: the screen, a file, or a pager.
 
 use std::fs::OpenOptions;
 use std::io::{self, IsTerminal, Write};
@@ -62,7 +62,7 @@ struct File {
     has_result: bool,
 }
 
-/// Where rows go, and how they look.
+/// Destination and layout of rows.
 #[derive(Debug)]
 pub(super) struct Results {
     /// Largest number of rows on the screen.

@@ -94,7 +94,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     });
     let (key, room) = (args.key.clone(), args.room);
     let output = args.output.as_ref().map(|path| output(path, &inputs.paths)).transpose()?;
-    let part = Reading::of(&inputs.paths, &reading.meter);
+    let part = Reading::start(&inputs.paths, &reading.meter);
     let work = move |_: &ProgressBar, stop: &AtomicBool| {
         let export = Export::open(&inputs.paths, reading, &BTreeMap::new()).map_err(SimulateError::from)?;
         let migration = migrate(&export, &key, kind, room, stop).map_err(failure)?;

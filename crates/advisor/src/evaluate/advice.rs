@@ -154,7 +154,7 @@ pub(crate) struct Advice {
     pub(crate) options: AdvisorOptions,
     pub(crate) columns: Vec<Column>,
     pub(crate) declared: Option<Vec<Column>>,
-    /// What was inferred from sampled rows, before figures of all rows were added.
+    /// Inferences from sampled rows, before figures of all rows were added.
     pub(crate) look: Look,
     /// Heavy keys that the counts do not know.
     pub(crate) values: Vec<FoundKey>,
@@ -173,15 +173,15 @@ pub(crate) fn advise_here(
     let mut counting = None;
     let count = |export: &Export, options: &EvaluateOptions, few_values: &mut FewValues| {
         let mut evaluator = Evaluator::new(export.columns(), options.clone())?;
-        let unreadable = read_into(&mut evaluator, progress, stop, |asked, each| {
-            few_values.keep_only(asked);
-            export.read_blocks(on_unreadable, asked, |block| {
+        let unreadable = read_into(&mut evaluator, progress, stop, |projection, each| {
+            few_values.keep_only(projection);
+            export.read_blocks(on_unreadable, projection, |block| {
                 few_values.count(&block);
                 each(block)
             })
         })?;
         if let Some(most) = save {
-            counting = Some(Counting::of(&mut evaluator, most)?);
+            counting = Some(Counting::new(&mut evaluator, most)?);
         }
         Ok((evaluator.finish()?, unreadable))
     };
@@ -191,7 +191,7 @@ pub(crate) fn advise_here(
 
 impl Counting {
     /// Returns the counts so far, in about `most` bytes.
-    pub(crate) fn of(evaluator: &mut Evaluator, most: u64) -> Result<Self, EvaluateError> {
+    pub(crate) fn new(evaluator: &mut Evaluator, most: u64) -> Result<Self, EvaluateError> {
         let reductions = evaluator.reductions(most);
         let keys = evaluator.counters.partition_keys.iter().enumerate();
         let is_exact = |at: usize, bytes: Option<u64>| bytes.is_some() && !reductions.estimated.contains(&at);
@@ -227,7 +227,7 @@ fn advise_counted(
     notes.extend(widened_columns(export, &types, &options.evaluate));
     let widened = (!types.is_empty()).then(|| export.with_types(&types));
     let export = widened.as_ref().unwrap_or(export);
-    // What is counted like other rows is tried with their conditions.
+    // Rows that are counted like others are tried with the conditions of those.
     if !matches!(options.also_counted, AlsoCounted::Keys(_)) {
         options.evaluate.equality_columns = equality_columns(&options.statements);
     }
@@ -256,7 +256,7 @@ fn advise_counted(
     })
 }
 
-/// What the rows of an export show.
+/// Inferences from the rows of an export.
 pub(crate) struct Found {
     pub(crate) evaluation: Evaluation,
     pub(crate) look: Look,

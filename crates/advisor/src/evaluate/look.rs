@@ -125,10 +125,38 @@ pub(crate) fn look(
         evaluate.primary_keys = kept(&found);
         considered.extend(found);
     }
-    let joined = options.joined.iter().filter(|_| wants_partition_keys);
-    let joined = joined.filter(|join| finder.can_be_in_key(&join.column));
+    let joined = options.joined.iter().filter(|join| finder.can_be_in_key(&join.column));
     let joined = joined.map(|join| Candidate::of_columns(std::slice::from_ref(&join.column)));
-    for key in joined.chain(options.current_partition_key.clone()) {
+    let more = MoreKeys {
+        joined: joined.filter(|_| wants_partition_keys).collect(),
+        columns: finder.columns_that_place_rows().into_iter().filter(|_| wants_partition_keys).collect(),
+    };
+    let look = Look {
+        considered,
+        considered_from: (wants_partition_keys || wants_primary_keys).then_some(rows.extent),
+        roles: finder.roles().to_vec(),
+        natural_key: finder.natural_key(),
+        identifying: finder.naturally_identifying(),
+        sorted_by: finder.sorted_by(),
+        search_cut_short: wants_primary_keys && finder.is_cut_short(),
+    };
+    add_more_keys(more, export, options);
+    Ok(look)
+}
+
+/// Keys that may be judged or counted beside the candidates.
+struct MoreKeys {
+    /// Columns that join other tables.
+    joined: Vec<Candidate>,
+    /// Single columns that could place rows.
+    columns: Vec<Candidate>,
+}
+
+/// Adds keys that are judged or counted beside the candidates: those of joins, the current ones,
+/// and single columns.
+fn add_more_keys(more: MoreKeys, export: &Export, options: &mut AdvisorOptions) {
+    let evaluate = &mut options.evaluate;
+    for key in more.joined.into_iter().chain(options.current_partition_key.clone()) {
         if !evaluate.partition_keys.contains(&key) {
             evaluate.partition_keys.push(key);
         }
@@ -139,24 +167,15 @@ pub(crate) fn look(
     }
     match &options.also_counted {
         AlsoCounted::Keys(keys) => evaluate.also_counted.clone_from(keys),
-        AlsoCounted::Columns if wants_partition_keys => {
-            let mut more = evaluate.clone();
-            for column in finder.columns_that_place_rows() {
-                count_too(column, export, &mut more);
+        AlsoCounted::Columns if !more.columns.is_empty() => {
+            let mut counted = evaluate.clone();
+            for column in more.columns {
+                count_too(column, export, &mut counted);
             }
-            evaluate.also_counted = more.also_counted;
+            evaluate.also_counted = counted.also_counted;
         }
         AlsoCounted::Columns | AlsoCounted::Nothing => {}
     }
-    Ok(Look {
-        considered,
-        considered_from: (wants_partition_keys || wants_primary_keys).then_some(rows.extent),
-        roles: finder.roles().to_vec(),
-        natural_key: finder.natural_key(),
-        identifying: finder.naturally_identifying(),
-        sorted_by: finder.sorted_by(),
-        search_cut_short: wants_primary_keys && finder.is_cut_short(),
-    })
 }
 
 /// Counts a key beside those that are judged, if all functions take its values and memory suffices.

@@ -21,7 +21,7 @@ pub struct PartitionRows {
     pub rows: u64,
 }
 
-/// Where the rows of each partition of a database are counted.
+/// Source of the rows of each partition of a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MeasuredIn {
@@ -34,7 +34,7 @@ pub enum MeasuredIn {
 /// Distribution of rows over the partitions of a database.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MeasuredDistribution {
-    /// Where they are counted.
+    /// Source of the counts.
     pub measured_in: MeasuredIn,
     /// Rows of each partition.
     pub partitions: Vec<PartitionRows>,

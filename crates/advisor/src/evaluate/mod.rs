@@ -49,7 +49,7 @@ pub use options::{
 };
 pub use partition_stats::{PartitionStatsError, read_partition_stats};
 pub use pass::evaluator::Evaluator;
-pub use pass::shards::{assemble, count_share, stretches, whole_shares};
+pub use pass::shards::{assemble, count_share, spans, whole_shares};
 pub use pass::share::Share;
 pub use profiles::{
     DEFAULT_PROFILE_BYTES, MergedProfile, Profile, ProfileError, advise_and_save, advise_merged,

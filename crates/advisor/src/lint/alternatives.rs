@@ -86,7 +86,7 @@ impl<'k> Trial<'k> {
             let Ok(count) = PartitionCount::new(u64::from(count)) else { continue };
             let placed = self.place(count)?;
             let spread = Spread::of_placed(&placed, count);
-            let of_workers = Workers::of(unit, count, &placed, None);
+            let of_workers = Workers::new(unit, count, &placed, None);
             if !spread.is_defective() && !of_workers.spread.is_defective() {
                 let words = format!("{} partitions", count.get());
                 alternatives.push(Alternative { words, column_type: None, spread });

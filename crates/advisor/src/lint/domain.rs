@@ -62,8 +62,8 @@ impl Domain {
         let mut seen: AHashSet<u64> = AHashSet::new();
         let mut kept: Vec<Vec<ArrayRef>> = vec![Vec::new(); positions.len()];
         let mut is_full = false;
-        let asked = |column: usize| positions.contains(&column);
-        export.read_columns::<LintError>(OnUnreadable::Fail, &asked, |_, batch| {
+        let projected = |column: usize| positions.contains(&column);
+        export.read_columns::<LintError>(OnUnreadable::Fail, &projected, |_, batch| {
             let of_key: Vec<&ArrayRef> =
                 positions.iter().filter_map(|column| batch.columns().get(*column)).collect();
             let identities = key_identities(of_key.iter().copied());

@@ -111,7 +111,7 @@ pub fn lint(domain: &Domain, options: &LintOptions, stop: &AtomicBool) -> Result
         let threads = options.threads.and_then(|threads| PartitionCount::new(u64::from(threads)).ok());
         let threads =
             threads.map(|count| Ok::<_, PlacementError>((count, trial.place(count)?))).transpose()?;
-        Ok(Workers::of(workers.max(1), options.partitions, &here, threads))
+        Ok(Workers::new(workers.max(1), options.partitions, &here, threads))
     });
     let workers = workers.transpose()?;
     let mut lint = Lint {

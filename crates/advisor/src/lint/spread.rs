@@ -34,11 +34,11 @@ impl Spread {
                 *count += 1;
             }
         }
-        Self::of(&counts)
+        Self::of_counts(&counts)
     }
 
     /// Computes the spread from the number of keys per partition.
-    fn of(counts: &[u64]) -> Self {
+    fn of_counts(counts: &[u64]) -> Self {
         let keys: u64 = counts.iter().sum();
         let (n, k) = (counts.len().max(1) as f64, keys.max(1) as f64);
         let pairs: f64 = counts.iter().map(|count| (*count as f64) * (*count as f64 - 1.0) / 2.0).sum();
@@ -84,7 +84,7 @@ pub struct Workers {
 }
 
 impl Workers {
-    pub(super) fn of(
+    pub(super) fn new(
         workers: u32,
         partitions: PartitionCount,
         placed: &[PartitionId],
@@ -102,7 +102,7 @@ impl Workers {
                 used.insert(thread.0);
             }
         }
-        let spread = Spread::of(&keys);
+        let spread = Spread::of_counts(&keys);
         let expected_threads =
             |keys: u64, threads: f64| threads * (1.0 - (1.0 - 1.0 / threads).powf(keys as f64));
         let over_mean = |most: f64, all: f64| most / (all / f64::from(workers)).max(f64::MIN_POSITIVE);

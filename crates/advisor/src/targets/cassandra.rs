@@ -57,6 +57,6 @@ fn type_of(column: &Column) -> SqlType {
         ColumnType::Timestamp | ColumnType::Timestamp64 => {
             SqlType::noted("timestamp", "fractions finer than a millisecond are cut")
         }
-        _ => TYPES.of(column),
+        _ => TYPES.sql_type(column),
     }
 }

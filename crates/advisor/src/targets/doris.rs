@@ -70,8 +70,8 @@ impl Flavor {
             {
                 SqlType::plain(KEY_TEXT)
             }
-            (_, Self::Doris) => DORIS.of(column),
-            (_, Self::StarRocks) => STARROCKS.of(column),
+            (_, Self::Doris) => DORIS.sql_type(column),
+            (_, Self::StarRocks) => STARROCKS.sql_type(column),
         }
     }
 }

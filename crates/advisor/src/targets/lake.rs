@@ -76,7 +76,7 @@ impl Dialect for Iceberg {
 fn spark_type(column: &Column) -> SqlType {
     match column.column_type {
         ColumnType::Uuid => SqlType::noted("string", "Spark SQL has no UUID, and text hashes differently"),
-        _ => SPARK.of(column),
+        _ => SPARK.sql_type(column),
     }
 }
 
@@ -84,7 +84,7 @@ pub(super) struct Paimon;
 
 impl Dialect for Paimon {
     fn statements(&self, design: &TableDesign<'_>, notes: &mut Vec<String>) -> String {
-        let lines = columns(design.columns, MARK, notes, |column| FLINK.of(column));
+        let lines = columns(design.columns, MARK, notes, |column| FLINK.sql_type(column));
         let mut lines: Vec<String> = not_null(lines, design.columns).collect();
         let unique = design.is_unique && !design.primary_key.is_empty();
         if unique {

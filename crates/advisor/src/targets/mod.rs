@@ -183,7 +183,7 @@ impl Target {
 
     /// Returns the system whose placement a function is, if statements can be written for it.
     #[must_use]
-    pub fn of(function: Function) -> Option<Self> {
+    pub fn of_function(function: Function) -> Option<Self> {
         let name = match function {
             Function::Ydb(_) => return Some(Self::Ydb),
             Function::System(system) => system.about().name,

@@ -28,7 +28,7 @@ const TYPES: TypeNames = TypeNames {
 
 impl Dialect for Flavor {
     fn statements(&self, design: &TableDesign<'_>, notes: &mut Vec<String>) -> String {
-        let lines = columns(design.columns, MARK, notes, |column| TYPES.of(column));
+        let lines = columns(design.columns, MARK, notes, |column| TYPES.sql_type(column));
         let mut lines: Vec<String> = not_null(lines, design.columns).collect();
         // Without a unique key, an index serves the same reads.
         let index = if design.is_unique && !design.primary_key.is_empty() {

@@ -87,7 +87,7 @@ impl Dialect for Spanner {
 }
 
 fn type_of(column: &Column) -> SqlType {
-    let ColumnType::Decimal { precision, scale } = column.column_type else { return TYPES.of(column) };
+    let ColumnType::Decimal { precision, scale } = column.column_type else { return TYPES.sql_type(column) };
     let (before, after) = NUMERIC_DIGITS;
     if i16::from(precision) - i16::from(scale) <= before && i16::from(scale) <= after {
         return SqlType::plain(TYPES.decimal);

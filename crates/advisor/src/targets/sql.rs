@@ -261,7 +261,7 @@ pub(super) struct TypeNames {
 
 impl TypeNames {
     /// Returns the type of a column, with a note if it does not hold all values.
-    pub(super) fn of(&self, column: &Column) -> SqlType {
+    pub(super) fn sql_type(&self, column: &Column) -> SqlType {
         let [one, two, four, eight] = self.integers;
         let [seconds, microseconds] = self.times;
         SqlType::plain(match column.column_type {

@@ -52,11 +52,11 @@ fn every_target_has_a_name_a_placement_and_statements() {
     let table = Table::of_every_type();
     for target in Target::ALL {
         assert_eq!(target.name().parse(), Ok(*target));
-        assert_eq!(Target::of(target.function()), Some(*target), "{target}");
+        assert_eq!(Target::of_function(target.function()), Some(*target), "{target}");
         assert_eq!(target.function().to_string(), target.placement_name());
         assert_eq!(text(*target, &table.design(*target)).is_empty(), *target == Target::Ydb, "{target}");
     }
-    let of = |name: &str| Target::of(name.parse().unwrap());
+    let of = |name: &str| Target::of_function(name.parse().unwrap());
     assert_eq!(of("clickhouse-siphash64"), Some(Target::Clickhouse));
     assert_eq!(of("cassandra-vnodes"), Some(Target::Cassandra));
     assert_eq!(of("librdkafka"), Some(Target::Kafka));
@@ -196,7 +196,7 @@ fn names_cannot_end_a_comment_or_a_literal() {
         let is_comment = |line: &&str| marks.iter().any(|mark| line.starts_with(mark));
         let comments: Vec<&str> = text.lines().take_while(is_comment).collect();
         assert_eq!(comments.len(), text.lines().filter(is_comment).count(), "{target}:\n{text}");
-        // What goes on over a line is indented.
+        // Continued lines are indented.
         let begun = comments.iter().filter(|line| !line.contains("   "));
         assert_eq!(begun.count(), notes.len(), "{target}:\n{text}");
     }

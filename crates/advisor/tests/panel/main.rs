@@ -148,7 +148,7 @@ fn on_all_cores<T: Sync, R: Send>(items: &[T], map: impl Fn(&T) -> R + Sync) -> 
 fn experts_would_agree() {
     let only = std::env::var("PANEL_ONLY").ok();
     let verbose = std::env::var("PANEL_VERBOSE").is_ok();
-    let asked: Vec<Case> = cases()
+    let selected: Vec<Case> = cases()
         .into_iter()
         .filter(|case| only.as_ref().is_none_or(|only| case.name.contains(only)))
         .collect();
@@ -168,9 +168,9 @@ fn experts_would_agree() {
         let whole = (case.rows)();
         FORMS.each_ref().map(|form| judge(case, &whole, form))
     };
-    let judged = on_all_cores(&asked, judge_all);
+    let judged = on_all_cores(&selected, judge_all);
     let mut refused = [const { Vec::new() }; FORMS.len()];
-    for (case, judged) in asked.iter().zip(judged) {
+    for (case, judged) in selected.iter().zip(judged) {
         for ((form, refused), (reason, shown)) in FORMS.iter().zip(&mut refused).zip(judged) {
             if let Some(reason) = reason {
                 println!("{}, {}: {reason}; {}", case.name, form.name, case.why);
@@ -182,9 +182,9 @@ fn experts_would_agree() {
         }
     }
     for (form, refused) in FORMS.iter().zip(&refused) {
-        println!("{}: {} of {} answers accepted", form.name, asked.len() - refused.len(), asked.len());
+        println!("{}: {} of {} answers accepted", form.name, selected.len() - refused.len(), selected.len());
     }
     for (form, refused) in FORMS.iter().zip(&refused) {
-        assert!(refused.len() * 100 <= form.most_refused * asked.len(), "{}: {refused:?}", form.name);
+        assert!(refused.len() * 100 <= form.most_refused * selected.len(), "{}: {refused:?}", form.name);
     }
 }

@@ -61,8 +61,8 @@ pub async fn ingest_files(
         () = interrupt.notified() => return Err(IngestError::Interrupted.into()),
         result = cluster.run(&work, &config) => result?,
     };
-    let mut told = result.fetched;
-    let mut manifest = verify(entries(told.batches()?), &parts, base.spec().partitions().len())?;
+    let mut results = result.fetched;
+    let mut manifest = verify(entries(results.batches()?), &parts, base.spec().partitions().len())?;
     check_stored(table, &manifest.portions).await?;
     if result.tries > 1 {
         manifest.notes.push(format!(
@@ -70,7 +70,7 @@ pub async fn ingest_files(
             result.tries
         ));
     }
-    commit(table, base, plan, manifest, told.batches()?, started).await
+    commit(table, base, plan, manifest, results.batches()?, started).await
 }
 
 fn tasks(cluster: &Cluster) -> usize {
@@ -218,7 +218,7 @@ async fn commit(
     base: Snapshot,
     plan: IngestFiles,
     mut manifest: Manifest,
-    told: Batches,
+    results: Batches,
     started: Instant,
 ) -> Result<IngestReport, ClusterError> {
     let skipped = manifest.skipped.iter().map(|(number, source)| {
@@ -238,7 +238,7 @@ async fn commit(
         portions: manifest.portions,
         entries: manifest.sources.into_values().collect(),
         sources: reports.into_values().collect(),
-        rejects: Box::new(entries(told).filter_map(|entry| match entry {
+        rejects: Box::new(entries(results).filter_map(|entry| match entry {
             Ok(ManifestEntry::Reject { reject, .. }) => Some(Ok(*reject)),
             Ok(_) => None,
             Err(error) => Some(Err(std::io::Error::other(error.to_string()))),

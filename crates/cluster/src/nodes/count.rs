@@ -11,9 +11,9 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::stream::{self, StreamExt, TryStreamExt};
 use serde::{Deserialize, Serialize};
 
-use super::{Work, of_ours, read_errands};
+use super::{Work, of_ours, read_assignments};
 use evenkeel_advisor::evaluate::{EvaluateOptions, Share, count_share};
-use evenkeel_input::source::{Export, InputOptions, InputPath, OnUnreadable, Stretch};
+use evenkeel_input::source::{Export, InputOptions, InputPath, OnUnreadable, RowSpan};
 use evenkeel_model::table::Column;
 
 /// Size of a piece of a state in one row, in bytes, so that no message is too long.
@@ -31,12 +31,12 @@ pub(crate) struct CountSpec {
 
 /// A share of the counting.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct CountErrand {
+pub(crate) struct CountAssignment {
     /// Position among all assignments.
     pub number: u64,
     pub share: Share,
     /// Rows to count; `None` for all.
-    pub stretch: Option<Stretch>,
+    pub span: Option<RowSpan>,
 }
 
 /// Returns the columns of the output: the number of the assignment (as text), rows that could not
@@ -76,7 +76,7 @@ impl Work for Count {
     ) -> Result<SendableRecordBatchStream> {
         let spec = Arc::clone(&self.spec);
         let pieces = async move {
-            let assignments: Vec<CountErrand> = read_errands(input).await?;
+            let assignments: Vec<CountAssignment> = read_assignments(input).await?;
             let each = stream::iter(assignments).then(move |assignment| {
                 let spec = Arc::clone(&spec);
                 async move {
@@ -104,13 +104,13 @@ impl Drop for Gone {
     }
 }
 
-fn count(spec: &CountSpec, assignment: &CountErrand, stop: &AtomicBool) -> Result<Vec<RecordBatch>> {
+fn count(spec: &CountSpec, assignment: &CountAssignment, stop: &AtomicBool) -> Result<Vec<RecordBatch>> {
     let export = Export::with_columns(spec.inputs.clone(), spec.reading.clone(), spec.columns.clone());
     let counted = count_share(
         &export,
         &spec.options,
         assignment.share,
-        assignment.stretch.as_ref(),
+        assignment.span.as_ref(),
         spec.on_unreadable,
         &|_| {},
         stop,

@@ -30,7 +30,7 @@ use futures::TryStreamExt;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-pub(super) use count::{CountErrand, CountSpec};
+pub(super) use count::{CountAssignment, CountSpec};
 pub(super) use read::{InputPart, ReadSpec, arrival_schema};
 pub(super) use scan::ScanSpec;
 pub(super) use write::{ManifestEntry, WriteSpec, arrival_order};
@@ -261,7 +261,7 @@ pub(super) fn assignments<T: Serialize>(tasks: &[Vec<T>]) -> Result<Arc<dyn Exec
 }
 
 /// Reads the assignments of a task.
-async fn read_errands<T: DeserializeOwned>(mut input: SendableRecordBatchStream) -> Result<Vec<T>> {
+async fn read_assignments<T: DeserializeOwned>(mut input: SendableRecordBatchStream) -> Result<Vec<T>> {
     let mut assignments = Vec::new();
     while let Some(batch) = input.try_next().await? {
         let Some(lines) =

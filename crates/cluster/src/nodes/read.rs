@@ -14,7 +14,7 @@ use futures::stream::{self, TryStreamExt};
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
-use super::{ManifestEntry, Work, json_lines, of_ours, read_errands};
+use super::{ManifestEntry, Work, json_lines, of_ours, read_assignments};
 use evenkeel_input::source::{Conform, Input, InputOptions, InputPath, SourceError};
 use evenkeel_model::table::{TableDefinition, TableSpec};
 use evenkeel_placement::placement::Placement;
@@ -100,7 +100,7 @@ impl Work for Read {
     ) -> Result<SendableRecordBatchStream> {
         let reading = (Arc::clone(&self.spec), Arc::clone(&self.table), Arc::clone(&self.schema));
         let rows = async move {
-            let assignments: Vec<InputPart> = read_errands(input).await?;
+            let assignments: Vec<InputPart> = read_assignments(input).await?;
             let (spec, table, schema) = reading;
             let mut batches = RecordBatchReceiverStream::builder(Arc::clone(&schema), BATCHES_AHEAD);
             let sender = batches.tx();

@@ -13,7 +13,7 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::stream::{self, StreamExt, TryStreamExt};
 use serde::{Deserialize, Serialize};
 
-use super::{Work, of_ours, read_errands};
+use super::{Work, of_ours, read_assignments};
 use evenkeel_engine::query::{SnapshotTable, key_ordering};
 use evenkeel_model::table::{TableDefinition, TableSpec};
 use evenkeel_model::units::Version;
@@ -127,7 +127,7 @@ impl Work for Scan {
             .with_runtime_env(context.runtime_env())
             .build();
         let rows = async move {
-            let assignments: Vec<Vec<PortionEntry>> = read_errands(input).await?;
+            let assignments: Vec<Vec<PortionEntry>> = read_assignments(input).await?;
             let storage = storage_of(&spec.place)?;
             let units = stream::iter(assignments).map(move |portions| {
                 let portions: Vec<Arc<PortionEntry>> = portions.into_iter().map(Arc::new).collect();

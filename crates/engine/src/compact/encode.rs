@@ -10,7 +10,7 @@ use arrow::error::ArrowError;
 use tokio::sync::mpsc;
 
 use crate::compact::error::CompactionError;
-use crate::compact::policy::Expiry;
+use crate::compact::expiry::Expiry;
 use evenkeel_model::table::{KeyValue, TableSpec};
 use evenkeel_model::units::{ByteSize, PartitionId};
 use evenkeel_store::ingest::split_marked;

@@ -13,6 +13,7 @@
 
 mod encode;
 mod error;
+mod expiry;
 mod memory;
 mod options;
 mod policy;

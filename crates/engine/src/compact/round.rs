@@ -11,9 +11,10 @@ use tokio::task::JoinHandle;
 
 use crate::compact::encode::RowCounts;
 use crate::compact::error::CompactionError;
+use crate::compact::expiry::Expiry;
 use crate::compact::memory::{MemoryPlan, TableShape};
 use crate::compact::options::CompactionOptions;
-use crate::compact::policy::{CompactionPolicy, Decision, Expiry};
+use crate::compact::policy::{CompactionPolicy, Decision};
 use crate::compact::report::CompactionProgress;
 use crate::compact::worker::{Shared, Worker};
 use crate::query::{QueryError, SnapshotTable};

@@ -11,7 +11,8 @@ use tokio::sync::mpsc;
 
 use crate::compact::encode::{RowCounts, RunShape, encode_run};
 use crate::compact::error::CompactionError;
-use crate::compact::policy::{Expiry, Merge};
+use crate::compact::expiry::Expiry;
+use crate::compact::policy::Merge;
 use crate::query::{QueryError, SnapshotTable};
 use evenkeel_model::units::{ByteSize, PartitionId};
 use evenkeel_store::log::{PortionEntry, TableLog};

@@ -80,7 +80,7 @@ pub fn read_query_log(path: &Path, table: &str) -> Result<QueryLog, StatementsEr
     export
         .read::<SourceError>(OnUnreadable::Skip, |_, batch| {
             for (sql, runs) in rows_of(&batch, text, runs, &names) {
-                let kind = kinds.entry(sql.clone()).or_insert_with(|| Kind::of(&sql));
+                let kind = kinds.entry(sql.clone()).or_insert_with(|| Kind::of_text(&sql));
                 together.add(kind, runs);
             }
             Ok(true)
@@ -134,7 +134,7 @@ struct Read {
 }
 
 impl Kind {
-    fn of(text: &str) -> Self {
+    fn of_text(text: &str) -> Self {
         let tokens =
             (text.len() <= LONGEST).then(|| Tokenizer::new(&GenericDialect {}, text).tokenize().ok());
         let Some(tokens) = tokens.flatten() else { return Self::Other };
@@ -146,7 +146,7 @@ impl Kind {
             matches!(first, Some(Token::LParen)) || ["SELECT", "WITH"].iter().any(|word| is_word(first, word))
         };
         match statements.find(reads) {
-            Some(tokens) => Self::Read(Read::of(tokens)),
+            Some(tokens) => Self::Read(Read::from_tokens(tokens)),
             None => Self::Other,
         }
     }
@@ -170,7 +170,7 @@ fn quoted(name: &str) -> Token {
 }
 
 impl Read {
-    fn of(tokens: &[Token]) -> Self {
+    fn from_tokens(tokens: &[Token]) -> Self {
         let tokens: Vec<&Token> =
             tokens.iter().filter(|token| !matches!(token, Token::Whitespace(_))).collect();
         let mut read = Self { sql: String::new(), form: String::new(), tables: Vec::new() };

@@ -7,17 +7,16 @@ use std::sync::Arc;
 use arrow::array::{
     Array, ArrayRef, AsArray, BinaryArray, BooleanArray, RecordBatch, RecordBatchOptions, new_null_array,
 };
-use arrow::compute::{cast, filter_record_batch};
+use arrow::compute::filter_record_batch;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::error::ArrowError;
-use arrow::util::display::{ArrayFormatter, FormatOptions};
 
 use crate::source::deletes::{Deletes, filled};
 use crate::source::error::SourceError;
-use crate::source::infer::{has_more_digits_than_double, loses_characters};
+use crate::source::guess::{has_more_digits_than_double, loses_characters};
 use crate::source::lossless::{check_range, read_array};
 use crate::source::options::InputOptions;
-use crate::source::raw::{Positions, RawBatch, RawCells};
+use crate::source::raw::{RawBatch, RawCells};
 use crate::source::reject::{Reject, RowPosition};
 use evenkeel_model::bounded::quote;
 use evenkeel_model::note::Fault;
@@ -113,19 +112,6 @@ fn check_guess(column: &Column, cells: &BinaryArray, parsed: &mut ParsedColumn) 
                 column.column_type.to_string().to_lowercase()
             );
             parsed.faults.push(CellFault { row, fault: Fault::of_value(cell, problem) });
-        }
-    }
-}
-
-/// Returns the cells of a column of text.
-fn text_cells(cells: &RawCells, column: &str) -> Option<BinaryArray> {
-    match cells {
-        RawCells::Text(columns) => {
-            columns.iter().find(|(name, _)| name == column).map(|(_, cells)| cells.clone())
-        }
-        RawCells::Arrow(batch) => {
-            let array = batch.column_by_name(column).filter(|array| array.data_type().is_string())?;
-            cast(array, &DataType::Binary).ok()?.as_binary_opt().cloned()
         }
     }
 }
@@ -242,7 +228,7 @@ impl Conform {
             if raw.is_json && WHOLE_NUMBERS.contains(&column.column_type) {
                 check_digits(&raw.cells, &column.name, &mut parsed);
             } else if self.guessed.contains(&column.name)
-                && let Some(cells) = text_cells(&raw.cells, &column.name)
+                && let Some(cells) = raw.cells.text_of(&column.name)
             {
                 check_guess(column, &cells, &mut parsed);
             }
@@ -397,50 +383,9 @@ impl Conform {
                 position: raw.positions.position(row),
                 column,
                 reason,
-                record: record_of(&raw.cells, row),
+                record: raw.cells.record(row),
             })
             .collect()
-    }
-}
-
-/// Returns one raw row as text by column.
-fn record_of(cells: &RawCells, row: usize) -> serde_json::Map<String, serde_json::Value> {
-    let text = |cells: &BinaryArray| {
-        if row < cells.len() && cells.is_valid(row) {
-            serde_json::Value::from(String::from_utf8_lossy(cells.value(row)))
-        } else {
-            serde_json::Value::Null
-        }
-    };
-    match cells {
-        RawCells::Text(columns) => columns.iter().map(|(name, cells)| (name.clone(), text(cells))).collect(),
-        RawCells::Arrow(batch) => {
-            let options = FormatOptions::default();
-            let schema = batch.schema();
-            let value = |array: &ArrayRef| match ArrayFormatter::try_new(array.as_ref(), &options) {
-                Ok(formatter) if array.is_valid(row) => formatter.value(row).to_string().into(),
-                _ => serde_json::Value::Null,
-            };
-            schema
-                .fields()
-                .iter()
-                .zip(batch.columns())
-                .map(|(f, array)| (f.name().clone(), value(array)))
-                .collect()
-        }
-    }
-}
-
-/// Wraps a batch made by the caller as if it were read from a file; the number is that of its first
-/// row.
-impl From<(RecordBatch, u64)> for RawBatch {
-    fn from((batch, first_row): (RecordBatch, u64)) -> Self {
-        Self {
-            cells: RawCells::Arrow(batch),
-            positions: Positions::RowsFrom(first_row),
-            broken: Vec::new(),
-            is_json: false,
-        }
     }
 }
 

@@ -108,12 +108,8 @@ impl CsvReader {
             typed.into_iter().any(|column| column.name == *name && !column.nullable)
         };
         let never_null = columns.iter().filter(|name| header.contains(name)).map(is_required).collect();
-        let wanted = columns
-            .iter()
-            .filter_map(|name| {
-                header.iter().position(|field| field == name).map(|field| (name.clone(), field))
-            })
-            .collect();
+        let field = |name: &String| header.iter().position(|field| field == name);
+        let wanted = columns.iter().filter_map(|name| Some((name.clone(), field(name)?))).collect();
         Ok(Self {
             file: file.to_owned(),
             reader,

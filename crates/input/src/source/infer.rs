@@ -1,31 +1,32 @@
 //! Infers columns from a sample file.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::io::BufReader;
 use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::{Array, AsArray, BinaryArray};
-use arrow::compute::{cast, max, min};
-use arrow::datatypes::{DataType, Field, Int64Type, Schema, TimeUnit};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Schema, TimeUnit};
 
 use crate::source::avro::NUMBERS_AS_TEXT;
 use crate::source::discover::InputPath;
 use crate::source::error::{SourceError, wrong_separator};
 use crate::source::extended_json::Kind;
+use crate::source::guess::{Guess, NUMBERS, TIMES, holds};
 use crate::source::ndjson;
 use crate::source::open::{Input, open_decompressed};
 use crate::source::options::{InputFormat, InputOptions};
 use crate::source::path_columns::path_column_types;
 use crate::source::raw::RawCells;
 use crate::source::remote::{self, Found, RemoteFile};
-use evenkeel_model::note::{Fault, Note};
+use crate::source::wide_times::{first_extremes, widen_times};
+use evenkeel_model::note::Note;
 use evenkeel_model::table::{Column, ColumnType};
-use evenkeel_model::text_value::{TextFormat, parse_text_column};
 use evenkeel_storage::Place;
 
 /// Maximum number of records of a text file to examine for its types.
-const SAMPLE_RECORDS: usize = 100_000;
+pub(super) const SAMPLE_RECORDS: usize = 100_000;
 
 /// Columns inferred from a sample file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -234,76 +235,11 @@ fn read_texts(
             column.column_type = guess.column_type();
         }
         sample.notes.extend(guess.note(&name));
-        if !guess.seen_value && guess.candidates.len() > 1 {
+        if !guess.seen_value && guess.is_open() {
             sample.without_values.push(name);
         }
     }
     Ok(())
-}
-
-/// Gives columns the type that holds years before 1970 and after 2105, if they are known to have
-/// such values; `extremes` returns the least and the greatest value of a column, as its numbers.
-fn widen_times(columns: &mut [Column], schema: &Schema, extremes: impl Fn(&str) -> Option<(i64, i64)>) {
-    for column in columns {
-        let wide = match column.column_type {
-            ColumnType::Date => ColumnType::Date32,
-            ColumnType::Timestamp => ColumnType::Timestamp64,
-            _ => continue,
-        };
-        let per_second = match schema.field_with_name(&column.name).map(Field::data_type) {
-            Ok(DataType::Timestamp(TimeUnit::Second, _)) => 1_000_000,
-            Ok(DataType::Timestamp(TimeUnit::Millisecond, _)) => 1_000,
-            Ok(DataType::Timestamp(TimeUnit::Nanosecond, _)) | Err(_) => continue,
-            _ => 1,
-        };
-        let (Some(range), Some((least, greatest))) =
-            (column.column_type.value_range(), extremes(&column.name))
-        else {
-            continue;
-        };
-        if least.saturating_mul(per_second) < range.min || greatest.saturating_mul(per_second) > range.max {
-            column.column_type = wide;
-        }
-    }
-}
-
-/// Returns the least and the greatest value of columns of dates and times in the first rows of a
-/// columnar file, as numbers of its own unit.
-fn first_extremes(
-    columns: &[Column],
-    input: &InputPath,
-    options: &InputOptions,
-) -> Result<BTreeMap<String, (i64, i64)>, SourceError> {
-    let of_time = |column: &&Column| matches!(column.column_type, ColumnType::Date | ColumnType::Timestamp);
-    let names: Vec<String> = columns.iter().filter(of_time).map(|column| column.name.clone()).collect();
-    let mut extremes: BTreeMap<String, (i64, i64)> = BTreeMap::new();
-    if names.is_empty() {
-        return Ok(extremes);
-    }
-    let mut input = Input::open_unknown(input, &names, options)?;
-    let mut records = 0;
-    while records < SAMPLE_RECORDS
-        && let Some(batch) = input.next_batch()?
-    {
-        let RawCells::Arrow(batch) = batch.cells else { break };
-        for name in &names {
-            let days_or_time = batch.column_by_name(name).and_then(|array| match array.data_type() {
-                DataType::Date64 => cast(array, &DataType::Date32).ok(),
-                _ => Some(Arc::clone(array)),
-            });
-            let numbers = days_or_time.and_then(|array| cast(&array, &DataType::Int64).ok());
-            let Some(numbers) = numbers.as_ref().and_then(|array| array.as_primitive_opt::<Int64Type>())
-            else {
-                continue;
-            };
-            if let (Some(least), Some(greatest)) = (min(numbers), max(numbers)) {
-                let known = extremes.entry(name.clone()).or_insert((least, greatest));
-                *known = (known.0.min(least), known.1.max(greatest));
-            }
-        }
-        records += batch.num_rows();
-    }
-    Ok(extremes)
 }
 
 /// Returns the initial guesses for NDJSON. JSON has types of its own; only strings, and numbers of
@@ -332,222 +268,9 @@ fn ndjson_guesses(input: &InputPath) -> Result<Vec<(String, Guess)>, SourceError
     Ok(found.into_iter().map(|(name, kinds)| (name, guess(&kinds))).collect())
 }
 
-/// Types that a column may still have, the most specific first; Utf8, which fits everything, is
-/// last.
-struct Guess {
-    candidates: Vec<ColumnType>,
-    seen_value: bool,
-    /// Whether the values are strings of JSON, so that a number was in quotes.
-    is_quoted: bool,
-    /// Whether the value is in the path of the file, and its name is not in the header.
-    is_of_path: bool,
-    /// Whether some numbers have a fraction, and more digits than a Double keeps.
-    has_long_fractions: bool,
-    /// First type that fits all but a few values.
-    nearly: Option<Nearly>,
-}
-
-/// A type that a column would have if not for a few values.
-struct Nearly {
-    column_type: ColumnType,
-    first: Fault,
-}
-
-/// A type nearly fits a column if at most one in this number of values does not fit.
-const NEARLY: usize = 100;
-
-impl Guess {
-    fn among(groups: &[&[ColumnType]]) -> Self {
-        Self {
-            candidates: groups.concat(),
-            seen_value: false,
-            is_quoted: false,
-            is_of_path: false,
-            has_long_fractions: false,
-            nearly: None,
-        }
-    }
-
-    fn any() -> Self {
-        Self::among(&[&NUMBERS, &[ColumnType::Bool], &TIMES, &[ColumnType::Utf8]])
-    }
-
-    fn number() -> Self {
-        Self::among(&[&NUMBERS, &[ColumnType::Utf8]])
-    }
-
-    fn text() -> Self {
-        Self::among(&[&TIMES, &[ColumnType::Utf8]])
-    }
-
-    /// Text of JSON, in which ClickHouse and others write whole numbers of 64 bits.
-    fn json_text() -> Self {
-        let text = Self::among(&[&WHOLE_NUMBERS, &TIMES, &[ColumnType::Utf8]]);
-        Self { is_quoted: true, ..text }
-    }
-
-    /// Values that JSON says to be ObjectIds.
-    fn object_ids() -> Self {
-        Self::among(&[&[ColumnType::ObjectId, ColumnType::Utf8]])
-    }
-
-    /// Values in the path of the file.
-    fn of_path() -> Self {
-        Self { is_of_path: true, ..Self::any() }
-    }
-
-    fn only(column_type: ColumnType) -> Self {
-        Self::among(&[&[column_type]])
-    }
-
-    fn look_at(&mut self, cells: &BinaryArray, format: &TextFormat) {
-        if cells.null_count() == cells.len() {
-            return;
-        }
-        self.seen_value = true;
-        if self.candidates.len() == 1 {
-            return;
-        }
-        let loses_characters = cells.iter().flatten().any(loses_characters)
-            || self.is_quoted && cells.iter().flatten().any(has_blanks);
-        let many_digits = cells.iter().flatten().any(has_more_digits_than_double);
-        self.has_long_fractions |= cells.iter().flatten().any(is_long_fraction);
-        // A point in time at midnight is not a date, even if it parses as one.
-        let clock = cells.iter().flatten().any(|cell| cell.contains(&b':'));
-        let words = cells.iter().flatten().all(is_true_or_false);
-        let values = cells.len() - cells.null_count();
-        let nearly = &mut self.nearly;
-        self.candidates.retain(|column_type| match column_type {
-            ColumnType::Int64 | ColumnType::Uint64 if loses_characters => false,
-            ColumnType::Double if loses_characters || many_digits => false,
-            ColumnType::Bool if !words => false,
-            ColumnType::Date | ColumnType::Date32 if clock => false,
-            _ => match holds(cells, *column_type, format) {
-                Ok(()) => true,
-                Err(misfit) => {
-                    if let Some(first) = misfit.first
-                        && nearly.is_none()
-                        && misfit.values * NEARLY <= values
-                    {
-                        *nearly = Some(Nearly { column_type: *column_type, first });
-                    }
-                    false
-                }
-            },
-        });
-    }
-
-    /// Returns a remark if the column is text because of a few values.
-    fn note(&self, name: &str) -> Option<Note> {
-        let column_type = self.column_type();
-        if self.is_quoted && WHOLE_NUMBERS.contains(&column_type) {
-            return Some(Note::QuotedNumbers { column: name.to_owned(), column_type });
-        }
-        if self.is_quoted
-            && self.nearly.as_ref().is_some_and(|nearly| WHOLE_NUMBERS.contains(&nearly.column_type))
-        {
-            return None;
-        }
-        if self.has_long_fractions && column_type == ColumnType::Double {
-            return Some(Note::DigitsLost { column: name.to_owned() });
-        }
-        let nearly = self.nearly.as_ref().filter(|_| self.column_type() == ColumnType::Utf8)?;
-        Some(Note::ReadAsText {
-            column: name.to_owned(),
-            column_type: nearly.column_type,
-            first: Some(nearly.first.clone()),
-        })
-    }
-
-    /// Returns the most specific remaining type; Utf8 if no value was seen and several types
-    /// remain.
-    fn column_type(&self) -> ColumnType {
-        let first = self.candidates.first().copied().unwrap_or(ColumnType::Utf8);
-        if self.seen_value || self.candidates.len() == 1 { first } else { ColumnType::Utf8 }
-    }
-}
-
-const WHOLE_NUMBERS: [ColumnType; 2] = [ColumnType::Int64, ColumnType::Uint64];
-const NUMBERS: [ColumnType; 3] = [ColumnType::Int64, ColumnType::Uint64, ColumnType::Double];
-const TIMES: [ColumnType; 4] =
-    [ColumnType::Date, ColumnType::Date32, ColumnType::Timestamp, ColumnType::Timestamp64];
-
-/// Values that do not fit a type.
-struct Misfit {
-    values: usize,
-    /// The first of these values; `None` if they are of the type but outside its range.
-    first: Option<Fault>,
-}
-
-/// Checks that every value parses as the type and is in its range.
-fn holds(cells: &BinaryArray, column_type: ColumnType, format: &TextFormat) -> Result<(), Misfit> {
-    let parsed = parse_text_column(cells, column_type, format);
-    if let Some(first) = parsed.faults.first() {
-        return Err(Misfit { values: parsed.faults.len(), first: Some(first.fault.clone()) });
-    }
-    let Some(range) = column_type.value_range() else { return Ok(()) };
-    let outside = Misfit { values: 0, first: None };
-    let Ok(numbers) = cast(&parsed.values, &DataType::Int64) else { return Err(outside) };
-    let mut numbers = numbers.as_primitive::<Int64Type>().iter().flatten();
-    if numbers.all(|value| (range.min..=range.max).contains(&value)) { Ok(()) } else { Err(outside) }
-}
-
-/// Whether a whole number exceeds 2^53, above which Double skips some whole numbers. With a
-/// fraction of zeros, only if it is one of those that Double skips: writers of Doubles spell the
-/// others so, too.
-pub(super) fn has_more_digits_than_double(cell: &[u8]) -> bool {
-    let digits = cell.trim_ascii();
-    let digits = digits.strip_prefix(b"-").unwrap_or(digits);
-    let Some((whole, fraction)) = std::str::from_utf8(digits).ok().map(|text| match text.split_once('.') {
-        Some((whole, fraction)) => (whole, Some(fraction)),
-        None => (text, None),
-    }) else {
-        return false;
-    };
-    let is_whole = !whole.is_empty() && whole.bytes().all(|byte| byte.is_ascii_digit());
-    if !is_whole || whole.parse::<u64>().is_ok_and(|number| number <= 1 << 53) {
-        return false;
-    }
-    match fraction {
-        None => true,
-        Some(fraction) if fraction.bytes().any(|byte| byte != b'0') => false,
-        Some(_) => {
-            whole.parse::<f64>().is_ok_and(|number| format!("{number:.0}") != whole.trim_start_matches('0'))
-        }
-    }
-}
-
-/// Whether a string has blanks around a number.
-fn has_blanks(cell: &[u8]) -> bool {
-    cell.trim_ascii() != cell
-}
-
-/// Whether a number with a fraction has more than the 17 digits that identify a Double.
-fn is_long_fraction(cell: &[u8]) -> bool {
-    if cell.len() <= 18 || !cell.contains(&b'.') {
-        return false;
-    }
-    let is_of_number = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b'.' | b'-');
-    let digits = || cell.iter().filter(|byte| byte.is_ascii_digit()).skip_while(|digit| **digit == b'0');
-    cell.iter().all(is_of_number) && digits().count() > 17
-}
-
-/// Whether a number would lose characters that may matter: leading zeros, or the plus sign of a
-/// telephone number.
-pub(super) fn loses_characters(cell: &[u8]) -> bool {
-    let digits = cell.trim_ascii();
-    let digits = digits.strip_prefix(b"-").unwrap_or(digits);
-    matches!(digits, [b'0', b'0'..=b'9', ..] | [b'+', ..])
-}
-
-fn is_true_or_false(cell: &[u8]) -> bool {
-    let cell = cell.trim_ascii();
-    cell.eq_ignore_ascii_case(b"true") || cell.eq_ignore_ascii_case(b"false")
-}
-
 /// Returns the columns whose types are not known.
 fn open_guesses(guesses: &[(String, Guess)]) -> BTreeSet<String> {
-    guesses.iter().filter(|(_, guess)| guess.candidates.len() > 1).map(|(name, _)| name.clone()).collect()
+    guesses.iter().filter(|(_, guess)| guess.is_open()).map(|(name, _)| name.clone()).collect()
 }
 
 fn guess_columns(
@@ -588,7 +311,7 @@ fn guess_columns(
         notes.extend(check_names(input.name(), &guesses, options)?);
     }
     notes.extend(guesses.iter().filter_map(|(name, guess)| guess.note(name)));
-    let unknown = guesses.iter().filter(|(_, guess)| !guess.seen_value && guess.candidates.len() > 1);
+    let unknown = guesses.iter().filter(|(_, guess)| !guess.seen_value && guess.is_open());
     let without_values = unknown.map(|(name, _)| name.clone()).collect();
     let columns = guesses.into_iter().map(|(name, guess)| Column::nullable(name, guess.column_type()));
     Ok(Sample { columns: columns.collect(), notes, without_values, guessed, of_path: BTreeSet::new() })
@@ -639,18 +362,6 @@ fn check_names(
         name: (*name).clone(),
         column_type: *column_type,
     })
-}
-
-/// Returns the most specific type that fits all these values of a text column; `None` if there are
-/// no values. In NDJSON, strings may hold whole numbers, dates and times.
-pub(super) fn type_of_values<'a>(
-    cells: impl Iterator<Item = &'a BinaryArray>,
-    format: &TextFormat,
-    json: bool,
-) -> Option<ColumnType> {
-    let mut guess = if json { Guess::json_text() } else { Guess::any() };
-    cells.for_each(|cells| guess.look_at(cells, format));
-    guess.seen_value.then(|| guess.column_type())
 }
 
 #[cfg(test)]

@@ -48,7 +48,7 @@ pub struct Reading {
 impl Reading {
     /// Returns the reading of some inputs; `None` unless all are local files.
     #[must_use]
-    pub fn of(inputs: &[InputPath], meter: &Meter) -> Option<Self> {
+    pub fn start(inputs: &[InputPath], meter: &Meter) -> Option<Self> {
         let bytes = |input: &InputPath| match input {
             InputPath::File(path) | InputPath::Copy { path, .. } => {
                 std::fs::metadata(path).ok().filter(|file| file.is_file()).map(|file| file.len())

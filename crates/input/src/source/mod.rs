@@ -23,6 +23,8 @@ mod escaped;
 mod export;
 mod extended_json;
 mod file_name;
+mod format_of_bytes;
+mod guess;
 mod infer;
 mod lines;
 mod lossless;
@@ -40,6 +42,7 @@ mod stream;
 mod systems;
 mod type_names;
 mod unquoted;
+mod wide_times;
 
 pub use crate::source::arrow_ipc::panics_are_caught;
 pub use crate::source::conform::{Conform, Conformed};
@@ -49,7 +52,7 @@ pub use crate::source::deletes::Deletes;
 pub use crate::source::discover::{InputPath, Inputs, find_inputs};
 pub use crate::source::error::SourceError;
 pub use crate::source::export::{
-    Export, ExportPlace, Extent, OnUnreadable, RowsAcross, Stretch, Unreadable, row_counts,
+    Export, ExportPlace, Extent, OnUnreadable, RowSpan, RowsAcross, Unreadable, row_counts,
 };
 pub use crate::source::infer::{Sample, infer_columns};
 pub use crate::source::meter::{Meter, Reading};

@@ -13,8 +13,11 @@ use crate::source::columnar::ParquetReader;
 use crate::source::csv::CsvReader;
 use crate::source::discover::InputPath;
 use crate::source::error::SourceError;
-use crate::source::escaped::{EscapedReader, is_escaped_text};
+use crate::source::escaped::EscapedReader;
 use crate::source::file_name::{format_of_name, is_tab_separated};
+use crate::source::format_of_bytes::{
+    format_of_content, format_of_escapes, format_of_text, has_only_tabs, is_of_dsbulk,
+};
 use crate::source::meter::{MeteredReader, RowMeter};
 use crate::source::ndjson::NdjsonReader;
 use crate::source::options::{InputFormat, InputOptions};
@@ -25,7 +28,7 @@ use crate::source::remote::{RemoteFile, RemoteObject};
 use crate::source::stream::{
     Fingerprint, HashingReader, SeekableFile, StreamHash, decompress, fingerprint_file, peek, spool,
 };
-use crate::source::systems::postgres::{DumpSectionReader, is_dump as is_pg_dump};
+use crate::source::systems::postgres::DumpSectionReader;
 use crate::source::systems::refused_content;
 use crate::source::systems::ydb::DumpReader;
 use crate::source::type_names::TypedColumns;
@@ -171,7 +174,7 @@ impl Input {
         let file = Box::new(MeteredReader { inner: file, meter: options.meter.clone() });
         let seekable = Some(Seekable::File(path.to_owned()));
         let mut input = Self::open_stream(name, path, seekable, file, content, columns, options)?;
-        // What is left of the file once its first bytes have been looked at.
+        // The rest of the file, after the bytes that were looked at.
         let bytes = bytes.saturating_sub(HEAD_BYTES);
         let all_rows = input.reader.row_count();
         input.meter = input.is_by_parts.then(|| RowMeter::new(options.meter.clone(), bytes, all_rows));
@@ -363,59 +366,6 @@ pub(super) fn open_stored(input: &InputPath) -> Result<Box<dyn Read + Send>, Sou
             .map(|file| Box::new(file) as Box<dyn Read + Send>)
             .map_err(|source| SourceError::Read { file: input.name(), source }),
         InputPath::Stdin => Ok(Box::new(io::stdin())),
-    }
-}
-
-/// Detects the format of a file from its first bytes, if they leave no doubt.
-fn format_of_content(head: &[u8]) -> Option<InputFormat> {
-    if head.starts_with(b"PAR1") {
-        Some(InputFormat::Parquet)
-    } else if head.starts_with(b"ARROW1") || head.starts_with(&[0xff, 0xff, 0xff, 0xff]) {
-        Some(InputFormat::Arrow)
-    } else if head.starts_with(b"Obj\x01") {
-        Some(InputFormat::Avro)
-    } else if head.starts_with(b"ORC") && !is_text(head) {
-        Some(InputFormat::Orc)
-    } else if is_pg_dump(head) {
-        Some(InputFormat::PgDump)
-    } else {
-        None
-    }
-}
-
-/// Recognises tab-separated text by its escapes, unless the options say how fields are separated.
-fn format_of_escapes(head: &[u8], options: &InputOptions) -> Option<InputFormat> {
-    let is_free = options.delimiter.is_none_or(|delimiter| delimiter == b'\t');
-    (is_free && is_escaped_text(head)).then_some(InputFormat::Tsv)
-}
-
-/// Whether the first line has tabs and no comma, so that a comma cannot separate the columns.
-fn has_only_tabs(head: &[u8]) -> bool {
-    let line = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
-    line.contains(&b'\t') && !line.contains(&b',') && !line.contains(&b'"')
-}
-
-/// Whether bytes are printable text.
-fn is_text(head: &[u8]) -> bool {
-    head.iter().all(|byte| *byte >= b' ' || byte.is_ascii_whitespace())
-}
-
-/// Whether a file has the name of a file by dsbulk of Cassandra, which escapes quotes by
-/// backslashes: `output-000001.csv`.
-fn is_of_dsbulk(path: &Path) -> bool {
-    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let number = name.strip_prefix("output-").and_then(|rest| rest.split_once(".csv"));
-    number.is_some_and(|(digits, _)| digits.len() == 6 && digits.bytes().all(|byte| byte.is_ascii_digit()))
-}
-
-/// Guesses the format of text whose name gives none.
-fn format_of_text(head: &[u8]) -> Option<InputFormat> {
-    let first = head.iter().find(|byte| !byte.is_ascii_whitespace())?;
-    let text = is_text(head);
-    match first {
-        b'{' => Some(InputFormat::Ndjson),
-        _ if text && (head.contains(&b',') || has_only_tabs(head)) => Some(InputFormat::Csv),
-        _ => None,
     }
 }
 

@@ -13,7 +13,7 @@ use percent_encoding::percent_decode_str;
 
 use crate::source::discover::InputPath;
 use crate::source::error::SourceError;
-use crate::source::infer::type_of_values;
+use crate::source::guess::type_of_values;
 use crate::source::options::InputOptions;
 use crate::source::raw::{Positions, RawBatch, RawCells, RawReader};
 use crate::source::type_names::TypedColumns;

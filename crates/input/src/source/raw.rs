@@ -1,7 +1,9 @@
 //! Rows of an input as they are stored, before they are converted to a table.
 
-use arrow::array::{Array, ArrayRef, BinaryArray, RecordBatch};
-use arrow::datatypes::SchemaRef;
+use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, RecordBatch};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, SchemaRef};
+use arrow::util::display::{ArrayFormatter, FormatOptions};
 
 use crate::source::error::SourceError;
 use crate::source::path_columns::PathColumn;
@@ -29,6 +31,64 @@ pub enum RawCells {
     Text(Vec<(String, BinaryArray)>),
     /// Arrays with their schema.
     Arrow(RecordBatch),
+}
+
+impl RawCells {
+    /// Returns the cells of a column of text.
+    pub(super) fn text_of(&self, column: &str) -> Option<BinaryArray> {
+        match self {
+            RawCells::Text(columns) => {
+                columns.iter().find(|(name, _)| name == column).map(|(_, cells)| cells.clone())
+            }
+            RawCells::Arrow(batch) => {
+                let array = batch.column_by_name(column).filter(|array| array.data_type().is_string())?;
+                cast(array, &DataType::Binary).ok()?.as_binary_opt().cloned()
+            }
+        }
+    }
+
+    /// Returns one row as text by column.
+    pub(super) fn record(&self, row: usize) -> serde_json::Map<String, serde_json::Value> {
+        let text = |cells: &BinaryArray| {
+            if row < cells.len() && cells.is_valid(row) {
+                serde_json::Value::from(String::from_utf8_lossy(cells.value(row)))
+            } else {
+                serde_json::Value::Null
+            }
+        };
+        match self {
+            RawCells::Text(columns) => {
+                columns.iter().map(|(name, cells)| (name.clone(), text(cells))).collect()
+            }
+            RawCells::Arrow(batch) => {
+                let options = FormatOptions::default();
+                let schema = batch.schema();
+                let value = |array: &ArrayRef| match ArrayFormatter::try_new(array.as_ref(), &options) {
+                    Ok(formatter) if array.is_valid(row) => formatter.value(row).to_string().into(),
+                    _ => serde_json::Value::Null,
+                };
+                schema
+                    .fields()
+                    .iter()
+                    .zip(batch.columns())
+                    .map(|(f, array)| (f.name().clone(), value(array)))
+                    .collect()
+            }
+        }
+    }
+}
+
+/// Wraps a batch made by the caller as if it were read from a file; the number is that of its first
+/// row.
+impl From<(RecordBatch, u64)> for RawBatch {
+    fn from((batch, first_row): (RecordBatch, u64)) -> Self {
+        Self {
+            cells: RawCells::Arrow(batch),
+            positions: Positions::RowsFrom(first_row),
+            broken: Vec::new(),
+            is_json: false,
+        }
+    }
 }
 
 /// Places of the rows of a batch.

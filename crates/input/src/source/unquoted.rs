@@ -32,7 +32,7 @@ pub(super) struct Requoted<R> {
     taken: usize,
 }
 
-/// What the next byte is part of.
+/// The part of a line that the next byte belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     /// A field that may stand for NULL.
@@ -40,9 +40,9 @@ enum Place {
     /// Another field without quotes.
     Field,
     Quotes,
-    /// What follows a quote in quotes: another one, or the end of the field.
+    /// After a quote in quotes: another one follows, or the end of the field.
     AfterQuote,
-    /// What follows an escape in quotes.
+    /// After an escape in quotes.
     Escaped,
 }
 

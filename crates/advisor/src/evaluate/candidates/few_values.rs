@@ -44,8 +44,8 @@ impl FewValues {
     }
 
     /// Drops the columns that the pass does not read.
-    pub(crate) fn keep_only(&mut self, asked: &[bool]) {
-        self.columns.retain(|column| asked.get(column.position) == Some(&true));
+    pub(crate) fn keep_only(&mut self, projection: &[bool]) {
+        self.columns.retain(|column| projection.get(column.position) == Some(&true));
     }
 
     /// Counts rows, in any order.

@@ -125,7 +125,7 @@ impl SampledColumns<'_> {
                     concat(&parts).ok()
                 })
                 .collect();
-            let uniqueness = arrays.and_then(|arrays| Uniqueness::of(&arrays, rows.len() as u64));
+            let uniqueness = arrays.and_then(|arrays| Uniqueness::by_chance(&arrays, rows.len() as u64));
             let profiles: Vec<&Profile<'_>> = columns.iter().filter_map(|at| self.columns.get(*at)).collect();
             let repeated = rows.len() - distinct_together(&profiles, rows.iter().map(|row| *row as usize));
             let is_numbered = repeated == 0 && columns.iter().any(|at| self.counts_within(*at, &columns));

@@ -73,7 +73,7 @@ impl<'a> SampledColumns<'a> {
             .enumerate()
             .map(|(index, column)| Profile::new(column, index, &rows.batches, whole))
             .collect();
-        let roles = infer_roles(export, &columns, &Relations::of(&columns), given);
+        let roles = infer_roles(export, &columns, &Relations::of_columns(&columns), given);
         let time = time.map(str::to_owned).or_else(|| event_time(&columns, &roles));
         Self {
             rows: rows.batches.iter().map(RecordBatch::num_rows).sum(),

@@ -43,7 +43,7 @@ pub(super) struct Judged<'a> {
 }
 
 impl<'a> Judged<'a> {
-    pub(super) fn of(window: &'a Window, fewest: u64) -> Option<Self> {
+    pub(super) fn new(window: &'a Window, fewest: u64) -> Option<Self> {
         let figures = SkewFigures::from_counts(&window.rows_per_partition);
         if figures.rows < fewest.max(1) {
             return None;

@@ -120,7 +120,7 @@ fn are_shared(windows: &[Window], sample: f64) -> bool {
 pub(crate) fn examine<'a>(
     scales: impl Iterator<Item = Scale>,
     (shown, length): (&'a [Window], Micros),
-    asked: bool,
+    is_requested: bool,
     time: TimeOfKey,
     partitions: usize,
     sample: f64,
@@ -154,7 +154,7 @@ pub(crate) fn examine<'a>(
             }
         } else {
             let shown_are_shorter = shown_suffice && length <= short;
-            if asked || moments_of_key.is_some() || shown_are_shorter {
+            if is_requested || moments_of_key.is_some() || shown_are_shorter {
                 break;
             }
             if suffices {
@@ -166,7 +166,7 @@ pub(crate) fn examine<'a>(
         return found;
     }
     // Longer windows say less than shorter ones, and more than none.
-    if !asked && shown.iter().all(|window| rows_of(window) < enough) {
+    if !is_requested && shown.iter().all(|window| rows_of(window) < enough) {
         let longer = (1..i64::BITS - 1).map(|doubled| 1i64 << doubled);
         let longer = longer.map_while(|times| {
             let joined = joined(shown, times, length);
@@ -221,9 +221,10 @@ mod tests {
         (0..count).map(window).collect()
     }
 
-    fn examined(windows: &[Window], asked: bool) -> (Vec<Window>, Examined) {
+    fn examined(windows: &[Window], is_requested: bool) -> (Vec<Window>, Examined) {
         let shown = (windows, Micros::MINUTE);
-        let (found, examined) = examine(std::iter::empty(), shown, asked, TimeOfKey::None, PARTITIONS, 1.0);
+        let (found, examined) =
+            examine(std::iter::empty(), shown, is_requested, TimeOfKey::None, PARTITIONS, 1.0);
         (found.into_owned(), examined)
     }
 

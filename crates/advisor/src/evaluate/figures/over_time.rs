@@ -31,7 +31,7 @@ pub struct Spread {
 impl Spread {
     /// Returns the spread of some values; `None` if there are none.
     #[must_use]
-    pub fn of(values: &[f64]) -> Option<Self> {
+    pub fn of_values(values: &[f64]) -> Option<Self> {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
         let at =
@@ -94,7 +94,7 @@ impl OverTime {
     /// Computes the figures of windows of one length, in order, which are both judged and
     /// displayed; `None` if no window has enough rows.
     #[must_use]
-    pub fn of(windows: &[Window], length: Micros) -> Option<Self> {
+    pub fn of_windows(windows: &[Window], length: Micros) -> Option<Self> {
         let partitions = windows.first().map_or(1, |window| window.rows_per_partition.len());
         let rows_per_window = windows.iter().map(|window| window.rows_per_partition.iter().sum()).min()?;
         let examined = Examined {
@@ -115,7 +115,7 @@ impl OverTime {
         (windows, examined): (&[Window], Examined),
     ) -> Option<Self> {
         let judged: Vec<Judged<'_>> =
-            windows.iter().filter_map(|window| Judged::of(window, examined.fewest_rows)).collect();
+            windows.iter().filter_map(|window| Judged::new(window, examined.fewest_rows)).collect();
         let spread = |of: fn(&Judged<'_>) -> f64| {
             Spread::weighted(
                 &judged.iter().map(|window| (of(window), window.figures.rows)).collect::<Vec<_>>(),
@@ -133,7 +133,7 @@ impl OverTime {
         let effective: Vec<(f64, u64)> =
             together.iter().map(|group| (group.lasting_effective(partitions), group.rows)).collect();
         let effective = Spread::weighted(&effective)?;
-        let every: Vec<Judged<'_>> = shown.iter().filter_map(|window| Judged::of(window, 1)).collect();
+        let every: Vec<Judged<'_>> = shown.iter().filter_map(|window| Judged::new(window, 1)).collect();
         let peak = every
             .iter()
             .max_by(|a, b| a.figures.max.cmp(&b.figures.max).then(b.window.number.cmp(&a.window.number)))?;
@@ -176,7 +176,7 @@ mod tests {
             start_micros: number * Micros::HOUR.get(),
             rows_per_partition: (0..8).map(|partition| share(number, partition)).collect(),
         };
-        OverTime::of(&(0..200).map(window).collect::<Vec<_>>(), Micros::HOUR).unwrap()
+        OverTime::of_windows(&(0..200).map(window).collect::<Vec<_>>(), Micros::HOUR).unwrap()
     }
 
     #[test]
@@ -217,10 +217,10 @@ mod tests {
     #[test]
     fn windows_of_few_rows_are_not_judged() {
         let window = Window { number: 0, start_micros: 0, rows_per_partition: vec![15, 0, 0, 0, 0, 0, 0, 0] };
-        assert!(OverTime::of(std::slice::from_ref(&window), Micros::HOUR).is_none());
+        assert!(OverTime::of_windows(std::slice::from_ref(&window), Micros::HOUR).is_none());
         let enough = Window { rows_per_partition: vec![16, 0, 0, 0, 0, 0, 0, 0], ..window };
-        assert!(OverTime::of(&[enough], Micros::HOUR).is_some());
-        assert!(OverTime::of(&[], Micros::HOUR).is_none());
+        assert!(OverTime::of_windows(&[enough], Micros::HOUR).is_some());
+        assert!(OverTime::of_windows(&[], Micros::HOUR).is_none());
     }
 
     /// Creates windows of `rows` rows, each in the partition that `at` gives.
@@ -306,7 +306,7 @@ mod tests {
         let values = [(3.0, 1), (1.0, 5), (2.0, 4)];
         let each: Vec<f64> =
             values.iter().flat_map(|(value, weight)| vec![*value; *weight as usize]).collect();
-        let (weighted, plain) = (Spread::weighted(&values).unwrap(), Spread::of(&each).unwrap());
+        let (weighted, plain) = (Spread::weighted(&values).unwrap(), Spread::of_values(&each).unwrap());
         assert_eq!((weighted.min, weighted.max, weighted.p90), (plain.min, plain.max, 2.0));
         assert_eq!((weighted.p10, weighted.median), (1.0, 1.0));
         assert!(Spread::weighted(&[]).is_none());
@@ -314,8 +314,8 @@ mod tests {
 
     #[test]
     fn a_spread_of_one_value_is_that_value() {
-        let spread = Spread::of(&[3.0]).unwrap();
+        let spread = Spread::of_values(&[3.0]).unwrap();
         assert_eq!([spread.min, spread.p10, spread.median, spread.p90, spread.max], [3.0; 5]);
-        assert!(Spread::of(&[]).is_none());
+        assert!(Spread::of_values(&[]).is_none());
     }
 }

@@ -195,7 +195,7 @@ impl SkewCauses {
     /// Attributes the skew to its causes. If the weights of the keys are estimated, the expectation
     /// is too low to blame the function.
     #[must_use]
-    pub fn of(skew: &SkewFigures, floor: &NoiseFloor, exact: bool, verdict: Verdict) -> Self {
+    pub fn new(skew: &SkewFigures, floor: &NoiseFloor, exact: bool, verdict: Verdict) -> Self {
         let beyond = floor.deviations > BEYOND_CHANCE && skew.cv > floor.expected_cv_weighted;
         let above = if beyond { skew.cv - floor.expected_cv_weighted } else { 0.0 };
         let hash_function = if exact { above } else { 0.0 };

@@ -88,7 +88,7 @@ struct Alike {
 impl Uniqueness {
     /// Judges a key that repeats in none of `rows` rows, from the values of some of them, column by
     /// column.
-    pub(crate) fn of(columns: &[ArrayRef], rows: u64) -> Option<Self> {
+    pub(crate) fn by_chance(columns: &[ArrayRef], rows: u64) -> Option<Self> {
         if columns.is_empty() || rows < 2 {
             return None;
         }
@@ -226,7 +226,7 @@ mod tests {
     }
 
     fn by(columns: &[ArrayRef]) -> UniqueBy {
-        Uniqueness::of(columns, columns[0].len() as u64).unwrap().by
+        Uniqueness::by_chance(columns, columns[0].len() as u64).unwrap().by
     }
 
     #[test]
@@ -262,7 +262,7 @@ mod tests {
         let days: ArrayRef = Arc::new(Date32Array::from_iter_values((0..2000).map(|row| row / 100)));
         assert_eq!(by(&[days, numbers((0..2000).map(|row| row % 100))]), UniqueBy::Nature);
         // A single row is not judged.
-        assert_eq!(Uniqueness::of(&[numbers([5])], 1), None);
+        assert_eq!(Uniqueness::by_chance(&[numbers([5])], 1), None);
     }
 
     #[test]
@@ -278,7 +278,7 @@ mod tests {
         // 500 distinct numbers of the same range.
         let column =
             numbers((0..500).map(|row| row * 40 + i64::from(row % 7 == 0)).chain([19_999]).take(500));
-        let found = Uniqueness::of(&[column], rows).unwrap().repeats_by_chance;
+        let found = Uniqueness::by_chance(&[column], rows).unwrap().repeats_by_chance;
         assert!((found / repeats - 1.0).abs() < 0.1, "{found} {repeats}");
     }
 }

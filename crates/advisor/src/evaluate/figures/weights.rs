@@ -21,7 +21,7 @@ pub struct NodeLoads {
 
 impl NodeLoads {
     /// Computes the loads from the rows per partition; `None` without weights.
-    pub(crate) fn of(rows_per_partition: &[u64], weights: &[f64]) -> Option<Self> {
+    pub(crate) fn new(rows_per_partition: &[u64], weights: &[f64]) -> Option<Self> {
         let sum: f64 = weights.iter().sum();
         if weights.is_empty() || sum <= 0.0 {
             return None;
@@ -50,12 +50,12 @@ mod tests {
 
     #[test]
     fn nodes_get_the_partitions_of_their_weight_one_after_the_other() {
-        let nodes = NodeLoads::of(&[10, 10, 10, 30, 20, 0, 10, 10], &[1.0, 2.0, 1.0]).unwrap();
+        let nodes = NodeLoads::new(&[10, 10, 10, 30, 20, 0, 10, 10], &[1.0, 2.0, 1.0]).unwrap();
         assert_eq!((nodes.partitions, nodes.rows), (vec![2, 4, 2], vec![20, 60, 20]));
         assert_eq!((nodes.loads, nodes.highest), (vec![0.8, 1.2, 0.8], 1.2));
         // No row is lost if the partitions do not divide evenly.
-        let uneven = NodeLoads::of(&[1; 7], &[1.0, 1.0, 1.0]).unwrap();
+        let uneven = NodeLoads::new(&[1; 7], &[1.0, 1.0, 1.0]).unwrap();
         assert_eq!((uneven.partitions.iter().sum::<u64>(), uneven.rows.iter().sum::<u64>()), (7, 7));
-        assert_eq!(NodeLoads::of(&[1, 2], &[]), None);
+        assert_eq!(NodeLoads::new(&[1, 2], &[]), None);
     }
 }

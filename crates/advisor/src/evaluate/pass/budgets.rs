@@ -26,7 +26,7 @@ pub(super) struct Budgets {
 
 impl Budgets {
     /// Divides the memory; `counters` is the number of partitions of all placements of one key.
-    pub(super) fn of(
+    pub(super) fn new(
         options: &EvaluateOptions,
         counters: usize,
         over_time: bool,

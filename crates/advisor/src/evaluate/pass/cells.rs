@@ -259,10 +259,10 @@ impl GroupCounter {
                 let windows = windows.unwrap_or_default();
                 let over_time = length.zip(how.moments).and_then(|(length, moments)| {
                     let scales = moments.scales(&self.moments, partitions);
-                    let (shown, asked) = ((windows.as_slice(), *length), how.window_is_asked);
+                    let (shown, is_requested) = ((windows.as_slice(), *length), how.window_is_requested);
                     let sample = how.sample.map_or(1.0, |drawn| drawn.chance);
                     let (examined, which) =
-                        examine(scales, shown, asked, time, placement.partitions().len(), sample);
+                        examine(scales, shown, is_requested, time, placement.partitions().len(), sample);
                     OverTime::of_examined(shown, (&examined, which))
                 });
                 PlacementCounts {
@@ -293,8 +293,8 @@ impl PlacementCounts {
         let at_a_time = over_time.as_ref().map_or(AtATime::Spread, |time| time.evidence.at_a_time());
         let verdict = Verdict::from_skew(&skew, Some(&noise_floor), at_a_time);
         let rows_of_heaviest = heaviest.and_then(|partition| self.rows.get(partition.index())).copied();
-        let per_batch = Spread::of(&self.batches.partitions_written)
-            .zip(Spread::of(&self.batches.share_of_fullest))
+        let per_batch = Spread::of_values(&self.batches.partitions_written)
+            .zip(Spread::of_values(&self.batches.share_of_fullest))
             .map(|(partitions_written, share_of_fullest)| PerBatch {
                 batch_rows: how.batch_rows,
                 batches: self.batches.partitions_written.len() as u64,
@@ -305,12 +305,12 @@ impl PlacementCounts {
             function: self.placement.function().to_string(),
             status: self.placement.status(),
             empty_by_chance: expected_empty_partitions(skew.partitions, noise_floor.distinct_keys).0,
-            causes: SkewCauses::of(&skew, &noise_floor, of_key.exact, verdict),
+            causes: SkewCauses::new(&skew, &noise_floor, of_key.exact, verdict),
             verdict,
             share_of_heaviest_partition: rows_of_heaviest.unwrap_or(0) as f64 / skew.rows.max(1) as f64,
             capacity: capacity(&self.bytes, over_time.as_ref(), how.partition_rate),
             intervals: how.sample.map(|drawn| Intervals::new(&self.rows, drawn)),
-            nodes: NodeLoads::of(&self.rows, how.weights),
+            nodes: NodeLoads::new(&self.rows, how.weights),
             rows_per_partition: self.rows,
             bytes_per_partition: self.bytes,
             skew,

@@ -22,7 +22,7 @@ pub(crate) struct ReportContext<'a> {
     /// Length of windows for each number of partitions; empty without time.
     pub(crate) windows: &'a HashMap<usize, Micros>,
     /// Whether that length was requested.
-    pub(crate) window_is_asked: bool,
+    pub(crate) window_is_requested: bool,
     /// Short windows; `None` without time.
     pub(crate) moments: Option<&'a MomentAxis>,
     pub(crate) batch_rows: u64,

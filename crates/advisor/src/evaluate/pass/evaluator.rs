@@ -1,6 +1,7 @@
 //! Evaluation of all candidates in one pass.
 
 use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
@@ -108,7 +109,7 @@ impl Evaluator {
     /// # Errors
     /// [`EvaluateError`] if a key names a column that does not exist, or one that cannot serve.
     pub fn new(columns: &[Column], options: EvaluateOptions) -> Result<Self, EvaluateError> {
-        Self::of(columns, options, None)
+        Self::with_share(columns, options, None)
     }
 
     /// Like [`Evaluator::new`], but does only a share of the work, within the memory that it has in
@@ -121,32 +122,23 @@ impl Evaluator {
         options: EvaluateOptions,
         share: Share,
     ) -> Result<Self, EvaluateError> {
-        Self::of(columns, options, Some(share))
+        Self::with_share(columns, options, Some(share))
     }
 
-    fn of(columns: &[Column], options: EvaluateOptions, share: Option<Share>) -> Result<Self, EvaluateError> {
+    fn with_share(
+        columns: &[Column],
+        options: EvaluateOptions,
+        share: Option<Share>,
+    ) -> Result<Self, EvaluateError> {
         let has_partition_keys = matches!(share, None | Some(Share::PartitionKeys));
         let candidates = options.partition_keys.iter().chain(&options.also_counted);
         let candidates = candidates.filter(|_| has_partition_keys);
-        let primary_candidates = match share {
-            None => 0..options.primary_keys.len(),
-            Some(Share::PrimaryKey(number)) if number < options.primary_keys.len() => number..number + 1,
-            Some(Share::PrimaryKey(number)) => return Err(no_such_key(number)),
-            Some(Share::PartitionKeys | Share::TimeAxis) => 0..0,
-        };
+        let primary_candidates = primary_keys_of(share, options.primary_keys.len())?;
         let mut parts = KeyParts::default();
-        let counts = match options.partitions.as_slice() {
-            [] => PartitionCount::new(DEFAULT_PARTITIONS).into_iter().collect(),
-            given => given.to_vec(),
-        };
-        let placements: Vec<(Function, PartitionCount)> = options
-            .placements
-            .iter()
-            .flat_map(|function| counts.iter().map(move |count| (*function, *count)))
-            .collect();
+        let placements = placements(&options);
         let time = time_column(columns, &options)?;
         let counters = placements.iter().map(|(_, partitions)| partitions.len()).sum();
-        let budgets = Budgets::of(&options, counters, time.is_some())?;
+        let budgets = Budgets::new(&options, counters, time.is_some())?;
         let mut partition_keys = Vec::new();
         for candidate in candidates {
             let key = parts.resolve(candidate, columns)?;
@@ -206,7 +198,7 @@ impl Evaluator {
     }
 
     /// Whether the values of the column at a position are needed.
-    fn asks_for(&self, column: usize) -> bool {
+    fn reads(&self, column: usize) -> bool {
         let Preparation { whole_rows, parts, time, .. } = &self.preparation;
         *whole_rows
             || parts.have(column)
@@ -216,13 +208,13 @@ impl Evaluator {
 
     /// Projection: whether the values of each column are needed. Those of others may be NULL.
     #[must_use]
-    pub fn asked(&self) -> Vec<bool> {
-        let mut asked: Vec<bool> = (0..self.columns).map(|column| self.asks_for(column)).collect();
+    pub fn projection(&self) -> Vec<bool> {
+        let mut projection: Vec<bool> = (0..self.columns).map(|column| self.reads(column)).collect();
         // No input has rows without a column.
-        if let (false, Some(first)) = (asked.contains(&true), asked.first_mut()) {
+        if let (false, Some(first)) = (projection.contains(&true), projection.first_mut()) {
             *first = true;
         }
-        asked
+        projection
     }
 
     /// Counts the rows of a batch, which has the columns that the evaluation was created for.
@@ -311,7 +303,7 @@ impl Evaluator {
             axis.map(|axis| counts.iter().map(|count| length(axis, *count)).collect()).unwrap_or_default();
         let how = ReportContext {
             windows: &windows,
-            window_is_asked: options.window.is_some(),
+            window_is_requested: options.window.is_some(),
             moments: moments.as_ref(),
             batch_rows: options.batch_rows,
             partition_rate: options.partition_rate,
@@ -364,6 +356,26 @@ fn resolution(time: &TimeColumn, columns: &[Column]) -> Micros {
     let column_type = columns.get(time.position).map(|column| column.column_type);
     let is_date = column_type.is_some_and(|of| of.is_time() && !of.is_timestamp());
     if is_date { Micros::DAY } else { time.reading.resolution() }
+}
+
+/// Returns the positions of the primary keys that a share counts, of `count` in all.
+fn primary_keys_of(share: Option<Share>, count: usize) -> Result<Range<usize>, EvaluateError> {
+    match share {
+        None => Ok(0..count),
+        Some(Share::PrimaryKey(number)) if number < count => Ok(number..number + 1),
+        Some(Share::PrimaryKey(number)) => Err(no_such_key(number)),
+        Some(Share::PartitionKeys | Share::TimeAxis) => Ok(0..0),
+    }
+}
+
+/// Returns each placement function with each number of partitions.
+fn placements(options: &EvaluateOptions) -> Vec<(Function, PartitionCount)> {
+    let counts = match options.partitions.as_slice() {
+        [] => PartitionCount::new(DEFAULT_PARTITIONS).into_iter().collect(),
+        given => given.to_vec(),
+    };
+    let functions = options.placements.iter();
+    functions.flat_map(|function| counts.iter().map(move |count| (*function, *count))).collect()
 }
 
 #[cfg(test)]

@@ -171,7 +171,7 @@ impl PartitionKeyCounter {
         let columns = batch.rows_of(&self.plan.key, &rows);
         let mut hashes = Hashes::default();
         for group in &mut self.groups {
-            let hashes = hashes.of(&group.joint, &columns).map_err(failed)?;
+            let hashes = hashes.of_batch(&group.joint, &columns).map_err(failed)?;
             group.joint.assign_hashes(hashes, &columns, &mut group.cells).map_err(failed)?;
             group.cell_of_number.extend_from_slice(&group.cells);
         }

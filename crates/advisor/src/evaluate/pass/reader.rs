@@ -21,10 +21,10 @@ pub(crate) fn read_into(
     read: impl FnOnce(&[bool], Blocks<'_>) -> Result<Unreadable, EvaluateError> + Send,
 ) -> Result<Unreadable, EvaluateError> {
     let (sender, receiver) = sync_channel::<Vec<RecordBatch>>(1);
-    let asked = evaluator.asked();
+    let projection = evaluator.projection();
     std::thread::scope(|scope| {
         // If the receiver is gone, counting has failed, and reports that itself.
-        let reading = scope.spawn(move || read(&asked, &mut |block| sender.send(block).is_ok()));
+        let reading = scope.spawn(move || read(&projection, &mut |block| sender.send(block).is_ok()));
         let counted = evaluator.add_all(
             || receiver.recv().ok(),
             |rows_read| {

@@ -22,7 +22,7 @@ use crate::evaluate::pass::evaluator::Evaluator;
 use crate::evaluate::pass::reader::read_into;
 use crate::evaluate::pass::share::{Share, no_such_key};
 use crate::evaluate::pass::time_column::time_column;
-use evenkeel_input::source::{Export, OnUnreadable, Stretch, Unreadable};
+use evenkeel_input::source::{Export, OnUnreadable, RowSpan, Unreadable};
 use evenkeel_model::table::Column;
 use evenkeel_model::wire::{Wire, WireError, seal, unseal, wire};
 use evenkeel_stats::windows::TimeRange;
@@ -43,7 +43,7 @@ wire!(Whole { rows_read, time_range, primary_key });
 /// one range if unreadable rows are skipped, which shifts the numbers of the rows behind them, or
 /// if rows are sampled, because a sample is drawn row by row.
 #[must_use]
-pub fn stretches(
+pub fn spans(
     options: &EvaluateOptions,
     on_unreadable: OnUnreadable,
     rows: u64,
@@ -68,10 +68,10 @@ pub fn stretches(
 pub fn whole_shares(
     columns: &[Column],
     options: &EvaluateOptions,
-    stretches: usize,
+    spans: usize,
 ) -> Result<Vec<Share>, EvaluateError> {
     let time = time_column(columns, options)?;
-    let axis = options.primary_keys.is_empty() && stretches > 1 && time.is_some();
+    let axis = options.primary_keys.is_empty() && spans > 1 && time.is_some();
     let primary_keys = (0..options.primary_keys.len()).map(Share::PrimaryKey);
     Ok(primary_keys.chain(axis.then_some(Share::TimeAxis)).collect())
 }
@@ -86,15 +86,15 @@ pub fn count_share(
     export: &Export,
     options: &EvaluateOptions,
     share: Share,
-    stretch: Option<&Stretch>,
+    span: Option<&RowSpan>,
     on_unreadable: OnUnreadable,
     progress: &(dyn Fn(u64) + Sync),
     stop: &AtomicBool,
 ) -> Result<(Vec<u8>, Unreadable), EvaluateError> {
     let mut evaluator = Evaluator::for_share(export.columns(), options.clone(), share)?;
-    let unreadable = read_into(&mut evaluator, progress, stop, |asked, each| match stretch {
-        Some(stretch) => export.read_stretch(stretch, on_unreadable, asked, each),
-        None => export.read_blocks(on_unreadable, asked, each),
+    let unreadable = read_into(&mut evaluator, progress, stop, |projection, each| match span {
+        Some(span) => export.read_span(span, on_unreadable, projection, each),
+        None => export.read_blocks(on_unreadable, projection, each),
     })?;
     let counted = match share {
         Share::PartitionKeys => evaluator.state()?,
@@ -113,12 +113,12 @@ pub fn count_share(
 pub fn assemble<S: AsRef<[u8]>, W: AsRef<[u8]>>(
     columns: &[Column],
     options: &EvaluateOptions,
-    stretches: impl IntoIterator<Item = S>,
+    spans: impl IntoIterator<Item = S>,
     wholes: impl IntoIterator<Item = W>,
 ) -> Result<Evaluation, EvaluateError> {
     let mut together = Evaluator::for_share(columns, options.clone(), Share::PartitionKeys)?;
     let mut count = 0;
-    for state in stretches {
+    for state in spans {
         together.merge_state(state.as_ref())?;
         count += 1;
     }
@@ -308,16 +308,16 @@ mod tests {
                 self.feed(&mut evaluator, rows, 1777);
                 evaluator.state().unwrap()
             };
-            stretches(options, OnUnreadable::Fail, self.len(), most).into_iter().map(count).collect()
+            spans(options, OnUnreadable::Fail, self.len(), most).into_iter().map(count).collect()
         }
 
-        fn wholes(&self, options: &EvaluateOptions, stretches: usize) -> Vec<Vec<u8>> {
+        fn wholes(&self, options: &EvaluateOptions, spans: usize) -> Vec<Vec<u8>> {
             let count = |share: Share| {
                 let mut evaluator = Evaluator::for_share(&self.columns, options.clone(), share).unwrap();
                 self.feed(&mut evaluator, 0..self.len(), 3000);
                 evaluator.into_whole(share).unwrap()
             };
-            whole_shares(&self.columns, options, stretches).unwrap().into_iter().map(count).collect()
+            whole_shares(&self.columns, options, spans).unwrap().into_iter().map(count).collect()
         }
 
         fn shared(&self, options: &EvaluateOptions, most: usize) -> Result<Evaluation, EvaluateError> {
@@ -394,7 +394,7 @@ mod tests {
     fn a_sample_is_one_stretch_and_the_same_rows() {
         let rows = Rows::events(5_000);
         let options = EvaluateOptions { sample: Some(0.3), batch_rows: 500, ..options() };
-        assert_eq!(stretches(&options, OnUnreadable::Fail, 5_000, 7).len(), 1);
+        assert_eq!(spans(&options, OnUnreadable::Fail, 5_000, 7).len(), 1);
         assert_eq!(rows.shared(&options, 7).unwrap(), rows.local(&options).unwrap());
     }
 
@@ -498,12 +498,12 @@ mod tests {
     #[test]
     fn stretches_are_cut_where_batches_end() {
         let options = EvaluateOptions { batch_rows: 100, ..EvaluateOptions::default() };
-        let cut = |rows, most| stretches(&options, OnUnreadable::Fail, rows, most);
+        let cut = |rows, most| spans(&options, OnUnreadable::Fail, rows, most);
         assert_eq!(cut(950, 3), [0..300, 300..600, 600..950]);
         assert_eq!(cut(250, 9), [0..100, 100..200, 200..250]);
         let whole = |rows: u64| Vec::from([Range { start: 0, end: rows }]);
         assert_eq!((cut(0, 3), cut(100, 3), cut(7, 0)), (whole(0), whole(100), whole(7)));
-        assert_eq!(stretches(&options, OnUnreadable::Skip, 950, 3), whole(950));
+        assert_eq!(spans(&options, OnUnreadable::Skip, 950, 3), whole(950));
         assert_eq!(cut(u64::MAX, 2).last().map(|rows| rows.end), Some(u64::MAX));
     }
 
@@ -531,17 +531,17 @@ mod tests {
         ) = serde_json::from_str(&text).unwrap();
         let there = Export::with_columns(inputs, reading, columns.clone());
         let counts = row_counts(export.inputs(), export.options()).unwrap().unwrap();
-        let cut = stretches(&options, OnUnreadable::Fail, counts.iter().sum(), most);
-        let count = |share, stretch: Option<Stretch>| {
+        let cut = spans(&options, OnUnreadable::Fail, counts.iter().sum(), most);
+        let count = |share, span: Option<RowSpan>| {
             let stop = AtomicBool::new(false);
-            count_share(&there, &options, share, stretch.as_ref(), OnUnreadable::Fail, &|_| (), &stop)
+            count_share(&there, &options, share, span.as_ref(), OnUnreadable::Fail, &|_| (), &stop)
         };
         let mut unreadable = Unreadable::default();
         let (mut states, mut wholes) = (Vec::new(), Vec::new());
         let whole = whole_shares(&columns, &options, cut.len())?;
         for rows in cut {
-            let stretch = Stretch { rows, row_counts: counts.clone() };
-            let (state, left_out) = count(Share::PartitionKeys, Some(stretch))?;
+            let span = RowSpan { rows, row_counts: counts.clone() };
+            let (state, left_out) = count(Share::PartitionKeys, Some(span))?;
             unreadable.merge(left_out);
             states.push(state);
         }

@@ -36,7 +36,7 @@ enum Repetition {
 }
 
 impl CommonKeys {
-    pub(super) fn of(profiles: &[Profile]) -> Result<Self, ProfileError> {
+    pub(super) fn of_profiles(profiles: &[Profile]) -> Result<Self, ProfileError> {
         let Some((first, others)) = profiles.split_first() else { return Err(ProfileError::None) };
         let judged = |profile: &Profile| profile.header.options.partition_keys.clone();
         let mut all: Vec<Candidate> = profiles.iter().flat_map(judged).collect();

@@ -49,7 +49,7 @@ pub fn advise_merged(
     let started = Instant::now();
     let profiles = in_order_of_time(profiles);
     check(&profiles)?;
-    let common = CommonKeys::of(&profiles)?;
+    let common = CommonKeys::of_profiles(&profiles)?;
     let (Some(base), Some(latest)) =
         (profiles.iter().max_by_key(|profile| profile.inferred()), profiles.last())
     else {
@@ -79,7 +79,7 @@ pub fn advise_merged(
     let unreadable_rows = profiles.iter().map(|profile| profile.header.unreadable_rows).sum();
     let input_bytes = profiles.iter().map(|profile| profile.header.input_bytes).sum();
     let parts: Vec<Part> = profiles.iter().flat_map(|profile| profile.header.parts.clone()).collect();
-    let saved: Vec<Saved> = profiles.iter().map(|profile| Saved::of(profile, &options.evaluate)).collect();
+    let saved: Vec<Saved> = profiles.iter().map(|profile| Saved::new(profile, &options.evaluate)).collect();
     let mut together: Option<Evaluator> = None;
     for profile in profiles {
         if stop.load(Ordering::Relaxed) {
@@ -92,7 +92,7 @@ pub fn advise_merged(
         }
     }
     let Some(mut together) = together else { return Err(ProfileError::None) };
-    let counting = save.map(|most| Counting::of(&mut together, most)).transpose()?;
+    let counting = save.map(|most| Counting::new(&mut together, most)).transpose()?;
     let mut evaluation = together.finish()?;
     evaluation.candidates.truncate(options.evaluate.partition_keys.len());
     let values = add_saved(&mut evaluation, &saved);
@@ -172,14 +172,14 @@ impl SavedRepeats {
     }
 }
 
-/// What a profile knows of the keys that are counted, beside the counts.
+/// Facts of a profile about the keys that are counted, beside the counts.
 struct Saved {
     values: HashMap<(usize, u64), KeyFound>,
     repeats: Vec<SavedRepeats>,
 }
 
 impl Saved {
-    fn of(profile: &Profile, options: &EvaluateOptions) -> Self {
+    fn new(profile: &Profile, options: &EvaluateOptions) -> Self {
         let own = &profile.header.options;
         let place = |of_own: usize| {
             let key = own.partition_keys.iter().chain(&own.also_counted).nth(of_own)?;

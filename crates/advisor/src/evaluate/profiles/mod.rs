@@ -102,7 +102,7 @@ struct SavedRepeats {
     examples: Vec<DuplicateExample>,
 }
 
-/// What was inferred from sampled rows.
+/// Inferences from sampled rows.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct SavedLook {
     considered: Vec<ConsideredCandidate>,

@@ -28,7 +28,7 @@ pub fn advise_and_save(
 ) -> Result<(crate::evaluate::AdvisorReport, Profile), EvaluateError> {
     let also_counted = match options.also_counted {
         AlsoCounted::Nothing => AlsoCounted::Columns,
-        asked => asked,
+        given => given,
     };
     let options = AdvisorOptions { also_counted, ..options };
     let (advice, counting) = advise_here(export, options, Some(most_bytes), progress, stop)?;

@@ -22,7 +22,7 @@ struct Days {
 
 impl Days {
     /// Writes rows into files that are cut at the given rows.
-    fn of(rows: &RecordBatch, cuts: &[usize]) -> Self {
+    fn new(rows: &RecordBatch, cuts: &[usize]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let ends = cuts.iter().copied().chain([rows.num_rows()]);
         let mut begin = 0;
@@ -109,7 +109,7 @@ fn figures(report: AdvisorReport) -> Evaluation {
 #[test]
 fn merged_profiles_have_the_figures_of_one_pass() {
     let rows = events(9_000);
-    let days = Days::of(&rows, &[2_000, 2_500, 6_500]);
+    let days = Days::new(&rows, &[2_000, 2_500, 6_500]);
     for window in [None, Some(Micros::HOUR)] {
         let options = named();
         let options =
@@ -137,7 +137,7 @@ fn merged_profiles_have_the_figures_of_one_pass() {
 #[test]
 fn profiles_of_merged_profiles_merge_on() {
     let rows = events(6_000);
-    let days = Days::of(&rows, &[1_500, 3_000, 4_500]);
+    let days = Days::new(&rows, &[1_500, 3_000, 4_500]);
     let options = named();
     let all = days.profiles(&options, DEFAULT_PROFILE_BYTES);
     let stop = AtomicBool::new(false);
@@ -166,7 +166,7 @@ fn a_small_profile_has_estimates_within_their_bounds() {
     let text: ArrayRef =
         Arc::new(StringArray::from_iter_values((0..rows).map(|row| format!("c{}", row % 300))));
     let rows = RecordBatch::try_from_iter([("id", id), ("at", at), ("text", text)]).unwrap();
-    let days = Days::of(&rows, &[300_000, 600_000]);
+    let days = Days::new(&rows, &[300_000, 600_000]);
     let keys = |keys: &[&str]| keys.iter().map(|key| key.parse().unwrap()).collect();
     let options = AdvisorOptions {
         evaluate: EvaluateOptions {
@@ -211,7 +211,7 @@ fn late_rows_of_profiles_that_overlap_have_bounds() {
         (0..rows).map(|row| (row - if row < 4_000 { 0 } else { 1_000 }) * 60_000_000 + row % 2),
     ));
     let rows = RecordBatch::try_from_iter([("k", key), ("at", at), ("late", late)]).unwrap();
-    let days = Days::of(&rows, &[4_000]);
+    let days = Days::new(&rows, &[4_000]);
     for (time, primary_key) in [("at", "k"), ("late", "late, k"), ("at", "at, k")] {
         let options = AdvisorOptions {
             evaluate: EvaluateOptions {
@@ -246,7 +246,7 @@ fn late_rows_of_profiles_that_overlap_have_bounds() {
 
 #[test]
 fn keys_that_only_some_count_are_left_out_with_a_note() {
-    let days = Days::of(&events(2_000), &[1_000]);
+    let days = Days::new(&events(2_000), &[1_000]);
     let one = named();
     let mut other = one.clone();
     other.evaluate.partition_keys.remove(1);
@@ -313,7 +313,7 @@ fn of_pinned() -> AdvisorOptions {
 
 #[test]
 fn a_profile_of_the_first_version_is_still_read() {
-    let days = Days::of(&pinned(), &[200]);
+    let days = Days::new(&pinned(), &[200]);
     let pinned = Profile::from_bytes("v1.ek", include_bytes!("v1.ek")).unwrap();
     let [first, second] = <[Profile; 2]>::try_from(days.profiles(&of_pinned(), 1 << 20)).unwrap();
     let stop = AtomicBool::new(false);
@@ -345,14 +345,14 @@ fn a_profile_of_the_first_version_is_still_read() {
 #[test]
 #[ignore = "writes a file of the project"]
 fn write_the_pinned_profile() {
-    let days = Days::of(&pinned(), &[200]);
+    let days = Days::new(&pinned(), &[200]);
     let first = days.profiles(&of_pinned(), 1 << 20).remove(0);
     first.write(Path::new("src/evaluate/profiles/v1.ek")).unwrap();
 }
 
 #[test]
 fn damaged_profiles_are_refused() {
-    let days = Days::of(&events(1_000), &[]);
+    let days = Days::new(&events(1_000), &[]);
     let profile = days.profiles(&named(), 1 << 20).remove(0);
     let bytes = profile.to_bytes().unwrap();
     let refused = |bytes: &[u8]| Profile::from_bytes("x.ek", bytes).map(|_| ()).unwrap_err().to_string();

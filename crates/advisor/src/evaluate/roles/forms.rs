@@ -67,7 +67,7 @@ pub(super) fn form(arrays: &[&ArrayRef]) -> Form {
     if data_type.is_numeric() {
         let numbers: Option<Vec<Vec<i128>>> = arrays.iter().map(|array| whole_numbers(array)).collect();
         return match numbers {
-            Some(numbers) => Whole::of(numbers.concat()).map_or(Form::Other, Form::Whole),
+            Some(numbers) => Whole::of_numbers(numbers.concat()).map_or(Form::Other, Form::Whole),
             None => Form::Fractions,
         };
     }
@@ -80,11 +80,11 @@ pub(super) fn form(arrays: &[&ArrayRef]) -> Form {
         let Ok(array) = cast(array, &DataType::Utf8) else { continue };
         texts.extend(array.as_string::<i32>().iter().step_by(step).flatten().map(str::to_owned));
     }
-    Words::of(&texts).map_or(Form::Other, Form::Text)
+    Words::of_texts(&texts).map_or(Form::Other, Form::Text)
 }
 
 impl Words {
-    fn of(texts: &[String]) -> Option<Self> {
+    fn of_texts(texts: &[String]) -> Option<Self> {
         if texts.is_empty() {
             return None;
         }
@@ -135,7 +135,7 @@ pub(super) fn is_structured(text: &str) -> bool {
 }
 
 impl Whole {
-    pub(super) fn of(mut numbers: Vec<i128>) -> Option<Self> {
+    pub(super) fn of_numbers(mut numbers: Vec<i128>) -> Option<Self> {
         numbers.sort_unstable();
         let (least, greatest) = (*numbers.first()?, *numbers.last()?);
         let rows = numbers.len();
@@ -243,7 +243,7 @@ mod tests {
 
     #[test]
     fn numbers_that_crowd_around_a_mean_are_told_from_those_that_fill_a_range() {
-        let share = |numbers: Vec<i128>| Whole::of(numbers).unwrap().middle;
+        let share = |numbers: Vec<i128>| Whole::of_numbers(numbers).unwrap().middle;
         let even = share((0..1_000).collect());
         assert!((0.45..0.55).contains(&even), "{even}");
         // Sums of four numbers.

@@ -12,6 +12,7 @@ pub(super) mod numbering;
 pub(super) mod profile;
 mod role;
 mod scores;
+mod sequences;
 mod words;
 
 pub use crate::evaluate::roles::role::{Role, RoleError, RoleReport};
@@ -40,9 +41,9 @@ pub(super) struct Relations {
 }
 
 impl Relations {
-    pub(super) fn of(columns: &[Profile<'_>]) -> Self {
+    pub(super) fn of_columns(columns: &[Profile<'_>]) -> Self {
         Self {
-            dependencies: Dependencies::of(columns),
+            dependencies: Dependencies::of_columns(columns),
             numberings: Numbering::of_all(columns),
             unique_texts: columns.iter().filter(|column| is_unique_text(column)).count(),
         }

@@ -1,9 +1,8 @@
 //! Columns whose numbers count the rows, or things that have rows, within other columns.
 
-use std::collections::HashMap;
-
 use crate::evaluate::roles::names::Hint;
 use crate::evaluate::roles::profile::{Profile, codes_together, distinct_together};
+use crate::evaluate::roles::sequences::{FEWEST_STARTS, changes_with, series, starts_at_the_same};
 
 /// The role of a column as a counter. Columns within which it counts are given by position.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -31,8 +30,6 @@ const IN_SERIES: f64 = 0.8;
 /// parent.
 const FEWEST_NUMBERS: usize = 10;
 const MANY_NUMBERS: usize = 100;
-/// Number of times that a number starts again from which rows are sorted by its parent.
-const FEWEST_STARTS: usize = 5;
 /// Fewest rows of a parent that show the range of its numbers.
 const FEWEST_OF_A_RANGE: i32 = 8;
 /// Probability below which numbers of a parent are not drawn from those of all parents.
@@ -346,58 +343,6 @@ fn repeats_in_others(parent: &Profile<'_>, numbers: &Profile<'_>) -> bool {
     distinct_together(&[parent, numbers], 0..numbers.rows) * 10 >= numbers.distinct * 12
 }
 
-/// Whether the parent changes when the numbers of sorted rows start again, and rarely at other
-/// rows.
-fn changes_with(parents: &[u32], numbers: &[i128]) -> bool {
-    let changes = parents.windows(2).map(|pair| pair.first() != pair.last());
-    let starts = numbers.windows(2).map(|pair| pair.first() > pair.last());
-    let (mut changed, mut started, mut both) = (0, 0, 0);
-    for (change, start) in changes.zip(starts) {
-        changed += usize::from(change);
-        started += usize::from(start);
-        both += usize::from(change && start);
-    }
-    started >= FEWEST_STARTS && both * 10 >= started * 8 && changed <= 2 * started
-}
-
-/// Whether the numbers go through the same range each time that they start again: the same things
-/// in each parent, not numbers of its rows.
-fn starts_at_the_same(numbers: &[i128]) -> bool {
-    let (Some(least), Some(greatest)) = (numbers.iter().min(), numbers.iter().max()) else { return false };
-    let near = |number: &i128, end: &i128| (number - end).abs() * 10 <= greatest - least;
-    let restarts = numbers.windows(2).filter_map(|pair| match pair {
-        [last, first] if first < last => Some(near(last, greatest) || near(first, least)),
-        _ => None,
-    });
-    let (same, all) = restarts.fold((0, 0), |(same, all), near| (same + usize::from(near), all + 1));
-    same * 10 > all * 8
-}
-
-/// Share of the rows whose number is that of the previous row with the same code, or follows it at
-/// the most frequent distance; zero if the number hardly changes, or decreases.
-fn series(numbers: &[i128], codes: &[u32]) -> f64 {
-    let mut last: HashMap<u32, i128, ahash::RandomState> = HashMap::default();
-    let mut distances: HashMap<i128, usize, ahash::RandomState> = HashMap::default();
-    let mut falls = 0;
-    for (number, code) in numbers.iter().zip(codes) {
-        if let Some(before) = last.insert(*code, *number) {
-            *distances.entry(number - before).or_default() += 1;
-            falls += usize::from(*number < before);
-            if falls * 100 > numbers.len() {
-                return 0.0;
-            }
-        }
-    }
-    let rows: usize = distances.values().sum();
-    let same = distances.get(&0).copied().unwrap_or(0);
-    let next = distances.iter().filter(|(distance, _)| **distance > 0).map(|(_, rows)| *rows).max();
-    let next = next.unwrap_or(0);
-    if next * 10 < rows || falls * 100 > rows || rows * 2 < numbers.len() {
-        return 0.0;
-    }
-    (same + next) as f64 / rows as f64
-}
-
 /// Whether hardly any row is equal to another in all columns.
 fn are_unique_together(columns: &[&Profile<'_>]) -> bool {
     let rows = columns.first().map_or(0, |column| column.rows);
@@ -406,6 +351,8 @@ fn are_unique_together(columns: &[&Profile<'_>]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
+
     use std::sync::Arc;
 
     use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};

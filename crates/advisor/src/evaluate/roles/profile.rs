@@ -69,7 +69,7 @@ impl CarriedTimes {
         self.earliest_micros = 0;
     }
 
-    fn of(arrays: &[&ArrayRef]) -> Option<Self> {
+    fn of_arrays(arrays: &[&ArrayRef]) -> Option<Self> {
         // Most columns show with few values that they carry none.
         let first = arrays.first()?;
         let values: Vec<&dyn Array> = arrays.iter().map(|array| array.as_ref() as &dyn Array).collect();
@@ -112,7 +112,7 @@ impl<'a> Profile<'a> {
             rises_strictly,
             numbers,
             form: form(&arrays),
-            times: if column.column_type.is_time() { None } else { CarriedTimes::of(&arrays) },
+            times: if column.column_type.is_time() { None } else { CarriedTimes::of_arrays(&arrays) },
         }
     }
 
@@ -288,7 +288,7 @@ mod tests {
     use crate::evaluate::roles::forms::{Whole, is_opaque, is_structured};
 
     fn whole(numbers: impl IntoIterator<Item = i64>) -> Whole {
-        Whole::of(numbers.into_iter().map(i128::from).collect()).unwrap()
+        Whole::of_numbers(numbers.into_iter().map(i128::from).collect()).unwrap()
     }
 
     fn random(row: u64, below: u64) -> i64 {

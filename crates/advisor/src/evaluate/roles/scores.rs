@@ -26,13 +26,13 @@ impl Scores {
         self.all.push((role, weight, evidence.into()));
     }
 
-    fn of(&self, role: Role) -> f64 {
+    fn total(&self, role: Role) -> f64 {
         self.all.iter().filter(|(of, _, _)| *of == role).map(|(_, weight, _)| weight).sum()
     }
 
     /// The role with the highest score, and the evidence for it.
     pub(super) fn decide(self, among: &[Role]) -> (Role, Vec<String>) {
-        let best = among.iter().copied().reduce(|a, b| if self.of(b) > self.of(a) { b } else { a });
+        let best = among.iter().copied().reduce(|a, b| if self.total(b) > self.total(a) { b } else { a });
         let best = best.unwrap_or(Role::Dimension);
         let mut evidence: Vec<(f64, String)> = self
             .all

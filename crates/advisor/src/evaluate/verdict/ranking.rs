@@ -52,7 +52,7 @@ struct Ranked {
 }
 
 impl Needed {
-    fn of(evaluation: &Evaluation, options: &AdvisorOptions) -> Self {
+    fn new(evaluation: &Evaluation, options: &AdvisorOptions) -> Self {
         let row_bytes = evaluation.bytes as f64 / evaluation.rows.max(1) as f64;
         let each = ByteRate(options.evaluate.partition_rate);
         if let Some(rate) = options.ingest_rate {
@@ -84,7 +84,7 @@ pub(crate) fn recommend(
     options: &AdvisorOptions,
     knowledge: &Knowledge<'_>,
 ) -> Choice {
-    let needed = Needed::of(evaluation, options);
+    let needed = Needed::new(evaluation, options);
     let mut counts: Vec<PartitionCount> = options.evaluate.partitions.clone();
     counts.sort_unstable_by_key(|count| count.get());
     counts.dedup();

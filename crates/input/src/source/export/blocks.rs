@@ -21,14 +21,14 @@ const BYTES_OF_BLOCK: usize = 16 << 20;
 
 /// A range of rows of an export whose inputs are Parquet files, counted from 0 over all of them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stretch {
+pub struct RowSpan {
     /// The rows.
     pub rows: Range<u64>,
     /// Number of rows of each input, as returned by [`row_counts`].
     pub row_counts: Vec<u64>,
 }
 
-impl Stretch {
+impl RowSpan {
     /// Returns the rows of each input that are in the range, counted from 0 within the input;
     /// `None` for an input without such rows.
     fn of_inputs(&self) -> impl Iterator<Item = Option<Range<u64>>> {
@@ -85,9 +85,9 @@ impl Export {
     /// # Errors
     /// See [`Export::read`]; also [`SourceError::Changed`] if an input does not have the expected
     /// number of rows.
-    pub fn read_stretch<E: From<SourceError>>(
+    pub fn read_span<E: From<SourceError>>(
         &self,
-        stretch: &Stretch,
+        span: &RowSpan,
         on_unreadable: OnUnreadable,
         projection: &[bool],
         each: impl FnMut(Vec<RecordBatch>) -> bool,
@@ -95,7 +95,7 @@ impl Export {
         let options = self.options_for(&|column: usize| projection.get(column).copied().unwrap_or(true));
         let mut unreadable = Unreadable::default();
         let mut blocks = Blocks { together: Vec::new(), bytes: 0, each };
-        for ((path, rows), expected) in self.inputs.iter().zip(stretch.of_inputs()).zip(&stretch.row_counts) {
+        for ((path, rows), expected) in self.inputs.iter().zip(span.of_inputs()).zip(&span.row_counts) {
             let Some(rows) = rows else { continue };
             let options = InputOptions { rows: Some(rows), ..options.clone() };
             let input = Input::open_unknown(path, &self.names(), &options)?;

@@ -149,7 +149,7 @@ impl Export {
     /// not known.
     #[must_use]
     pub fn reading(&self) -> Option<Reading> {
-        Reading::of(&self.inputs, &self.options.meter)
+        Reading::start(&self.inputs, &self.options.meter)
     }
 
     /// Returns the stored size of the inputs in bytes; an input that is not a file counts as 0.

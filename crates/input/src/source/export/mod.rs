@@ -6,7 +6,7 @@ mod opening;
 mod places;
 mod reading;
 
-pub use crate::source::export::blocks::{Stretch, row_counts};
+pub use crate::source::export::blocks::{RowSpan, row_counts};
 pub use crate::source::export::contents::Export;
 pub use crate::source::export::places::{Extent, RowsAcross};
 pub use crate::source::export::reading::{ExportPlace, OnUnreadable, Unreadable};
@@ -53,15 +53,19 @@ mod tests {
         rows.iter().enumerate().map(file).collect()
     }
 
-    fn read(export: &Export, stretch: Option<&Stretch>, asked: &[bool]) -> Result<RecordBatch, SourceError> {
+    fn read(
+        export: &Export,
+        span: Option<&RowSpan>,
+        projection: &[bool],
+    ) -> Result<RecordBatch, SourceError> {
         let mut batches = Vec::new();
         let each = |block: Vec<RecordBatch>| {
             batches.extend(block);
             true
         };
-        match stretch {
-            Some(stretch) => export.read_stretch::<SourceError>(stretch, OnUnreadable::Fail, asked, each)?,
-            None => export.read_blocks::<SourceError>(OnUnreadable::Fail, asked, each)?,
+        match span {
+            Some(span) => export.read_span::<SourceError>(span, OnUnreadable::Fail, projection, each)?,
+            None => export.read_blocks::<SourceError>(OnUnreadable::Fail, projection, each)?,
         };
         let Some(first) = batches.first() else {
             return Ok(RecordBatch::new_empty(Arc::new(Schema::empty())));
@@ -81,8 +85,8 @@ mod tests {
         let there = Export::with_columns(inputs.clone(), options.clone(), export.columns().to_vec());
         let counts = row_counts(&inputs, &options).unwrap().unwrap();
         assert_eq!(counts, [250, 0, 0, 1000, 7, 333]);
-        for asked in [[true, true], [true, false], [false, true]] {
-            let whole = read(&export, None, &asked).unwrap();
+        for projection in [[true, true], [true, false], [false, true]] {
+            let whole = read(&export, None, &projection).unwrap();
             assert_eq!(whole.num_rows(), 1590);
             for length in [1, 99, 100, 251, 1590, 5000] {
                 // Reading one row at a time would take too long, so only some are read.
@@ -90,12 +94,16 @@ mod tests {
                 for begin in (0..1590).step_by(step as usize) {
                     let rows = begin..(begin + length).min(1590);
                     let expected = whole.slice(begin as usize, (rows.end - begin) as usize);
-                    let stretch = Stretch { rows: rows.clone(), row_counts: counts.clone() };
-                    assert_eq!(read(&there, Some(&stretch), &asked).unwrap(), expected, "{rows:?} {asked:?}");
+                    let span = RowSpan { rows: rows.clone(), row_counts: counts.clone() };
+                    assert_eq!(
+                        read(&there, Some(&span), &projection).unwrap(),
+                        expected,
+                        "{rows:?} {projection:?}"
+                    );
                 }
             }
         }
-        let beyond = Stretch { rows: 1590..2000, row_counts: counts };
+        let beyond = RowSpan { rows: 1590..2000, row_counts: counts };
         assert_eq!(read(&there, Some(&beyond), &[true, true]).unwrap().num_rows(), 0);
     }
 
@@ -127,16 +135,15 @@ mod tests {
         let inputs = files(folder.path(), &[250, 400]);
         let types = BTreeMap::from([("id".to_owned(), ColumnType::Int16)]);
         let export = Export::open(&inputs, InputOptions::default(), &types).unwrap();
-        let stretch = |rows: Range<u64>, counts: [u64; 2]| Stretch { rows, row_counts: counts.to_vec() };
-        let changed = read(&export, Some(&stretch(0..300, [250, 399])), &[true, true]);
+        let span = |rows: Range<u64>, counts: [u64; 2]| RowSpan { rows, row_counts: counts.to_vec() };
+        let changed = read(&export, Some(&span(0..300, [250, 399])), &[true, true]);
         assert!(matches!(changed, Err(SourceError::Changed { expected: 399, found: Some(400), .. })));
         let types = BTreeMap::from([("id".to_owned(), ColumnType::Uint8)]);
         let export = Export::open(&inputs, InputOptions::default(), &types).unwrap();
-        let told =
-            |stretch: Option<&Stretch>| read(&export, stretch, &[false, true]).unwrap_err().to_string();
-        let second = stretch(270..650, [250, 400]);
-        assert!(told(None).contains("1.parquet, row 7"), "{}", told(None));
-        assert!(told(Some(&second)).contains("1.parquet, row 21"), "{}", told(Some(&second)));
+        let problem = |span: Option<&RowSpan>| read(&export, span, &[false, true]).unwrap_err().to_string();
+        let second = span(270..650, [250, 400]);
+        assert!(problem(None).contains("1.parquet, row 7"), "{}", problem(None));
+        assert!(problem(Some(&second)).contains("1.parquet, row 21"), "{}", problem(Some(&second)));
     }
 
     #[test]
@@ -146,9 +153,9 @@ mod tests {
         let types = BTreeMap::from([("id".to_owned(), ColumnType::Uint8)]);
         let export = Export::open(&inputs, InputOptions::default(), &types).unwrap();
         let left_out = |rows: Range<u64>| {
-            let stretch = Stretch { rows, row_counts: vec![300] };
+            let span = RowSpan { rows, row_counts: vec![300] };
             let read: Result<Unreadable, SourceError> =
-                export.read_stretch(&stretch, OnUnreadable::Skip, &[true, true], |_| true);
+                export.read_span(&span, OnUnreadable::Skip, &[true, true], |_| true);
             let text = serde_json::to_string(&read.unwrap()).unwrap();
             serde_json::from_str::<Unreadable>(&text).unwrap()
         };

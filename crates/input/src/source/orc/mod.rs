@@ -21,7 +21,7 @@ use crate::source::raw::{RawBatch, RawReader};
 use crate::source::selection::split_columns;
 use crate::source::stream::SeekableFile;
 
-/// What a failure within the decoder means.
+/// Explains a failure within the decoder.
 const PRE_1970: &str = "it is damaged, or has times before 1970 with fractions of a second, as C++ and Python write them; \
     write it as Parquet";
 

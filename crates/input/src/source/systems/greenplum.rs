@@ -29,71 +29,112 @@ struct Entry {
 /// # Errors
 /// [`SourceError`] if parts are missing or cannot be read.
 pub(in crate::source) fn tables(listing: &Listing) -> Result<Vec<ForeignTable>, SourceError> {
-    let named = |ending: &str| {
-        listing.files.iter().find(|file| {
-            let (_, name) = file.parts();
-            name.starts_with("gpbackup_") && name.ends_with(ending)
-        })
-    };
-    let (list, statements) = (named("_toc.yaml"), named("_metadata.sql"));
-    let lists = listing.files.iter().filter(|file| {
-        let (_, name) = file.parts();
-        name.starts_with("gpbackup_") && name.ends_with("_toc.yaml")
-    });
-    let lists: Vec<&str> = lists.map(|file| file.path.as_str()).collect();
-    let refused = |problem: &str, advice: &str| SourceError::Refused {
-        file: listing.name.clone(),
-        problem: problem.to_owned(),
-        advice: advice.to_owned(),
-    };
-    if let [first, second, ..] = lists.as_slice() {
-        let problem = format!("holds several backups by gpbackup: {first} and {second}");
-        return Err(refused(&problem, "put the files of one into a folder of their own"));
+    let Some(backup) = Backup::open(listing)? else { return Ok(Vec::new()) };
+    let entries = entries(&backup.list.text()?);
+    let tables: Result<Vec<_>, _> = entries.iter().map(|entry| backup.table(entry)).collect();
+    let mut tables = tables?;
+    tables.sort_by(|a, b| a.declared.name.cmp(&b.declared.name));
+    Ok(tables)
+}
+
+/// A folder with one backup.
+struct Backup<'a> {
+    listing: &'a Listing,
+    /// The list of its tables.
+    list: &'a Listed,
+    /// Name of the file of its statements.
+    statements: String,
+    declared: Vec<DeclaredTable>,
+    /// Number of segments, if the configuration gives it. Without it, the last segments could be
+    /// missing unnoticed, but only for all tables at once.
+    segment_count: Option<u64>,
+}
+
+impl<'a> Backup<'a> {
+    /// Returns `None` if the folder holds no backup.
+    fn open(listing: &'a Listing) -> Result<Option<Self>, SourceError> {
+        let with_ending = |ending: &'static str| {
+            listing.files.iter().filter(move |file| {
+                let (_, name) = file.parts();
+                name.starts_with("gpbackup_") && name.ends_with(ending)
+            })
+        };
+        let lists: Vec<&Listed> = with_ending("_toc.yaml").collect();
+        if let [first, second, ..] = lists.as_slice() {
+            let problem = format!("holds several backups by gpbackup: {} and {}", first.path, second.path);
+            return Err(refused(listing, &problem, "put the files of one into a folder of their own"));
+        }
+        let (list, statements) = match (lists.first(), with_ending("_metadata.sql").next()) {
+            (None, None) => return Ok(None),
+            (Some(list), Some(statements)) => (*list, statements),
+            _ => {
+                return Err(refused(
+                    listing,
+                    "holds only a part of a backup by gpbackup",
+                    "put the files of the coordinator (_toc.yaml, _metadata.sql) and those of all segments into \
+                     one folder",
+                ));
+            }
+        };
+        let declared = read_tables(&statements.text()?).map_err(|reason| SourceError::Refused {
+            file: statements.input.name(),
+            problem: format!("its statements cannot be read: {reason}"),
+            advice: "write the table as CSV: COPY table TO 'table.csv' CSV HEADER".to_owned(),
+        })?;
+        let configuration = with_ending("_config.yaml").next().map(|file| file.text()).transpose()?;
+        let segment_count = configuration.as_deref().and_then(segment_count_of);
+        Ok(Some(Self { listing, list, statements: statements.input.name(), declared, segment_count }))
     }
-    let (list, statements) = match (list, statements) {
-        (None, None) => return Ok(Vec::new()),
-        (Some(list), Some(statements)) => (list, statements),
-        _ => {
-            return Err(refused(
-                "holds only a part of a backup by gpbackup",
-                "put the files of the coordinator (_toc.yaml, _metadata.sql) and those of all segments into one folder",
-            ));
-        }
-    };
-    let declared = read_tables(&statements.text()?).map_err(|reason| SourceError::Refused {
-        file: statements.input.name(),
-        problem: format!("its statements cannot be read: {reason}"),
-        advice: "write the table as CSV: COPY table TO 'table.csv' CSV HEADER".to_owned(),
-    })?;
-    // Without the file of the configuration, the last segments could be missing unnoticed only
-    // together.
-    let segment_count = named("_config.yaml").map(|file| file.text()).transpose()?;
-    let segment_count = segment_count.as_deref().and_then(segment_count_of);
-    let mut tables = Vec::new();
-    for entry in entries(&list.text()?) {
-        let mut files: Vec<(u64, &Listed)> = listing
-            .files
-            .iter()
-            .filter_map(|file| Some((segment_of(file.parts().1, &entry.oid)?, file)))
-            .collect();
+
+    /// Returns a table with the files of all its segments.
+    fn table(&self, entry: &Entry) -> Result<ForeignTable, SourceError> {
+        let name = format!("{}.{}", entry.schema, entry.name);
+        let declared = self.declared.iter().find(|table| table.name == name);
+        let is_replicated = entry.is_replicated || declared.is_some_and(|table| table.is_replicated);
+        let (files, segments) = self.files(entry, is_replicated)?;
+        let declared = declared.cloned().unwrap_or_default();
+        // The list of columns is that of a COPY statement.
+        let copy = read_copy(&format!("COPY t {} FROM stdin;", entry.attributes));
+        let attributes = copy.map(|copy| copy.columns).unwrap_or_default();
+        let column = |attribute: &String| {
+            let found = declared.columns.iter().find(|column| column.name == *attribute);
+            found.cloned().unwrap_or_else(|| DeclaredColumn::untyped(attribute))
+        };
+        let declared = DeclaredTable {
+            file: self.statements.clone(),
+            name,
+            layout: TableLayout::Unknown,
+            columns: attributes.iter().map(column).collect(),
+            partitions: Some(segments).filter(|_| !is_replicated),
+            has_file_per_partition: segments > 1 && !is_replicated,
+            form: DataForm::OrderedQuoted,
+            ..declared
+        };
+        let files = files.into_iter().map(|file| file.input.clone()).collect();
+        Ok(ForeignTable { declared, files, checksums: Vec::new() })
+    }
+
+    /// Returns the files with the rows of a table, and the number of segments.
+    fn files(&self, entry: &Entry, is_replicated: bool) -> Result<(Vec<&'a Listed>, u64), SourceError> {
+        let of_table = |file: &'a Listed| Some((segment_of(file.parts().1, &entry.oid)?, file));
+        let mut files: Vec<(u64, &Listed)> = self.listing.files.iter().filter_map(of_table).collect();
         files.sort_by_key(|(segment, _)| *segment);
-        if files.is_empty() {
+        let Some((last, _)) = files.last() else {
             return Err(refused(
+                self.listing,
                 &format!("the backup by gpbackup has no files of {}.{}", entry.schema, entry.name),
-                "copy the files of all segments here; a backup with --single-data-file is not read: make it without",
+                "copy the files of all segments here; a backup with --single-data-file is not read: make it \
+                 without",
             ));
-        }
-        let segments = segment_count.unwrap_or(0).max(files.last().map_or(0, |(last, _)| last + 1));
-        let is_replicated = entry.is_replicated
-            || declared
-                .iter()
-                .any(|table| table.is_replicated && table.name == format!("{}.{}", entry.schema, entry.name));
+        };
+        let segments = self.segment_count.unwrap_or(0).max(last + 1);
         if is_replicated {
             files.truncate(1);
         }
         let has = |segment: &u64| files.iter().any(|(found, _)| found == segment);
         if let Some(missing) = (0..segments).find(|segment| !is_replicated && !has(segment)) {
             return Err(refused(
+                self.listing,
                 &format!(
                     "the backup by gpbackup has no file of segment {missing} of {}.{}",
                     entry.schema, entry.name
@@ -101,35 +142,16 @@ pub(in crate::source) fn tables(listing: &Listing) -> Result<Vec<ForeignTable>, 
                 "copy the files of all segments here",
             ));
         }
-        let name = format!("{}.{}", entry.schema, entry.name);
-        let found = declared.iter().find(|table| table.name == name);
-        let mut table = found.cloned().unwrap_or_default();
-        // The list of columns is that of a COPY statement.
-        let copy = read_copy(&format!("COPY t {} FROM stdin;", entry.attributes));
-        let attributes = copy.map(|copy| copy.columns).unwrap_or_default();
-        let column = |attribute: &String| {
-            let declared = table.columns.iter().find(|column| column.name == *attribute);
-            declared.cloned().unwrap_or_else(|| DeclaredColumn::untyped(attribute))
-        };
-        let columns = attributes.iter().map(column).collect();
-        table = DeclaredTable {
-            file: statements.input.name(),
-            name,
-            layout: TableLayout::Unknown,
-            columns,
-            partitions: Some(segments).filter(|_| !is_replicated),
-            has_file_per_partition: segments > 1 && !is_replicated,
-            form: DataForm::OrderedQuoted,
-            ..table
-        };
-        tables.push(ForeignTable {
-            declared: table,
-            files: files.into_iter().map(|(_, file)| file.input.clone()).collect(),
-            checksums: Vec::new(),
-        });
+        Ok((files.into_iter().map(|(_, file)| file).collect(), segments))
     }
-    tables.sort_by(|a, b| a.declared.name.cmp(&b.declared.name));
-    Ok(tables)
+}
+
+fn refused(listing: &Listing, problem: &str, advice: &str) -> SourceError {
+    SourceError::Refused {
+        file: listing.name.clone(),
+        problem: problem.to_owned(),
+        advice: advice.to_owned(),
+    }
 }
 
 /// Returns the number of segments in the configuration of a backup.

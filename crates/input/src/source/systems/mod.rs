@@ -69,7 +69,7 @@ pub(super) fn pg_dump_table(
     if !is_regular(input) || format_of_name(Path::new(&input.name())).is_some() {
         return Ok(None);
     }
-    // What cannot be read is reported when it is read.
+    // An input that cannot be read is reported when its rows are.
     let Ok(stream) = open_decompressed(input) else { return Ok(None) };
     let (head, _) =
         peek(stream, HEAD_BYTES).map_err(|source| SourceError::Read { file: input.name(), source })?;

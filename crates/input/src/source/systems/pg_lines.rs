@@ -1,6 +1,6 @@
 //! The lines of a dump of PostgreSQL: which of them are statements, and which are rows.
 //!
-//! What looks like a statement may be a part of a text, of a comment or of the body of a function,
+//! Text that looks like a statement may be a part of a text, of a comment or of the body of a function,
 //! so these are followed from line to line.
 
 /// Place in the statements of a dump.
@@ -25,7 +25,7 @@ enum Place {
     Comment(u32),
 }
 
-/// What a line is.
+/// Kind of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Line {
     /// It begins a statement.
@@ -63,46 +63,7 @@ impl Statements {
     fn step<'a>(&mut self, line: &'a [u8]) -> &'a [u8] {
         let skip = |count: usize| line.get(count..).unwrap_or_default();
         match &self.place {
-            Place::Plain => {
-                let (first, second) = (line.first().copied(), line.get(1).copied());
-                match (first, second) {
-                    (Some(b'-'), Some(b'-')) => return &[],
-                    (Some(b'/'), Some(b'*')) => {
-                        self.place = Place::Comment(1);
-                        return skip(2);
-                    }
-                    (Some(b'E' | b'e'), Some(b'\'')) => {
-                        self.is_within = true;
-                        self.place = Place::Escaped;
-                        return skip(2);
-                    }
-                    (Some(quote @ (b'\'' | b'"')), _) => {
-                        self.is_within = true;
-                        self.place = Place::Quoted(quote);
-                    }
-                    (Some(b'$'), _) => {
-                        if let Some(mark) = mark_of(line) {
-                            self.is_within = true;
-                            self.place = Place::Body(mark.to_vec());
-                            return skip(mark.len());
-                        }
-                    }
-                    (Some(b';'), _) => self.is_within = false,
-                    (Some(byte), _) if !byte.is_ascii_whitespace() => {
-                        self.is_within = true;
-                        // A word as a whole: a `$` or an `E` within it has no meaning.
-                        let is_word =
-                            |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_' || *byte >= 0x80;
-                        if is_word(&byte) {
-                            let is_of_word = |byte: &u8| is_word(byte) || *byte == b'$';
-                            let length = line.iter().take_while(|byte| is_of_word(byte)).count();
-                            return skip(length);
-                        }
-                    }
-                    _ => {}
-                }
-                skip(1)
-            }
+            Place::Plain => self.step_of_statement(line),
             Place::Quoted(quote) => match line.iter().position(|byte| byte == quote) {
                 // A doubled quote begins the text again.
                 Some(at) => {
@@ -140,6 +101,48 @@ impl Statements {
                 skip(at + 2)
             }
         }
+    }
+
+    /// Takes the next step within a statement, outside quotes and comments.
+    fn step_of_statement<'a>(&mut self, line: &'a [u8]) -> &'a [u8] {
+        let skip = |count: usize| line.get(count..).unwrap_or_default();
+        let (first, second) = (line.first().copied(), line.get(1).copied());
+        match (first, second) {
+            (Some(b'-'), Some(b'-')) => return &[],
+            (Some(b'/'), Some(b'*')) => {
+                self.place = Place::Comment(1);
+                return skip(2);
+            }
+            (Some(b'E' | b'e'), Some(b'\'')) => {
+                self.is_within = true;
+                self.place = Place::Escaped;
+                return skip(2);
+            }
+            (Some(quote @ (b'\'' | b'"')), _) => {
+                self.is_within = true;
+                self.place = Place::Quoted(quote);
+            }
+            (Some(b'$'), _) => {
+                if let Some(mark) = mark_of(line) {
+                    self.is_within = true;
+                    self.place = Place::Body(mark.to_vec());
+                    return skip(mark.len());
+                }
+            }
+            (Some(b';'), _) => self.is_within = false,
+            (Some(byte), _) if !byte.is_ascii_whitespace() => {
+                self.is_within = true;
+                // A word as a whole: a `$` or an `E` within it has no meaning.
+                let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_' || *byte >= 0x80;
+                if is_word(&byte) {
+                    let is_of_word = |byte: &u8| is_word(byte) || *byte == b'$';
+                    let length = line.iter().take_while(|byte| is_of_word(byte)).count();
+                    return skip(length);
+                }
+            }
+            _ => {}
+        }
+        skip(1)
     }
 }
 

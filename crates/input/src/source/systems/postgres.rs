@@ -74,7 +74,7 @@ pub(in crate::source) fn tables(input: &InputPath) -> Result<Vec<DeclaredTable>,
     outline.tables(&file)
 }
 
-/// What a dump has beside its rows.
+/// The parts of a dump beside its rows.
 #[derive(Default)]
 struct Outline {
     /// Statements that declare tables and their keys.

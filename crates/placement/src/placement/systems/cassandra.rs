@@ -140,14 +140,14 @@ type Ring = Arc<Vec<(i64, u32)>>;
 
 impl Vnodes {
     fn known_ring(&self, nodes: u32) -> Ring {
-        let asked = (self.tokens, nodes);
+        let wanted = (self.tokens, nodes);
         // The ring is valid even if a thread panicked while it held the lock.
         let mut known = RING.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, ring)) = known.as_ref().filter(|(known, _)| *known == asked) {
+        if let Some((_, ring)) = known.as_ref().filter(|(known, _)| *known == wanted) {
             return Arc::clone(ring);
         }
         let ring = Arc::new(self.ring(nodes));
-        *known = Some((asked, Arc::clone(&ring)));
+        *known = Some((wanted, Arc::clone(&ring)));
         ring
     }
 

@@ -91,11 +91,13 @@ impl std::fmt::Debug for PrimaryKeyCounter {
 
 impl PrimaryKeyCounter {
     pub(crate) fn new(plan: PrimaryKeyPlan) -> Result<Self, EvaluateError> {
-        let rows_of_columns =
-            plan.conditions.iter().map(|condition| KeyRows::of(&[condition.column_type], &plan.candidate));
+        let rows_of_columns = plan
+            .conditions
+            .iter()
+            .map(|condition| KeyRows::of_types(&[condition.column_type], &plan.candidate));
         let partitions = plan.placement.partitions().len();
         Ok(Self {
-            rows_of_key: KeyRows::of(&plan.types, &plan.candidate)?,
+            rows_of_key: KeyRows::of_types(&plan.types, &plan.candidate)?,
             rows_of_columns: rows_of_columns.collect::<Result<_, _>>()?,
             repetition: Repetition::OfRows(RepeatedKeys::new(plan.budget)),
             arrivals: Arrivals::new(partitions),
@@ -288,7 +290,7 @@ impl PrimaryKeyCounter {
             in_order_fraction: 1.0 - self.arrivals.late_rows() as f64 / rows,
             late: self.arrivals.late(),
             rank_correlation: rank_correlation(self.sample.items()),
-            layout: LayoutReport::of(
+            layout: LayoutReport::of_portions(
                 &self.portions,
                 self.plan.batch_rows * self.batches_joined,
                 self.batches,
@@ -307,7 +309,7 @@ impl PrimaryKeyCounter {
         let parser = self.rows_of_key.parser();
         let keys = whole.take(UNIQUENESS_ROWS).map(|row| parser.parse(&row.key));
         let columns = self.rows_of_key.arrays(keys).ok()?;
-        Uniqueness::of(&columns, self.rows)
+        Uniqueness::by_chance(&columns, self.rows)
     }
 }
 

@@ -1,0 +1,58 @@
+//! Sequences of numbers in the order of the rows.
+
+use std::collections::HashMap;
+
+/// Number of times that a number starts again from which rows are sorted by its parent.
+pub(super) const FEWEST_STARTS: usize = 5;
+
+/// Whether the parent changes when the numbers of sorted rows start again, and rarely at other
+/// rows.
+pub(super) fn changes_with(parents: &[u32], numbers: &[i128]) -> bool {
+    let changes = parents.windows(2).map(|pair| pair.first() != pair.last());
+    let starts = numbers.windows(2).map(|pair| pair.first() > pair.last());
+    let (mut changed, mut started, mut both) = (0, 0, 0);
+    for (change, start) in changes.zip(starts) {
+        changed += usize::from(change);
+        started += usize::from(start);
+        both += usize::from(change && start);
+    }
+    started >= FEWEST_STARTS && both * 10 >= started * 8 && changed <= 2 * started
+}
+
+/// Whether the numbers go through the same range each time that they start again: the same things
+/// in each parent, not numbers of its rows.
+pub(super) fn starts_at_the_same(numbers: &[i128]) -> bool {
+    let (Some(least), Some(greatest)) = (numbers.iter().min(), numbers.iter().max()) else { return false };
+    let near = |number: &i128, end: &i128| (number - end).abs() * 10 <= greatest - least;
+    let restarts = numbers.windows(2).filter_map(|pair| match pair {
+        [last, first] if first < last => Some(near(last, greatest) || near(first, least)),
+        _ => None,
+    });
+    let (same, all) = restarts.fold((0, 0), |(same, all), near| (same + usize::from(near), all + 1));
+    same * 10 > all * 8
+}
+
+/// Share of the rows whose number is that of the previous row with the same code, or follows it at
+/// the most frequent distance; zero if the number hardly changes, or decreases.
+pub(super) fn series(numbers: &[i128], codes: &[u32]) -> f64 {
+    let mut last: HashMap<u32, i128, ahash::RandomState> = HashMap::default();
+    let mut distances: HashMap<i128, usize, ahash::RandomState> = HashMap::default();
+    let mut falls = 0;
+    for (number, code) in numbers.iter().zip(codes) {
+        if let Some(before) = last.insert(*code, *number) {
+            *distances.entry(number - before).or_default() += 1;
+            falls += usize::from(*number < before);
+            if falls * 100 > numbers.len() {
+                return 0.0;
+            }
+        }
+    }
+    let rows: usize = distances.values().sum();
+    let same = distances.get(&0).copied().unwrap_or(0);
+    let next = distances.iter().filter(|(distance, _)| **distance > 0).map(|(_, rows)| *rows).max();
+    let next = next.unwrap_or(0);
+    if next * 10 < rows || falls * 100 > rows || rows * 2 < numbers.len() {
+        return 0.0;
+    }
+    (same + next) as f64 / rows as f64
+}
