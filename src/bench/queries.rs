@@ -34,7 +34,7 @@ pub async fn bench_query(
     params: &Params,
     runs: u32,
 ) -> Result<QueryBench, QueryError> {
-    let (scans, _) = session.explain(sql, params).await?;
+    let scans = session.explain(sql, params).await?.scans;
     let warm = session.collect(sql, params).await?;
     let mut millis = Vec::new();
     for _ in 0..runs.max(1) {

@@ -12,7 +12,7 @@ use evenkeel::bounded::{SQL, read_text};
 use evenkeel::cluster::{Cluster, ClusterError};
 use evenkeel::log::PortionDamage;
 use evenkeel::maintenance::CheckScope;
-use evenkeel::query::{Params, QueryError, QueryLimits, QueryResult, ScanSummary, TableSession};
+use evenkeel::query::{Explanation, Params, QueryError, QueryLimits, QueryResult, TableSession};
 use evenkeel::report::Layout;
 use evenkeel::sink::{OutputFormat, PartFile, Sink};
 use evenkeel::{Table, report};
@@ -150,13 +150,10 @@ async fn answer(args: Args, limits: &QueryLimits, out: &mut Output) -> Result<()
     }
     let answering = Answering::connect(&args, limits, tables, out).await?;
     if args.explain {
-        let (scans, plan) = answering.explain(&sql, &params).await?;
+        let explanation = answering.explain(&sql, &params).await?;
         return match format {
-            Format::Json => {
-                let value = serde_json::json!({ "scans": scans, "plan": plan });
-                out.text(&format!("{}\n", serde_json::to_string_pretty(&value)?))
-            }
-            _ => out.text(&format!("{}\n{plan}", report::scans(&scans))),
+            Format::Json => out.text(&format!("{}\n", serde_json::to_string_pretty(&explanation)?)),
+            _ => out.text(&report::explanation(&explanation)),
         };
     }
     let result = answering.query(&sql, &params).await?;
@@ -271,7 +268,7 @@ impl Answering {
         }
     }
 
-    async fn explain(&self, sql: &str, params: &Params) -> Result<(Vec<ScanSummary>, String), Failure> {
+    async fn explain(&self, sql: &str, params: &Params) -> Result<Explanation, Failure> {
         match self {
             Self::Here(session) => session.explain(sql, params).await.map_err(failure),
             #[cfg(feature = "cluster")]

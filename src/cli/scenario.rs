@@ -60,7 +60,7 @@ pub(crate) async fn answer(
     if sql.contains("$user") {
         params = params.with("user", user);
     }
-    let (scans, _) = session.explain(sql, &params).await?;
+    let scans = session.explain(sql, &params).await?.scans;
     let started = Instant::now();
     let batches = session.collect(sql, &params).await?;
     let millis = started.elapsed().as_secs_f64() * 1000.0;

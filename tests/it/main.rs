@@ -37,6 +37,7 @@ mod hooked_store;
 mod interleavings;
 mod joins;
 mod limits;
+mod local_joins;
 mod masking;
 mod model;
 mod nodes;

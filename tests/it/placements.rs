@@ -259,10 +259,14 @@ fn wrong_placements_get_a_clear_answer() {
 fn the_document_lists_every_system_as_it_is() {
     let document =
         std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/PLACEMENTS.md")).unwrap();
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    // Its lines are broken where they are too long.
+    let document = words(&document);
     for system in evenkeel::placement::systems::SYSTEMS {
         let about = system.about();
         let row = format!("| `{}` | {} | {} |", about.name, about.status.word(), about.title);
         assert!(document.contains(&row), "{row}");
-        assert!(document.contains(about.formula) && document.contains(about.hash), "{}", about.name);
+        assert!(document.contains(&words(about.formula)), "{}", about.name);
+        assert!(document.contains(&words(about.hash)), "{}", about.name);
     }
 }

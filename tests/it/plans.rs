@@ -8,7 +8,7 @@ use datafusion::physical_plan::{ExecutionPlan, collect};
 use evenkeel::Table;
 use evenkeel::compact::{CompactionOptions, Scope};
 use evenkeel::ingest::IngestOptions;
-use evenkeel::query::Params;
+use evenkeel::query::{Explanation, Params};
 use evenkeel::report;
 use evenkeel::table::{Column, ColumnType, PlacementFunction, TableDefinition, TableSpec};
 use evenkeel::units::PartitionCount;
@@ -64,8 +64,9 @@ fn without_names(plan: &str) -> String {
 async fn explained_on(table: &Table, sql: &str) -> String {
     let session = table.session().unwrap();
     session.context().state_ref().write().config_mut().options_mut().execution.target_partitions = 2;
-    let (scans, plan) = session.explain(sql, &Params::default()).await.unwrap();
-    format!("{sql}\n\n{}\n{}", report::scans(&scans), without_names(&plan))
+    let Explanation { scans, joins, plan } = session.explain(sql, &Params::default()).await.unwrap();
+    let explanation = Explanation { plan: without_names(&plan), scans, joins };
+    format!("{sql}\n\n{}", report::explanation(&explanation))
 }
 
 async fn explained(sql: &str) -> String {

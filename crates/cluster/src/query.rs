@@ -28,7 +28,7 @@ use crate::session::state_of;
 use crate::{Cluster, ClusterError};
 use evenkeel_engine::Table;
 use evenkeel_engine::query::{
-    Params, QueryResult, ScanSummary, SnapshotTable, TableSession, corrected_rules, declare_scans,
+    Explanation, Params, QueryResult, SnapshotTable, TableSession, corrected_rules, declare_scans,
 };
 use evenkeel_store::log::PortionEntry;
 
@@ -64,7 +64,7 @@ pub async fn query(
     })
 }
 
-/// Returns the scans of a query, and the plan that a cluster would get. Nothing is run.
+/// Returns what a query reads, and the plan that a cluster would get. Nothing is run.
 ///
 /// # Errors
 /// As for [`query`].
@@ -73,7 +73,7 @@ pub async fn explain(
     table: &Table,
     sql: &str,
     params: &Params,
-) -> std::result::Result<(Vec<ScanSummary>, String), ClusterError> {
+) -> std::result::Result<Explanation, ClusterError> {
     Ok(session(cluster, table)?.explain(sql, params).await?)
 }
 

@@ -123,6 +123,13 @@ impl Note {
             Self::TimesMasked => f.write_str(
                 "times are masked: the first is shown as 1970-01-01, the others by their distance from it",
             ),
+            other => other.fmt_of_profiles(f),
+        }
+    }
+
+    /// Writes a note on profiles that were merged.
+    fn fmt_of_profiles(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
             Self::OfProfile { file, more: 0, note } => write!(f, "{}: {note}", quote(file)),
             Self::OfProfile { file, more, note } => {
                 write!(f, "{} and {} more: {note}", quote(file), counted(*more, "profile"))
@@ -148,7 +155,11 @@ impl Note {
             Self::KeysNotInAllProfiles { keys, of, file } => {
                 let keys: Vec<String> = keys.iter().map(|key| quote(key).to_string()).collect();
                 write!(f, "left out, because not all {of} profiles count them: {}", shown(&keys))?;
-                write!(f, "; to compare them, save the profiles with --like {}, or name the keys", quote(file))
+                write!(
+                    f,
+                    "; to compare them, save the profiles with --like {}, or name the keys",
+                    quote(file)
+                )
             }
             _ => Ok(()),
         }

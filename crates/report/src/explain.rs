@@ -1,13 +1,23 @@
-//! Renders the reads of a query.
+//! Renders the plan of a query.
 
 use std::fmt::Write as _;
 
 use crate::grid::count;
-use evenkeel_engine::query::ScanSummary;
+use evenkeel_engine::query::{Explanation, ScanSummary};
+
+/// Renders the scans and joins of a query in words, and then its plan.
+#[must_use]
+pub fn explanation(explanation: &Explanation) -> String {
+    let mut text = scans(&explanation.scans);
+    for join in &explanation.joins {
+        let _ = writeln!(text, "join of {join}");
+    }
+    let _ = write!(text, "\n{}", explanation.plan);
+    text
+}
 
 /// Renders one paragraph per scan.
-#[must_use]
-pub fn scans(scans: &[ScanSummary]) -> String {
+fn scans(scans: &[ScanSummary]) -> String {
     let mut text = String::new();
     for scan in scans {
         let _ = writeln!(

@@ -23,7 +23,7 @@ mod values;
 pub use answer::answer;
 pub use delta::delta_export;
 pub use evaluation::{assessment, drifts};
-pub use explain::scans;
+pub use explain::explanation;
 pub use grid::{Heading, Layout, batches, count, counted, grid, percent, records};
 pub use html::{html, simulation_html};
 pub use ingest::ingest;

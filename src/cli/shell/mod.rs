@@ -267,8 +267,8 @@ impl Shell<'_> {
 
     async fn explain(&mut self, sql: Option<String>) -> Result<(), Failure> {
         let sql = sql.map_or_else(|| self.last_query().map(str::to_owned), Ok)?;
-        let (scans, plan) = self.session.explain(&sql, &self.params(&sql)?).await.map_err(failure)?;
-        self.out.text(&format!("{}\n{plan}", report::scans(&scans)))
+        let explanation = self.session.explain(&sql, &self.params(&sql)?).await.map_err(failure)?;
+        self.out.text(&report::explanation(&explanation))
     }
 
     fn last_query(&self) -> Result<&str, Failure> {

@@ -10,7 +10,8 @@
 //!                                    is kept
 //! ```
 //! Either way each partition returns its rows in the order of the primary key, and declares that
-//! order. With [`PartitionAware`], grouping by the partition key needs no repartitioning. Whatever
+//! order. With [`PartitionAware`], grouping by the partition key needs no repartitioning; `local_joins`
+//! keeps joins within partitions. Whatever
 //! the plan, of two rows with one primary key only the newest is visible.
 
 mod catalog;
@@ -19,6 +20,7 @@ mod checked_sum;
 mod count;
 mod database;
 mod error;
+mod explanation;
 mod export_table;
 mod expression_schema;
 mod float_extremes;
@@ -27,6 +29,7 @@ mod functions;
 mod key_order;
 mod limit_barrier;
 mod limits;
+mod local_joins;
 mod merge_runs;
 mod newest_time;
 mod newest_wins;
@@ -54,12 +57,14 @@ mod yielding;
 pub(crate) use crate::query::count::{PartitionKeys, count_visible_rows};
 pub use crate::query::database::{Database, DatabaseError};
 pub use crate::query::error::QueryError;
+pub use crate::query::explanation::Explanation;
 pub use crate::query::functions::{aggregates, functions};
 pub use crate::query::key_order::key_ordering;
 pub use crate::query::limits::{
     LEAST_QUERY_MEMORY, LimitExceeded, QueryLimits, Watch, default_memory, panics_are_caught,
     report_failed_allocation,
 };
+pub use crate::query::local_joins::JoinSummary;
 pub use crate::query::optimizer_rules::corrected_rules;
 pub use crate::query::overlap::OverlapGroup;
 pub use crate::query::partition_aware::{PartitionAware, declare_scans};

@@ -123,6 +123,54 @@ impl NewestWinsExec {
         Self { properties: Arc::new(properties), ..self.clone() }
     }
 
+    /// Returns the node with one of its output partitions alone. `narrow` returns an input with some
+    /// of its partitions, in this order.
+    pub(super) fn only(
+        &self,
+        partition: usize,
+        mut narrow: impl FnMut(&Arc<dyn ExecutionPlan>, &[usize]) -> Result<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Self> {
+        let (mut plain, mut overlapping) = (Vec::new(), Vec::new());
+        let keep = |inputs: &mut Vec<usize>, input: usize| {
+            inputs.push(input);
+            inputs.len() - 1
+        };
+        let mut pieces = Vec::new();
+        for piece in self.partitions.get(partition).into_iter().flatten() {
+            pieces.push(match piece {
+                Piece::Plain(input) => Piece::Plain(keep(&mut plain, *input)),
+                Piece::Merged(runs) => {
+                    let mut kept = runs.clone();
+                    for ranked in kept.iter_mut().flatten() {
+                        ranked.input = keep(&mut overlapping, ranked.input);
+                    }
+                    Piece::Merged(kept)
+                }
+            });
+        }
+        let inputs = Inputs {
+            plain: match &self.inputs.plain {
+                Some(input) if !plain.is_empty() => Some(narrow(input, &plain)?),
+                _ => None,
+            },
+            overlapping: match &self.inputs.overlapping {
+                Some(input) if !overlapping.is_empty() => {
+                    Some(Overlapping { plan: narrow(&input.plan, &overlapping)?, ..input.clone() })
+                }
+                _ => None,
+            },
+        };
+        let partitioning = Partitioning::UnknownPartitioning(1);
+        let properties = self.properties.as_ref().clone().with_partitioning(partitioning);
+        Ok(Self {
+            inputs,
+            partitions: Arc::new(vec![pieces]),
+            properties: Arc::new(properties),
+            metrics: ExecutionPlanMetricsSet::new(),
+            ..self.clone()
+        })
+    }
+
     /// Checks that no optimizer unaware of this node has cut or joined the partitions below it.
     fn check_inputs(&self) -> Result<()> {
         let (mut plain, mut overlapping) = (0, 0);

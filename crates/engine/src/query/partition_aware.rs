@@ -70,7 +70,10 @@ impl SnapshotTable {
     }
 
     /// Partition key as columns of `schema`; `None` if it lacks one.
-    fn partition_key_in(&self, schema: &arrow::datatypes::SchemaRef) -> Option<Vec<Arc<dyn PhysicalExpr>>> {
+    pub(super) fn partition_key_in(
+        &self,
+        schema: &arrow::datatypes::SchemaRef,
+    ) -> Option<Vec<Arc<dyn PhysicalExpr>>> {
         let column = |column: &evenkeel_model::table::Column| {
             let index = schema.index_of(&column.name).ok()?;
             Some(Arc::new(Column::new(&column.name, index)) as Arc<dyn PhysicalExpr>)
@@ -96,7 +99,7 @@ pub fn declare_scans(
 
 /// Whether the plan combines several inputs anywhere. The inputs of [`NewestWinsExec`] are parts of
 /// one scan, and do not count.
-fn combines(plan: &Arc<dyn ExecutionPlan>) -> Result<bool> {
+pub(super) fn combines(plan: &Arc<dyn ExecutionPlan>) -> Result<bool> {
     let mut found = false;
     plan.apply(|node| {
         if node.downcast_ref::<NewestWinsExec>().is_some() {

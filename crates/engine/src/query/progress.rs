@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use datafusion::physical_plan::ExecutionPlan;
 
+use crate::query::local_joins::PartitionwiseExec;
+
 /// How many rows a running query has read.
 #[derive(Clone)]
 pub struct QueryProgress {
@@ -39,6 +41,9 @@ impl fmt::Debug for QueryProgress {
 }
 
 fn rows_of_scans(plan: &Arc<dyn ExecutionPlan>) -> u64 {
+    if let Some(node) = plan.downcast_ref::<PartitionwiseExec>() {
+        return node.started().iter().map(rows_of_scans).sum();
+    }
     let children = plan.children();
     if !children.is_empty() {
         return children.into_iter().map(rows_of_scans).sum();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use arrow::array::RecordBatch;
@@ -25,9 +25,11 @@ use evenkeel_model::note::Note;
 use crate::query::catalog::{NamedTable, register_tables};
 use crate::query::checked::CheckedArithmetic;
 use crate::query::error::QueryError;
+use crate::query::explanation::Explanation;
 use crate::query::export_table::ExportTable;
 use crate::query::functions::{aggregates, functions};
 use crate::query::limits::Watch;
+use crate::query::local_joins::{JoinSummary, Joins, LocalJoins, ShowPartitions};
 use crate::query::newest_time::newest_time;
 use crate::query::optimizer_rules::{corrected_logical_rules, corrected_rules};
 use crate::query::partition_aware::PartitionAware;
@@ -55,6 +57,8 @@ pub struct TableSession {
     names: Vec<String>,
     /// Time limit of a query; `None` for no limit.
     timeout: Option<Duration>,
+    /// Joins of the last query that was planned.
+    joins: Joins,
 }
 
 /// The result of a query, batch by batch.
@@ -96,9 +100,12 @@ impl TableSession {
         config.options_mut().sql_parser.enable_ident_normalization = false;
         config.options_mut().execution.parquet.pushdown_filters = true;
         let mut rules = corrected_rules(PhysicalOptimizer::new().rules);
-        let snapshots = tables.iter().map(|named| Arc::clone(&named.table)).collect();
-        rules.insert(0, Arc::new(PartitionAware::new(snapshots)));
         rules.push(Arc::new(YieldingJoins));
+        let snapshots = tables.iter().map(|named| Arc::clone(&named.table)).collect();
+        let joins = Joins::default();
+        let local_joins = LocalJoins::new(tables.clone(), rules.clone().into(), Arc::clone(&joins));
+        rules.splice(0..0, [Arc::new(local_joins) as _, Arc::new(PartitionAware::new(snapshots)) as _]);
+        rules.push(Arc::new(ShowPartitions));
         let state = SessionStateBuilder::new()
             .with_config(config)
             .with_runtime_env(runtime)
@@ -109,7 +116,8 @@ impl TableSession {
             let provider: Arc<dyn TableProvider> = Arc::clone(&named.table) as _;
             (named, provider)
         };
-        Self::with_providers(state, tables.into_iter().map(scanned).collect())
+        let session = Self::with_providers(state, tables.into_iter().map(scanned).collect())?;
+        Ok(Self { joins, ..session })
     }
 
     /// Creates a session in a given state. Queries scan `provider` as the table.
@@ -138,7 +146,8 @@ impl TableSession {
         context.add_analyzer_rule(Arc::new(CheckedArithmetic::new()));
         let names = register_tables(&context, &tables)?;
         let tables = tables.into_iter().map(|(named, _)| named).collect();
-        Ok(Self { context, tables, exports: Vec::new(), names, timeout: None })
+        let (exports, joins) = (Vec::new(), Joins::default());
+        Ok(Self { context, tables, exports, names, timeout: None, joins })
     }
 
     /// Returns the session with a limit on the time of each query, from its planning to its last
@@ -218,7 +227,7 @@ impl TableSession {
         let (session, sql, params) = (self.clone(), sql.to_owned(), params.clone());
         let start = async move {
             let frame = session.plan(&sql, &params).await?;
-            let _ = session.take_scans();
+            let _ = (session.take_scans(), session.take_joins());
             let context = Arc::new(frame.task_ctx());
             let plan = frame.create_physical_plan().await?;
             let rows = session.take_scans().iter().map(|scan| scan.rows_in_portions).sum();
@@ -237,21 +246,18 @@ impl TableSession {
         Ok(self.query(sql, params).await?.batches.try_collect().await?)
     }
 
-    /// Returns the scans of a query, and its physical plan as text. Nothing is run.
+    /// Returns what a query reads, and its plan. Nothing is run.
     ///
     /// # Errors
     /// As for [`TableSession::query`].
-    pub async fn explain(
-        &self,
-        sql: &str,
-        params: &Params,
-    ) -> Result<(Vec<ScanSummary>, String), QueryError> {
+    pub async fn explain(&self, sql: &str, params: &Params) -> Result<Explanation, QueryError> {
         let (session, sql, params) = (self.clone(), sql.to_owned(), params.clone());
         let explain = async move {
             let frame = session.plan(&sql, &params).await?;
-            let _ = session.take_scans();
+            let _ = (session.take_scans(), session.take_joins());
             let plan = frame.create_physical_plan().await?;
-            Ok((session.take_scans(), displayable(plan.as_ref()).indent(false).to_string()))
+            let text = displayable(plan.as_ref()).indent(false).to_string();
+            Ok(Explanation { scans: session.take_scans(), joins: session.take_joins(), plan: text })
         };
         plan_in_thread(self.watch().as_ref(), &self.memory_pool(), explain).await
     }
@@ -267,6 +273,11 @@ impl TableSession {
                 .map(move |scan| ScanSummary { table: named.name().to_owned(), ..scan })
         };
         self.tables.iter().flat_map(scans).collect()
+    }
+
+    /// Returns the summaries of the joins planned so far, and forgets them.
+    fn take_joins(&self) -> Vec<JoinSummary> {
+        std::mem::take(&mut *self.joins.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn memory_pool(&self) -> Arc<dyn MemoryPool> {
@@ -424,8 +435,8 @@ mod tests {
         let session = table.session().unwrap();
         session.collect("SELECT count(*) FROM t", &Params::default()).await.unwrap();
         let sql = "SELECT points FROM t WHERE player = 3";
-        let (scans, plan) = session.explain(sql, &Params::default()).await.unwrap();
-        assert_eq!(scans.len(), 1);
+        let Explanation { scans, joins, plan } = session.explain(sql, &Params::default()).await.unwrap();
+        assert_eq!((scans.len(), joins.len()), (1, 0));
         assert_eq!((scans[0].partitions_read, scans[0].partitions), (1, 4));
         assert!(plan.contains("NewestWinsExec"), "{plan}");
         assert!(session.explain("SELEC", &Params::default()).await.is_err());

@@ -75,6 +75,12 @@ impl Placement {
         self.function
     }
 
+    /// Returns the types of the key, in hash order.
+    #[must_use]
+    pub fn key(&self) -> &[ColumnType] {
+        &self.key
+    }
+
     /// Returns how well the function is verified for such keys.
     #[must_use]
     pub fn status(&self) -> Status {

@@ -24,6 +24,7 @@ mod hash;
 mod joint;
 mod key_bytes;
 mod literal;
+mod nesting;
 mod scatter;
 pub mod systems;
 
@@ -33,4 +34,5 @@ pub use hash::hash_bytes;
 pub use joint::JointPlacement;
 pub use key_bytes::PlacementError;
 pub use literal::{KeyLiteralError, parse_key};
+pub use nesting::Nesting;
 pub use scatter::Scatter;

@@ -1,0 +1,119 @@
+//! What a join does with the partitions of its tables, in words.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
+
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::aggregates::AggregateExec;
+use datafusion::physical_plan::joins::HashJoinExec;
+use serde::Serialize;
+
+use crate::query::catalog::NamedTable;
+use crate::query::local_joins::locality::{self, Obstacle, scanned};
+
+/// Whether a join, and a grouping of its rows, stay within the partitions of tables.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct JoinSummary {
+    /// Tables of the left side.
+    pub left: Vec<String>,
+    /// Tables of the right side; empty if it has none.
+    pub right: Vec<String>,
+    /// Whether rows are joined partition by partition.
+    pub is_local: bool,
+    /// Whether the joined rows are grouped partition by partition, too.
+    pub is_grouped: bool,
+    /// Reason why they are not joined so; the numbers of partitions if they are.
+    pub reason: String,
+}
+
+impl fmt::Display for JoinSummary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let side = |tables: &[String]| match tables.is_empty() {
+            true => "other rows".to_owned(),
+            false => tables.join(" and "),
+        };
+        let (left, right) = (side(&self.left), side(&self.right));
+        let grouped = if self.is_grouped { " and grouped" } else { "" };
+        match self.is_local {
+            true => write!(
+                f,
+                "{left} with {right}: joined{grouped} within partitions, without a shuffle ({})",
+                self.reason
+            ),
+            false => write!(f, "{left} with {right}: not joined within partitions, because {}", self.reason),
+        }
+    }
+}
+
+fn tables_of(plan: &Arc<dyn ExecutionPlan>, tables: &[NamedTable]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    // The visit cannot fail.
+    let _ = plan.apply(|node| {
+        Ok(match scanned(node, tables) {
+            Some(named) => {
+                if !names.iter().any(|name| name == named.name()) {
+                    names.push(named.name().to_owned());
+                }
+                TreeNodeRecursion::Jump
+            }
+            None => TreeNodeRecursion::Continue,
+        })
+    });
+    names
+}
+
+fn joins_of(
+    plan: &Arc<dyn ExecutionPlan>,
+    tables: &[NamedTable],
+    summary: impl Fn(&HashJoinExec, bool) -> (bool, String),
+) -> Vec<JoinSummary> {
+    let mut found = Vec::new();
+    let mut is_grouped = false;
+    // The visit cannot fail.
+    let _ = plan.apply(|node| {
+        is_grouped |= node.is::<AggregateExec>();
+        if let Some(join) = node.downcast_ref::<HashJoinExec>() {
+            let (left, right) = (tables_of(join.left(), tables), tables_of(join.right(), tables));
+            let (is_local, reason) = summary(join, is_grouped);
+            found.push(JoinSummary { left, right, is_local, is_grouped: is_grouped && is_local, reason });
+        }
+        Ok(TreeNodeRecursion::Continue)
+    });
+    found
+}
+
+/// Describes the joins of a part that is computed partition by partition.
+pub(super) fn of_local_part(plan: &Arc<dyn ExecutionPlan>, tables: &[NamedTable]) -> Vec<JoinSummary> {
+    let counts = |join: &HashJoinExec| {
+        let names: BTreeSet<String> =
+            [join.left(), join.right()].into_iter().flat_map(|side| tables_of(side, tables)).collect();
+        let partitions = tables.iter().filter(|named| names.contains(named.name()));
+        let partitions: BTreeSet<u32> =
+            partitions.map(|named| named.table.snapshot().spec().partitions().get()).collect();
+        let counts: Vec<String> = partitions.iter().map(ToString::to_string).collect();
+        format!("{} partitions", counts.join(" and "))
+    };
+    joins_of(plan, tables, |join, _| (true, counts(join)))
+}
+
+/// Describes the joins of a part that could be computed partition by partition but for an obstacle.
+pub(super) fn of_part(
+    plan: &Arc<dyn ExecutionPlan>,
+    obstacle: &Obstacle,
+    tables: &[NamedTable],
+) -> Vec<JoinSummary> {
+    joins_of(plan, tables, |_, _| (false, obstacle.to_string()))
+}
+
+/// Describes one join of tables that cannot be computed partition by partition.
+pub(super) fn of_join(plan: &Arc<dyn ExecutionPlan>, tables: &[NamedTable]) -> Option<JoinSummary> {
+    let join = plan.downcast_ref::<HashJoinExec>()?;
+    let (left, right) = (tables_of(join.left(), tables), tables_of(join.right(), tables));
+    if left.is_empty() && right.is_empty() {
+        return None;
+    }
+    let reason = locality::of_join(join, tables).err()?.to_string();
+    Some(JoinSummary { left, right, is_local: false, is_grouped: false, reason })
+}
