@@ -3,6 +3,7 @@
 use arrow::array::{ArrayRef, RecordBatch};
 
 use crate::columns::*;
+use crate::more_exports as more;
 
 /// An export with accepted answers.
 pub(crate) struct Case {
@@ -1316,6 +1317,75 @@ pub(crate) fn cases() -> Vec<Case> {
             never & ["dep_delay", "air_time", "distance", "distance_group"],
             by & [],
             "a distance follows from two airports, however many values it has"
+        ),
+        case!(
+            "quotes",
+            more::quotes,
+            &[&["isin"], &["isin", "seq"]],
+            never & ["bid", "ask", "bid_size"],
+            by & [&["seq"], &["isin", "quoted_at"]],
+            "instruments are read; the number of a quote is not"
+        ),
+        case!(
+            "bank transactions",
+            more::bank_transactions,
+            &[&["account_id"]],
+            never & ["amount", "balance"],
+            by & [&["trans_id"]],
+            "accounts of a day are not numbered by it, however the rows are sorted"
+        ),
+        case!(
+            "revisions",
+            more::revisions,
+            &[&["doc_id"]],
+            never & ["size_bytes", "sha256"],
+            by & [&["doc_id", "rev"]],
+            "equal contents have equal hashes"
+        ),
+        case!(
+            "hits of visits",
+            more::hits,
+            &[&["fullVisitorId"], &["fullVisitorId", "visitId"]],
+            never & ["pagePath"],
+            by & [&["fullVisitorId", "visitId", "hitNumber"], &["fullVisitorId", "hitTime"]],
+            "the second in which a visit began is that of others, too"
+        ),
+        case!(
+            "countries",
+            more::countries,
+            &[&["country_code"]],
+            never & ["population", "gdp_bn"],
+            by & [&["country_code"]],
+            "the table's own id"
+        ),
+        case!(
+            "order lines of warehouses",
+            more::order_lines,
+            &[
+                &["ol_w_id"],
+                &["ol_w_id", "ol_d_id"],
+                &["ol_w_id", "ol_o_id"],
+                &["ol_w_id", "ol_d_id", "ol_o_id"]
+            ],
+            never & ["ol_amount", "ol_quantity"],
+            by & [&["ol_w_id", "ol_d_id", "ol_o_id", "ol_number"]],
+            "order 7 of one district is not that of another, and is read as a whole"
+        ),
+        case!(
+            "days",
+            more::days,
+            &[&["d_date_sk"], &["d_date"]],
+            never & [],
+            by & [&["d_date_sk"], &["d_date"]],
+            "a week is a part of time, and no thing"
+        ),
+        case!(
+            "sales",
+            more::sales,
+            &[&["listid"], &["sellerid"], &["buyerid"]],
+            never & ["pricepaid", "commission"],
+            by & [&["salesid"]],
+            "a commission follows from the price, which makes it no id"
         ),
         case!("members", emails, &[&["email"]], never & ["age"], by & [&["email"]], "the table's own id"),
     ]

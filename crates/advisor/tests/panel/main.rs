@@ -7,6 +7,7 @@
 
 mod columns;
 mod exports;
+mod more_exports;
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;

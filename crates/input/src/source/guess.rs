@@ -90,12 +90,13 @@ impl Guess {
         self.has_long_fractions |= cells.iter().flatten().any(is_long_fraction);
         // A point in time at midnight is not a date, even if it parses as one.
         let clock = cells.iter().flatten().any(|cell| cell.contains(&b':'));
+        let are_pairs = cells.iter().flatten().all(is_number_and_time);
         let words = cells.iter().flatten().all(is_true_or_false);
         let values = cells.len() - cells.null_count();
         let nearly = &mut self.nearly;
         self.candidates.retain(|column_type| match column_type {
             ColumnType::Int64 | ColumnType::Uint64 if loses_characters => false,
-            ColumnType::Double if loses_characters || many_digits => false,
+            ColumnType::Double if loses_characters || many_digits || are_pairs => false,
             ColumnType::Bool if !words => false,
             ColumnType::Date | ColumnType::Date32 if clock => false,
             _ => match holds(cells, *column_type, format) {
@@ -195,6 +196,22 @@ pub(super) fn has_more_digits_than_double(cell: &[u8]) -> bool {
         Some(_) => {
             whole.parse::<f64>().is_ok_and(|number| format!("{number:.0}") != whole.trim_start_matches('0'))
         }
+    }
+}
+
+/// Whether a value is a number and a time in seconds since 1970 with a dot between them, as
+/// Google Analytics identifies browsers: 1234567.1699999999.
+fn is_number_and_time(cell: &[u8]) -> bool {
+    let digits = |part: &[u8]| part.iter().all(u8::is_ascii_digit);
+    match cell
+        .iter()
+        .position(|byte| *byte == b'.')
+        .and_then(|at| Some((cell.get(..at)?, cell.get(at + 1..)?)))
+    {
+        Some((number, time)) => {
+            number.len() >= 4 && time.len() == 10 && time.starts_with(b"1") && digits(number) && digits(time)
+        }
+        None => false,
     }
 }
 

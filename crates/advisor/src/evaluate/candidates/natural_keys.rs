@@ -6,10 +6,10 @@ use arrow::compute::concat;
 use crate::evaluate::candidates::sampled_columns::SampledColumns;
 use crate::evaluate::candidates::unique_keys::{minimal_unique, rows_once};
 use crate::evaluate::figures::uniqueness::{UniqueBy, Uniqueness};
-use crate::evaluate::roles::Role;
 use crate::evaluate::roles::forms::{Form, Words};
 use crate::evaluate::roles::names::Hint;
 use crate::evaluate::roles::profile::{Profile, distinct_together};
+use crate::evaluate::roles::{Role, is_words};
 
 /// Repeats expected by chance from which finding none is evidence of a natural key.
 const EVIDENCE: f64 = 5.0;
@@ -68,7 +68,7 @@ impl SampledColumns<'_> {
         let usable = |at: &usize| self.can_be_in_key(*at) && !self.is_copy(*at);
         let all: Vec<usize> = (0..self.columns.len()).filter(usable).collect();
         let (mut first, second): (Vec<usize>, Vec<usize>) =
-            all.into_iter().partition(|at| self.role(*at).can_identify_rows());
+            all.into_iter().partition(|at| self.role(*at).can_identify_rows() && !self.is_wordy(*at));
         first.sort_by_key(|at| std::cmp::Reverse(self.distinct(*at)));
         let tolerated = once.len() / 1_000;
         let natural = |columns: &[usize], tolerated| {
@@ -153,9 +153,19 @@ impl SampledColumns<'_> {
                 && words.mean_words < MOST_WORDS_OF_NAMES
                 && words.structured < 0.5
         };
-        self.role(at) == Role::Text
+        (self.role(at) == Role::Text || self.is_wordy(at))
             && matches!(&column.form, Form::Text(words) if is_short(words))
             && column.distinct * 2 < column.rows
+    }
+
+    /// Whether a column has several words in each value, and is not named as an identifier: a label
+    /// stands for the ids that it follows from.
+    pub(super) fn is_wordy(&self, at: usize) -> bool {
+        self.columns.get(at).is_some_and(|column| {
+            is_words(&column.form)
+                && !column.is_unique()
+                && !matches!(column.hint, Some(Hint::Identifier | Hint::Entity))
+        })
     }
 
     /// Whether a column has whole numbers from 0 or 1 that neither its name nor gaps call amounts.
@@ -163,6 +173,18 @@ impl SampledColumns<'_> {
         let Some(column) = self.columns.get(at) else { return false };
         let from_one = |form: &Form| matches!(form, Form::Whole(whole) if (0..=1).contains(&whole.least) && whole.step == 1);
         self.role(at) == Role::Measure && from_one(&column.form) && column.hint != Some(Hint::Measure)
+    }
+
+    /// Whether a column is the hash of a content, beside a column that numbers rows.
+    fn is_digest(&self, at: usize) -> bool {
+        let Some(column) = self.columns.get(at) else { return false };
+        let has_lines = (0..self.columns.len()).any(|at| {
+            let is_line = self.role(at) == Role::LineNumber;
+            is_line && self.has_parents(at)
+        });
+        let is_long =
+            matches!(&column.form, Form::Text(words) if words.opaque > 0.9 && words.mean_chars >= 40.0);
+        has_lines && (is_long || column.hint == Some(Hint::Attribute))
     }
 
     /// Whether a column numbers the rows within others.
@@ -182,7 +204,7 @@ impl SampledColumns<'_> {
     /// Order of unique keys: natural ones first, then those without times and without text, then
     /// the shortest; entities rather than dimensions, and of several columns those that would
     /// repeat most often if they did not identify rows.
-    fn rank(&self, key: &UniqueKey) -> (bool, usize, usize, f64, usize) {
+    fn rank(&self, key: &UniqueKey) -> (bool, bool, usize, usize, bool, f64, usize) {
         let rows = self.columns.first().map_or(0, |column| column.rows) as f64;
         let is_dense = key.columns.len() > 2 && key.repeats_by_chance >= DENSE * rows;
         let weight = |at: &usize| match self.role(*at) {
@@ -208,7 +230,10 @@ impl SampledColumns<'_> {
         let position = key.columns.iter().sum();
         // Times tell rows apart by their many values; that a dense key does is no coincidence.
         let length = key.columns.len() - usize::from(is_dense);
-        (!key.by_nature, makeshift + strange, length, sum, position)
+        let has_time = key.columns.iter().any(|at| self.role(*at) == Role::Time);
+        // The hash of a content tells rows apart until one content comes twice.
+        let is_digest = key.columns.len() == 1 && key.columns.iter().all(|at| self.is_digest(*at));
+        (!key.by_nature, is_digest, makeshift + strange, length, has_time, sum, position)
     }
 }
 

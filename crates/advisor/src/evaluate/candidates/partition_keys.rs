@@ -6,6 +6,7 @@ use crate::evaluate::candidates::considered::{Considerations, ConsideredCandidat
 use crate::evaluate::candidates::natural_keys::UniqueKey;
 use crate::evaluate::candidates::sampled_columns::SampledColumns;
 use crate::evaluate::roles::forms::Form;
+use crate::evaluate::roles::names::Hint;
 use crate::evaluate::roles::{Role, RoleReport};
 use evenkeel_model::table::Candidate;
 
@@ -13,6 +14,10 @@ use evenkeel_model::table::Candidate;
 const MOST_SINGLES: usize = 4;
 /// Maximum number of row ids that are evaluated.
 const MOST_ROW_IDS: usize = 1;
+/// Numbers of a range for each that is in use, up to which they were assigned one after the other.
+const MOST_GAPS: i128 = 3;
+/// Rows up to which amounts are unique by chance.
+const FEW_ROWS: usize = 1_000;
 /// Maximum number of columns that are paired with each other.
 const MOST_PAIRED: usize = 3;
 
@@ -68,13 +73,24 @@ impl SampledColumns<'_> {
             places.iter().partition(|at| self.role(**at) == Role::RowId);
         // Numbers that were assigned one after the other come before other columns that happen to
         // be unique.
-        let is_assigned = |at: &usize| match self.columns.get(*at).map(|column| &column.form) {
-            Some(Form::Whole(whole)) => whole.tail <= 0.02 && !whole.negative,
-            Some(Form::Text(words)) => words.opaque > 0.9,
-            _ => false,
+        let is_assigned = |at: &usize| match self.columns.get(*at) {
+            Some(column) => match &column.form {
+                Form::Whole(whole) => {
+                    let is_dense = whole.greatest - whole.least < MOST_GAPS * column.distinct as i128;
+                    whole.tail <= 0.02 && !whole.negative && (is_dense || self.rows > FEW_ROWS)
+                }
+                Form::Text(words) => words.opaque > 0.9 || (words.codes > 0.9 && words.mean_words < 1.1),
+                _ => false,
+            },
+            None => false,
+        };
+        let is_label = |at: &usize| self.roles.get(*at).is_some_and(|report| report.is_label);
+        let is_named = |at: &usize| {
+            let hint = self.columns.get(*at).and_then(|column| column.hint);
+            matches!(hint, Some(Hint::Identifier | Hint::Entity))
         };
         let repeats = |at: &usize| self.columns.get(*at).is_none_or(|column| !column.is_unique());
-        ids.sort_by_key(|at| (repeats(at), !is_assigned(at), *at));
+        ids.sort_by_key(|at| (repeats(at), !is_named(at), is_label(at), !is_assigned(at), *at));
         self.singles(&others, &ids, &mut found);
         self.pairs(&others, &few, &ids, &allowed, &mut found);
         // If no column is even, all that says which row it is may be.
@@ -164,10 +180,7 @@ impl SampledColumns<'_> {
                 if let [parents @ .., _] = thing.as_slice()
                     && !parents.is_empty()
                 {
-                    let reason = format!(
-                        "numbered within each {}, and only with it says which",
-                        parents.join(" and ")
-                    );
+                    let reason = format!("says which only together with {}", parents.join(" and "));
                     found.drop(&[self.name(*at)], reason);
                 }
             } else {

@@ -30,8 +30,8 @@ impl SampledColumns<'_> {
             Some(key) => vec![key.columns().iter().filter_map(position).collect()],
             None => self.likely_partition_keys(partition_keys),
         };
-        let keys = self.best_unique_keys(keys);
         for (place, partition_key) in within.iter().enumerate() {
+            let keys = self.best_unique_keys(keys, partition_key);
             for key in keys.iter().take(if place == 0 { MOST_VARIANTS } else { 1 }) {
                 for (order, columns) in self.orders(partition_key, key) {
                     let names: Vec<&str> = columns.iter().map(|at| self.name(*at)).collect();
@@ -55,8 +55,9 @@ impl SampledColumns<'_> {
         found.all
     }
 
-    /// The natural keys; if there are none, the first that is unique by chance.
-    fn best_unique_keys<'k>(&self, keys: &'k [UniqueKey]) -> Vec<&'k UniqueKey> {
+    /// The natural keys; if there are none, the first that is unique by chance, with the partition
+    /// key in it if there is one as short.
+    fn best_unique_keys<'k>(&self, keys: &'k [UniqueKey], within: &[usize]) -> Vec<&'k UniqueKey> {
         let mut natural: Vec<&UniqueKey> = keys.iter().filter(|key| key.by_nature).collect();
         // An identifier of the row needs no alternative, nor do numbers within a parent.
         if let Some(first) = natural.first()
@@ -66,9 +67,19 @@ impl SampledColumns<'_> {
             return vec![first];
         }
         if let Some(first) = natural.first().copied() {
-            natural.retain(|key| key.is_as_likely_as(first));
+            let has_time = |key: &UniqueKey| key.columns.iter().any(|at| self.role(*at) == Role::Time);
+            // What tells rows apart without a time does so after they are loaded again.
+            natural.retain(|key| key.is_as_likely_as(first) && (has_time(first) || !has_time(key)));
         }
-        if natural.is_empty() { keys.iter().take(1).collect() } else { natural }
+        if natural.is_empty() {
+            let length = keys.first().map_or(0, |key| key.columns.len());
+            let holds = |key: &&UniqueKey| {
+                key.columns.len() <= length && within.iter().all(|at| key.columns.contains(at))
+            };
+            keys.iter().find(holds).or(keys.first()).into_iter().collect()
+        } else {
+            natural
+        }
     }
 
     /// The partition keys that will most probably be recommended, by the sampled rows: entities and
@@ -135,6 +146,7 @@ impl SampledColumns<'_> {
         let mut key = partition_key.to_vec();
         let usable: Vec<usize> = (0..self.columns.len())
             .filter(|at| self.can_be_in_key(*at) && self.role(*at).can_identify_rows() && !self.is_copy(*at))
+            .filter(|at| !self.is_wordy(*at))
             .collect();
         let distinct = |key: &[usize]| {
             let profiles: Vec<&Profile<'_>> = key.iter().filter_map(|at| self.columns.get(*at)).collect();
@@ -146,7 +158,8 @@ impl SampledColumns<'_> {
                 .map(|at| (distinct(&[key.as_slice(), &[*at]].concat()), *at))
                 .max_by_key(|(distinct, at)| (*distinct, std::cmp::Reverse(*at)));
             match best {
-                Some((with, at)) if with > distinct(&key) => key.push(at),
+                // A column that tells hardly any more rows apart does not make a key of them.
+                Some((with, at)) if (with - distinct(&key)) * 100 > self.rows => key.push(at),
                 _ => break,
             }
         }

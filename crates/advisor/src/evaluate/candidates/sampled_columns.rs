@@ -4,6 +4,7 @@ use arrow::array::RecordBatch;
 
 use crate::evaluate::roles::forms::Form;
 use crate::evaluate::roles::names::is_later;
+use crate::evaluate::roles::numbering::counts_lines_of;
 use crate::evaluate::roles::profile::{CarriedTimes, Profile};
 use crate::evaluate::roles::{Relations, Role, RoleReport, infer_roles};
 use evenkeel_input::source::RowsAcross;
@@ -98,6 +99,40 @@ impl<'a> SampledColumns<'a> {
                 _ => continue,
             };
             report.evidence = vec!["no columns tell rows apart without it".to_owned()];
+        }
+    }
+
+    /// Takes the columns within which another one of a natural key counts for the thing that has
+    /// the lines: the orders of each district of each warehouse.
+    pub(super) fn promote_parents(&mut self, key: &[usize]) {
+        if key.len() < 3 {
+            return;
+        }
+        let parents_of =
+            |line: usize| -> Vec<usize> { key.iter().copied().filter(|at| *at != line).collect() };
+        let counts = |line: &usize| {
+            let profiles: Vec<&Profile<'_>> =
+                parents_of(*line).iter().filter_map(|at| self.columns.get(*at)).collect();
+            let is_free =
+                self.roles.get(*line).is_some_and(|report| !report.given && report.counts_within.is_empty());
+            is_free && self.columns.get(*line).is_some_and(|column| counts_lines_of(column, &profiles))
+        };
+        let Some(line) = key.iter().copied().find(counts) else { return };
+        let parents = parents_of(line);
+        let names =
+            |places: &[usize]| -> Vec<String> { places.iter().map(|at| self.name(*at).to_owned()).collect() };
+        let Some(main) = parents.iter().copied().max_by_key(|at| self.distinct(*at)) else { return };
+        let others: Vec<usize> = parents.iter().copied().filter(|at| *at != main).collect();
+        let (of_line, of_main) = (names(&parents), names(&others));
+        for (at, role, within) in [(line, Role::LineNumber, of_line), (main, Role::Entity, of_main)] {
+            if let Some(report) = self.roles.get_mut(at).filter(|report| !report.given) {
+                let evidence = match role {
+                    Role::LineNumber => format!("counts within each {}", within.join(", ")),
+                    _ => format!("with {} says which thing the lines are of", within.join(" and ")),
+                };
+                (report.role, report.counts_within) = (role, within);
+                (report.evidence, report.is_vague, report.holds_parts) = (vec![evidence], false, true);
+            }
         }
     }
 

@@ -28,6 +28,7 @@ impl<'a> Finder<'a> {
         let FoundKeys { keys, cut_short } = sampled.unique_keys(&rows.batches);
         if let Some(key) = keys.first().filter(|key| key.by_nature) {
             sampled.promote(&key.columns);
+            sampled.promote_parents(&key.columns);
         }
         Self { sampled, keys, cut_short }
     }
@@ -154,7 +155,7 @@ mod tests {
     fn what_may_serve_is_kept_and_what_cannot_is_dropped_with_the_reason() {
         let (partition_keys, primary_keys) = found(&[], None);
         let names = kept(&partition_keys);
-        for key in ["user_id", "campaign_id", "event_id", "ad_id, user_id"] {
+        for key in ["user_id", "campaign_id", "event_id", "user_id, ad_id"] {
             assert!(names.iter().any(|name| name == key), "{key}: {names:?}");
         }
         for (column, reason) in [("event_type", "cannot fill 16 partitions"), ("event_timestamp", "a time")] {

@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use crate::evaluate::roles::names::Hint;
+use crate::evaluate::roles::names::{self, Hint};
 use crate::evaluate::roles::profile::Profile;
+use crate::evaluate::roles::profile::correlation;
 
 /// Which columns determine which, by position.
 #[derive(Debug, Default)]
@@ -37,7 +38,8 @@ impl Dependencies {
                 let others = columns
                     .iter()
                     .enumerate()
-                    .filter(|(to, other)| *to != from && !other.is_constant() && determines(column, other));
+                    .filter(|(to, other)| *to != from && !other.is_constant() && determines(column, other))
+                    .filter(|(_, other)| !is_rescaled(column, other));
                 others.map(|(to, _)| to).collect()
             })
             .collect();
@@ -48,8 +50,18 @@ impl Dependencies {
         };
         // Of several columns that are one-to-one, the one that is named as an identifier stands for
         // all.
-        let rank =
-            |at: usize| (columns.get(at).is_none_or(|column| column.hint != Some(Hint::Identifier)), at);
+        let rank = |at: usize| {
+            let column = columns.get(at);
+            let hint = column.and_then(|column| column.hint);
+            let is_derived = column.is_some_and(|column| names::is_derived(&column.column.name));
+            let order = match hint {
+                _ if is_derived => 3,
+                Some(Hint::Identifier) => 0,
+                Some(Hint::Entity) => 1,
+                _ => 2,
+            };
+            (order, at)
+        };
         let copy_of = (0..columns.len())
             .map(|column| {
                 let others = (0..columns.len()).filter(|other| one_to_one(*other, column));
@@ -58,6 +70,24 @@ impl Dependencies {
             .collect();
         let follows = (0..columns.len()).map(|column| follows(column, columns)).collect();
         Self { determines, copy_of, follows }
+    }
+}
+
+/// Correlation from which numbers are the same amount in another unit.
+const RESCALED: f64 = 0.9999;
+
+/// Whether a column has the numbers of another one in another unit, as a commission is a share of a
+/// price: no property of its values.
+fn is_rescaled(column: &Profile<'_>, other: &Profile<'_>) -> bool {
+    match (&column.numbers, &other.numbers) {
+        (Some(a), Some(b)) => column.distinct > MANY_VALUES && correlation(a, b).abs() >= RESCALED,
+        (Some(a), None) => {
+            let codes: Vec<i128> = other.amounts.iter().flatten().copied().collect();
+            column.distinct > MANY_VALUES
+                && codes.len() == a.len()
+                && correlation(a, &codes).abs() >= RESCALED
+        }
+        _ => false,
     }
 }
 

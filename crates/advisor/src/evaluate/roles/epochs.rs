@@ -31,6 +31,72 @@ pub(super) fn epoch_beside<'p>(
     Some((times.reading, &other.column.name))
 }
 
+/// Microseconds of a day.
+const DAY: i64 = 86_400_000_000;
+/// Share of the rows whose time is near another one of the row, from which both are times.
+const NEAR: f64 = 0.99;
+/// Longest range of times, in days, that is narrow beside the years that numbers may stand for.
+const NARROW_DAYS: u64 = 1_100;
+
+/// Returns how to read numbers as points in time if they are near another time in nearly every
+/// row, whatever their name: the start of a visit, which some systems take for its id.
+pub(super) fn epoch_near<'p>(
+    column: &Profile<'_>,
+    columns: &'p [Profile<'_>],
+) -> Option<(TimeReading, &'p str)> {
+    let reading = column.times.filter(|times| times.reading.is_time_alone())?.reading;
+    let own = column.micros.as_ref()?;
+    let is_near = |other: &&Profile<'_>| {
+        let Some(others) = other.micros.as_ref().filter(|_| other.column.name != column.column.name) else {
+            return false;
+        };
+        let near = own.iter().zip(others).filter(|(a, b)| a.abs_diff(**b) <= DAY.cast_unsigned()).count();
+        own.len() == others.len() && near as f64 >= NEAR * own.len() as f64 && near > 20
+    };
+    let other = columns.iter().find(is_near)?;
+    Some((reading, &other.column.name))
+}
+
+/// Fewest spans of time that show that they are equal.
+const FEWEST_SPANS: usize = 10;
+
+/// Name of a time of which a column counts equal spans: weeks, quarters.
+pub(super) fn truncated_time<'p>(column: &Profile<'_>, columns: &'p [Profile<'_>]) -> Option<&'p str> {
+    let numbers = column.numbers.as_ref()?;
+    if column.distinct < FEWEST_SPANS || column.distinct * 2 > column.rows {
+        return None;
+    }
+    let counts_spans = |other: &&Profile<'_>| {
+        let Some(micros) = other.micros.as_ref().filter(|micros| micros.len() == numbers.len()) else {
+            return false;
+        };
+        if other.column.name == column.column.name || other.distinct < 2 * column.distinct {
+            return false;
+        }
+        let mut rows: Vec<(i64, i128)> = micros.iter().copied().zip(numbers.iter().copied()).collect();
+        rows.sort_unstable();
+        if rows.windows(2).any(|pair| matches!(pair, [(_, a), (_, b)] if a > b)) {
+            return false;
+        }
+        let mut starts: Vec<(i64, i64)> = Vec::new();
+        for of_value in rows.chunk_by(|a, b| a.1 == b.1) {
+            let (Some((first, _)), Some((last, _))) = (of_value.first(), of_value.last()) else { continue };
+            starts.push((*first, last - first));
+        }
+        // The first and the last span may be cut.
+        let whole = starts.get(1..starts.len().saturating_sub(1)).unwrap_or_default();
+        let mut spans: Vec<i64> =
+            starts.windows(2).filter_map(|pair| Some(pair.last()?.0 - pair.first()?.0)).collect();
+        spans.sort_unstable();
+        let median = spans.get(spans.len() / 2).copied().unwrap_or(0);
+        let is_regular = |span: &i64| (span - median).abs() * 5 <= median;
+        let regular = spans.iter().filter(|span| is_regular(span)).count();
+        let filled = whole.iter().filter(|(_, length)| length * 2 >= median).count();
+        median > 0 && regular * 10 >= spans.len() * 9 && filled * 10 >= whole.len() * 9
+    };
+    columns.iter().find(counts_spans).map(|other| other.column.name.as_str())
+}
+
 /// Returns how to read numbers as points in time, if that is all they are and their name does not
 /// say otherwise.
 pub(super) fn epoch(column: &Profile<'_>) -> Option<TimeReading> {
@@ -46,7 +112,14 @@ pub(super) fn epoch(column: &Profile<'_>) -> Option<TimeReading> {
         Some(Hint::Identifier | Hint::Entity | Hint::Text) if !reading.is_written_out() => false,
         _ if reading.is_written_out() => true,
         // Rows mostly arrive, or are sorted within something, by time; telephone numbers are not.
-        _ => column.distinct > 20 && column.ascends >= MOSTLY_ASCENDING && !column.is_serial(),
+        _ => {
+            let narrow = column.times.is_some_and(|times| {
+                times.latest_micros.abs_diff(times.earliest_micros) <= NARROW_DAYS * DAY.cast_unsigned()
+            });
+            column.distinct > 20
+                && !column.is_serial()
+                && (column.ascends >= MOSTLY_ASCENDING || (narrow && !column.is_unique()))
+        }
     };
     varies.then_some(reading)
 }

@@ -40,6 +40,8 @@ pub(crate) struct Whole {
     pub(crate) middle: f64,
     /// Whether all are times of day written as hours and minutes: 0, 830, 2359.
     pub(crate) hours_and_minutes: bool,
+    /// Whether all numbers are dates in six digits: 260131.
+    pub(crate) six_digit_dates: bool,
     /// Greatest common divisor of the differences.
     pub(crate) step: u128,
 }
@@ -110,6 +112,7 @@ impl Words {
 
 /// Whether a text is a UUID or a long hexadecimal number.
 pub(super) fn is_opaque(text: &str) -> bool {
+    let text = text.strip_prefix("0x").unwrap_or(text);
     let digits = text.chars().filter(char::is_ascii_hexdigit).count();
     let others = text.chars().filter(|c| !c.is_ascii_hexdigit());
     digits >= 16 && others.clone().all(|c| c == '-') && others.count() <= 4
@@ -165,9 +168,18 @@ impl Whole {
             hours_and_minutes: (0..=2359).contains(&least)
                 && greatest <= 2359
                 && numbers.iter().all(|number| number % 100 < 60),
+            six_digit_dates: (10_101..=991_231).contains(&least)
+                && greatest <= 991_231
+                && counts.iter().all(|(number, _)| is_six_digit_date(*number)),
             step: step.max(1),
         })
     }
+}
+
+/// Whether a number is a date in six digits, year, month and day.
+fn is_six_digit_date(number: i128) -> bool {
+    let (month, day) = (number / 100 % 100, number % 100);
+    (1..=12).contains(&month) && (1..=31).contains(&day)
 }
 
 /// Share of sorted numbers in the middle half of the range that all but a hundredth at each end

@@ -18,18 +18,21 @@ mod words;
 pub use crate::evaluate::roles::role::{Role, RoleError, RoleReport};
 
 use crate::evaluate::roles::dependencies::Dependencies;
-use crate::evaluate::roles::epochs::{MOSTLY_ASCENDING, epoch, epoch_beside};
+use crate::evaluate::roles::epochs::{MOSTLY_ASCENDING, epoch, epoch_beside, epoch_near, truncated_time};
 use crate::evaluate::roles::forms::Form;
 use crate::evaluate::roles::names::Hint;
 use crate::evaluate::roles::numbering::Numbering;
-use crate::evaluate::roles::profile::Profile;
+use crate::evaluate::roles::profile::{Profile, correlation};
+pub(crate) use crate::evaluate::roles::scores::is_words;
 use crate::evaluate::roles::scores::{
-    Scores, is_unique_text, is_words, score_cardinality, score_name, score_numbers, score_relations,
-    score_text,
+    Scores, is_unique_text, score_cardinality, score_name, score_numbers, score_relations, score_text,
 };
 use evenkeel_model::table::ColumnType;
 /// Number of values from which numbers below 2400 can be times of day.
 const FEWEST_TIMES_OF_DAY: usize = 24;
+
+/// Number of values from which numbers that are all dates in six digits are dates.
+const FEWEST_DATES: usize = 20;
 
 /// How the columns of the sampled rows depend on each other.
 #[derive(Debug)]
@@ -65,8 +68,8 @@ pub(super) fn infer_roles(
     let name = |index: &usize| columns.get(*index).map(|column| column.column.name.clone());
     let report = |(index, column): (usize, &Profile<'_>)| {
         let given = given.get(index).copied().flatten();
-        let (role, evidence) = match given {
-            Some(role) => (role, vec!["given with --role or --not-key".to_owned()]),
+        let (role, evidence, is_vague) = match given {
+            Some(role) => (role, vec!["given with --role or --not-key".to_owned()], false),
             None => infer(index, column, columns, relations),
         };
         RoleReport {
@@ -84,6 +87,7 @@ pub(super) fn infer_roles(
                 .collect(),
             counts_within: relations.numbering(index).parents().iter().filter_map(name).collect(),
             is_of_rows: names::is_of_rows(&column.column.name, export),
+            is_vague,
             is_address: matches!(&column.form, Form::Text(words) if words.addresses > 0.9),
             is_label: names::is_label(&column.column.name) || is_words(&column.form),
             holds_parts: column.gathered || names::is_whole(&column.column.name),
@@ -100,37 +104,66 @@ fn infer(
     column: &Profile<'_>,
     columns: &[Profile<'_>],
     relations: &Relations,
-) -> (Role, Vec<String>) {
+) -> (Role, Vec<String>, bool) {
+    match certain(column, columns) {
+        Some((role, evidence)) => (role, evidence, false),
+        None => scored(index, column, columns, relations),
+    }
+}
+
+/// Infers a role that needs no scores.
+fn certain(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<(Role, Vec<String>)> {
     let column_type = column.column.column_type;
     if column.is_constant() || column.filled() == 0 {
-        return (Role::Constant, vec!["one value in all sampled rows".to_owned()]);
+        return Some((Role::Constant, vec!["one value in all sampled rows".to_owned()]));
     }
     if column_type.is_time() {
-        return (Role::Time, vec![format!("type {column_type}")]);
+        return Some((Role::Time, vec![format!("type {column_type}")]));
     }
     if let Some(reading) = epoch(column) {
-        return (Role::Time, vec![reading.to_string()]);
+        return Some((Role::Time, vec![reading.to_string()]));
     }
     if let Some((reading, other)) = epoch_beside(column, columns) {
-        return (Role::Time, vec![format!("{reading}, over the same range as {other}")]);
+        return Some((Role::Time, vec![format!("{reading}, over the same range as {other}")]));
+    }
+    if let Some((reading, other)) = epoch_near(column, columns) {
+        return Some((Role::Time, vec![format!("{reading}, within a day of {other} in each row")]));
+    }
+    if let Some(other) = truncated_time(column, columns) {
+        return Some((Role::Time, vec![format!("counts equal spans of {other}")]));
+    }
+    if let Form::Whole(whole) = &column.form
+        && whole.six_digit_dates
+        && column.distinct >= FEWEST_DATES
+    {
+        return Some((Role::Time, vec!["dates in six digits, YYMMDD".to_owned()]));
     }
     if let Form::Whole(whole) = &column.form
         && whole.hours_and_minutes
         && column.distinct > FEWEST_TIMES_OF_DAY
         && names::hints(&column.column.name).contains(&Hint::Time)
     {
-        return (Role::Time, vec!["times of day, in hours and minutes".to_owned()]);
+        return Some((Role::Time, vec!["times of day, in hours and minutes".to_owned()]));
     }
     match column_type {
-        ColumnType::Bool => return (Role::Dimension, vec!["true or false".to_owned()]),
+        ColumnType::Bool => Some((Role::Dimension, vec!["true or false".to_owned()])),
         ColumnType::Interval | ColumnType::Interval64 => {
-            return (Role::Measure, vec!["a length of time".to_owned()]);
+            Some((Role::Measure, vec!["a length of time".to_owned()]))
         }
         ColumnType::Json | ColumnType::JsonDocument | ColumnType::Yson => {
-            return (Role::Text, vec![format!("type {column_type}")]);
+            Some((Role::Text, vec![format!("type {column_type}")]))
         }
-        _ => {}
+        _ => None,
     }
+}
+
+/// Infers the role with the most evidence, and whether that is vague.
+fn scored(
+    index: usize,
+    column: &Profile<'_>,
+    columns: &[Profile<'_>],
+    relations: &Relations,
+) -> (Role, Vec<String>, bool) {
     let mut scores = Scores::default();
     score_cardinality(column, &mut scores);
     score_relations(index, columns, relations, &mut scores);
@@ -150,7 +183,16 @@ fn infer(
         }
     }
     score_name(column, &mut scores);
-    scores.decide(&[Role::Entity, Role::RowId, Role::Dimension, Role::Measure, Role::Text, Role::LineNumber])
+    let is_vague = scores.is_vague();
+    let (role, evidence) = scores.decide(&[
+        Role::Entity,
+        Role::RowId,
+        Role::Dimension,
+        Role::Measure,
+        Role::Text,
+        Role::LineNumber,
+    ]);
+    (role, evidence, is_vague && role == Role::Entity)
 }
 
 /// Share of the rows that have a value of their own from which numbers are compared with others.
@@ -177,21 +219,6 @@ fn moves_with<'p>(column: &Profile<'_>, columns: &'p [Profile<'_>]) -> Option<&'
             && other.numbers.as_ref().is_some_and(|others| correlation(numbers, others) >= CORRELATED)
     };
     columns.iter().find(goes_along).map(|other| other.column.name.as_str())
-}
-
-/// Correlation of pairs of numbers after Pearson; 0 if either is constant.
-fn correlation(a: &[i128], b: &[i128]) -> f64 {
-    let rows = a.len().min(b.len()).max(1) as f64;
-    let mean = |numbers: &[i128]| numbers.iter().map(|number| *number as f64).sum::<f64>() / rows;
-    let (mean_a, mean_b) = (mean(a), mean(b));
-    let (mut both, mut of_a, mut of_b) = (0.0, 0.0, 0.0);
-    for (a, b) in a.iter().zip(b) {
-        let (a, b) = (*a as f64 - mean_a, *b as f64 - mean_b);
-        both += a * b;
-        of_a += a * a;
-        of_b += b * b;
-    }
-    if of_a > 0.0 && of_b > 0.0 { both / (of_a * of_b).sqrt() } else { 0.0 }
 }
 
 /// Whether the name of a column is that of an identifier.

@@ -4,8 +4,8 @@
 //! "account"), and add at most [`WEIGHT`] to a score.
 
 use crate::evaluate::roles::words::{
-    ATTRIBUTES, DIMENSIONS, ENTITIES, IDENTIFIERS, LABELS, LATER, LINES, MEASURES, NUMBERS, TEXTS, TIMES,
-    WHOLES,
+    AMOUNTS, ATTRIBUTES, CONTENTS, DIMENSIONS, ENTITIES, IDENTIFIERS, LABELS, LATER, LINES, MEASURES,
+    NOT_IDS, NUMBERS, TEXTS, TIMES, WHOLES,
 };
 
 /// Weight of a hint.
@@ -77,6 +77,13 @@ pub(super) fn is_label(name: &str) -> bool {
     words(last_part(name)).last().is_some_and(|word| LABELS.contains(&word.as_str()))
 }
 
+/// Whether the name is that of what stands for a thing beside its id: its hash, its address.
+pub(super) fn is_derived(name: &str) -> bool {
+    words(name)
+        .iter()
+        .any(|word| ["hash", "hashed", "ip", "masked", "md5", "sha1", "sha256"].contains(&word.as_str()))
+}
+
 /// Whether the name of a number that is no point in time is that of a length of time: "air_time".
 pub(super) fn is_duration(name: &str) -> bool {
     words(last_part(name)).last().is_some_and(|word| word == "time")
@@ -114,14 +121,16 @@ pub(super) fn hints(name: &str) -> Vec<Hint> {
     let words = words(last_part(name));
     let of = |word: &str| {
         // A prefix or suffix that stands for an identifier, as in "orderkey" and "userid".
+        let is_word = NOT_IDS.iter().any(|ending| word.ends_with(ending));
         let joined = ["key", "id", "uuid"]
             .iter()
-            .any(|suffix| word.len() > suffix.len() + 2 && word.ends_with(suffix) && word != "grid");
+            .any(|suffix| word.len() > suffix.len() + 2 && word.ends_with(suffix) && !is_word);
+        let is_amount = AMOUNTS.iter().any(|amount| word.starts_with(amount) || word.ends_with(amount));
         [
             (IDENTIFIERS.contains(&word) || joined, Hint::Identifier),
             (LINES.contains(&word), Hint::Line),
             (TIMES.contains(&word), Hint::Time),
-            (MEASURES.contains(&word), Hint::Measure),
+            (MEASURES.contains(&word) || is_amount, Hint::Measure),
             (TEXTS.contains(&word), Hint::Text),
             (ATTRIBUTES.contains(&word), Hint::Attribute),
             (DIMENSIONS.contains(&word), Hint::Dimension),
@@ -137,7 +146,19 @@ pub(super) fn hints(name: &str) -> Vec<Hint> {
         // "line_no" counts lines, "order_no" is that of an order.
         [.., thing, last] if NUMBERS.contains(last) && LINES.contains(thing) => vec![Hint::Line],
         [.., last] if words.len() > 1 && NUMBERS.contains(last) => vec![Hint::Identifier],
-        all => all.iter().filter_map(|word| of(word)).collect(),
+        // The hash of a content is no identity: equal contents have equal ones.
+        [.., of, "hash"] if TEXTS.contains(of) || CONTENTS.contains(of) => vec![Hint::Attribute],
+        // "from" and "to" name things only if nothing else does.
+        all => {
+            let ends = |word: &&&str| ["from", "to"].contains(*word);
+            let found: Vec<Hint> =
+                all.iter().filter(|word| !ends(word)).filter_map(|word| of(word)).collect();
+            if found.is_empty() {
+                all.iter().filter(ends).filter_map(|word| of(word)).collect()
+            } else {
+                found
+            }
+        }
     }
 }
 
@@ -174,6 +195,13 @@ mod tests {
             ("entry_seq_no", Some(Hint::Line)),
             ("line_number", Some(Hint::Line)),
             ("grid", None),
+            ("pricepaid", Some(Hint::Measure)),
+            ("is_valid", Some(Hint::Dimension)),
+            ("content_hash", Some(Hint::Attribute)),
+            ("tx_hash", Some(Hint::Identifier)),
+            ("sha256", Some(Hint::Attribute)),
+            ("distance_to_roads", Some(Hint::Measure)),
+            ("to", Some(Hint::Entity)),
             ("xyz", None),
             ("c1", None),
             ("id.orig_h", None),

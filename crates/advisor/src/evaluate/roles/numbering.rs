@@ -2,7 +2,9 @@
 
 use crate::evaluate::roles::names::Hint;
 use crate::evaluate::roles::profile::{Profile, codes_together, distinct_together};
-use crate::evaluate::roles::sequences::{FEWEST_STARTS, changes_with, series, starts_at_the_same};
+use crate::evaluate::roles::sequences::{
+    FEWEST_STARTS, changes_with, has_the_same_range, series, starts_at_the_same,
+};
 
 /// The role of a column as a counter. Columns within which it counts are given by position.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -118,6 +120,15 @@ fn line_of(column: &Profile<'_>, columns: &[Profile<'_>], composite: &[Vec<usize
     };
     let pairs = pairs_of(column, columns);
     composite.iter().chain(&pairs).find(have_lines).cloned().unwrap_or_default()
+}
+
+/// Whether a column counts the rows of the things that other columns stand for together.
+pub(crate) fn counts_lines_of(column: &Profile<'_>, parents: &[&Profile<'_>]) -> bool {
+    let Some(numbers) = column.numbers.as_ref() else { return false };
+    let (least, greatest) = (numbers.iter().min().copied(), numbers.iter().max().copied());
+    let (Some(least @ 0..=1), Some(0..=MOST_LINES)) = (least, greatest) else { return false };
+    let (codes, distinct) = codes_together(parents);
+    column.distinct > 1 && counts_within(numbers, least, &codes, distinct)
 }
 
 /// Pairs of other columns that may together be the parent of a column.
@@ -246,16 +257,26 @@ fn rises_in(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<usize> {
     if column.distinct < FEWEST_NUMBERS || numbers.iter().any(|number| *number < 0) {
         return None;
     }
+    if column.is_time() {
+        return None;
+    }
+    let span = numbers.iter().max()? - numbers.iter().min()?;
     // A number that rises from row to row rises within every column; only one that starts again
     // when the parent changes is a number within the parent.
     let is_ordered = column.ascends >= RISING || column.ascends <= 1.0 - RISING;
+    // If rows are sorted by the parent, whatever they are sorted by next rises within it.
+    let is_contiguous = |parent: &Profile<'_>| {
+        let changes = parent.codes.windows(2).filter(|pair| pair.first() != pair.last()).count();
+        changes < 2 * parent.distinct
+    };
     let rises = |parent: &Profile<'_>| {
         let mut last: Vec<Option<i128>> = vec![None; parent.distinct];
-        let (mut pairs, mut above, mut below) = (0usize, 0usize, 0usize);
+        let (mut pairs, mut above, mut below, mut restarts) = (0usize, 0usize, 0usize, 0usize);
         for (code, number) in parent.codes.iter().zip(numbers) {
             let Some(last) = last.get_mut(*code as usize) else { continue };
             if let Some(before) = last.replace(*number) {
                 pairs += 1;
+                restarts += usize::from((before - number).abs() * 2 > span && *number < before);
                 above += usize::from(*number > before);
                 below += usize::from(*number < before);
                 // Most columns fail within a few rows, which keeps exports of many columns fast.
@@ -264,7 +285,13 @@ fn rises_in(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<usize> {
                 }
             }
         }
-        pairs * 5 >= numbers.len() && above.max(below) as f64 >= RISING * pairs as f64
+        // Things that come in the same order each day start again within their parent; numbers of
+        // its rows never do.
+        let goes_on = restarts * 10 <= parent.distinct && restarts * 1_000 <= pairs;
+        pairs * 5 >= numbers.len()
+            && above.max(below) as f64 >= RISING * pairs as f64
+            && goes_on
+            && !(is_contiguous(parent) && has_the_same_range(&parent.codes, parent.distinct, numbers))
     };
     // The first row of each parent has none before it; most columns of many values end here, which
     // keeps exports of thousands of columns fast.

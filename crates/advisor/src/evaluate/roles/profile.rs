@@ -6,9 +6,9 @@ use crate::evaluate::roles::forms::{Form, form, whole_numbers};
 use crate::evaluate::roles::names;
 use crate::evaluate::roles::names::Hint;
 use ahash::AHashSet;
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
-use arrow::compute::{cast, concat};
-use arrow::datatypes::DataType;
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, UInt32Array};
+use arrow::compute::{cast, concat, take};
+use arrow::datatypes::{DataType, Float64Type, TimestampMicrosecondType};
 use evenkeel_model::table::Column;
 use evenkeel_model::time_reading::TimeReading;
 use evenkeel_stats::sketch::{column_identities, fold};
@@ -46,9 +46,14 @@ pub(crate) struct Profile<'a> {
     /// The numbers of the rows, if all are whole and none is NULL; also those of text with equally
     /// many digits.
     pub(crate) numbers: Option<Vec<i128>>,
+    /// The numbers of the rows in millionths, if they have fractions and none is NULL.
+    pub(crate) amounts: Option<Vec<i128>>,
     pub(crate) form: Form,
     /// Points in time that the values carry, if they are not of a type of time.
     pub(crate) times: Option<CarriedTimes>,
+    /// The points in time of the rows in microseconds since 1970, if the values are times, by type
+    /// or by reading, and none is NULL.
+    pub(crate) micros: Option<Vec<i64>>,
 }
 
 /// Points in time that the values of a column carry.
@@ -74,8 +79,13 @@ impl CarriedTimes {
         let first = arrays.first()?;
         let values: Vec<&dyn Array> = arrays.iter().map(|array| array.as_ref() as &dyn Array).collect();
         let carries = |array: &ArrayRef| TimeReading::detect(array).is_some();
-        if first.len() > FEW && first.null_count() == 0 && !carries(&first.slice(0, FEW)) {
-            return None;
+        if first.len() > FEW && first.null_count() == 0 {
+            let step = u32::try_from(first.len() / FEW).unwrap_or(1).max(1);
+            let places: UInt32Array =
+                (0..u32::try_from(first.len()).unwrap_or(u32::MAX)).step_by(step as usize).collect();
+            if !carries(&take(first, &places, None).ok()?) {
+                return None;
+            }
         }
         let all = concat(&values).ok()?;
         let (reading, earliest_micros, latest_micros) = TimeReading::detect(&all)?;
@@ -97,6 +107,7 @@ impl<'a> Profile<'a> {
         }
         let (rises, rises_strictly) = order(&arrays);
         let numbers = numbers(&arrays);
+        let times = if column.column_type.is_time() { None } else { CarriedTimes::of_arrays(&arrays) };
         Self {
             column,
             hint: names::hint(&column.name),
@@ -111,8 +122,10 @@ impl<'a> Profile<'a> {
             rises,
             rises_strictly,
             numbers,
+            amounts: amounts(&arrays),
             form: form(&arrays),
-            times: if column.column_type.is_time() { None } else { CarriedTimes::of_arrays(&arrays) },
+            times,
+            micros: micros(&arrays, times),
         }
     }
 
@@ -240,6 +253,40 @@ fn numbers(arrays: &[&ArrayRef]) -> Option<Vec<i128>> {
     Some(numbers)
 }
 
+/// Points in time in microseconds since 1970, by the type of the values or as they are read.
+fn micros(arrays: &[&ArrayRef], times: Option<CarriedTimes>) -> Option<Vec<i64>> {
+    let reading = times.map_or(TimeReading::Native, |times| times.reading);
+    if arrays
+        .iter()
+        .any(|array| array.null_count() > 0 || (times.is_none() && !array.data_type().is_temporal()))
+    {
+        return None;
+    }
+    let mut micros = Vec::new();
+    for array in arrays {
+        let instants = reading.instants(array)?;
+        micros.extend(instants.as_primitive_opt::<TimestampMicrosecondType>()?.values());
+    }
+    Some(micros)
+}
+
+/// Numbers with fractions, in millionths.
+fn amounts(arrays: &[&ArrayRef]) -> Option<Vec<i128>> {
+    let has_fractions = |array: &&&ArrayRef| {
+        array.null_count() == 0
+            && matches!(array.data_type(), DataType::Float32 | DataType::Float64 | DataType::Decimal128(..))
+    };
+    if arrays.iter().filter(has_fractions).count() < arrays.len() {
+        return None;
+    }
+    let mut amounts = Vec::new();
+    for array in arrays {
+        let numbers = cast(array, &DataType::Float64).ok()?;
+        amounts.extend(numbers.as_primitive::<Float64Type>().values().iter().map(|n| (n * 1e6) as i128));
+    }
+    Some(amounts)
+}
+
 /// Estimates the least number of values of a column from some of its places, by Chao's estimator
 /// ("Estimating the population size for capture-recapture data with unequal catchability", 1987).
 /// If rows are sorted by the column, most values are in one place only, and there are many more; if
@@ -256,6 +303,21 @@ pub(crate) fn likely_values(identities: &[u64], places: &[usize]) -> f64 {
     let in_places = |number: u64| places_with.values().filter(|places| **places == number).count() as f64;
     let (once, twice) = (in_places(1), in_places(2));
     places_with.len() as f64 + once * (once - 1.0).max(0.0) / (2.0 * (twice + 1.0))
+}
+
+/// Correlation of pairs of numbers after Pearson; 0 if either is constant.
+pub(crate) fn correlation(a: &[i128], b: &[i128]) -> f64 {
+    let rows = a.len().min(b.len()).max(1) as f64;
+    let mean = |numbers: &[i128]| numbers.iter().map(|number| *number as f64).sum::<f64>() / rows;
+    let (mean_a, mean_b) = (mean(a), mean(b));
+    let (mut both, mut of_a, mut of_b) = (0.0, 0.0, 0.0);
+    for (a, b) in a.iter().zip(b) {
+        let (a, b) = (*a as f64 - mean_a, *b as f64 - mean_b);
+        both += a * b;
+        of_a += a * a;
+        of_b += b * b;
+    }
+    if of_a > 0.0 && of_b > 0.0 { both / (of_a * of_b).sqrt() } else { 0.0 }
 }
 
 /// Number of distinct combinations of the values of columns in some rows.

@@ -125,6 +125,9 @@ pub struct RoleReport {
     /// Whether its name or its values are those of names: what a thing is called beside its id.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_label: bool,
+    /// Whether nothing speaks for an entity but what holds for many amounts, too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_vague: bool,
     /// Whether its values are IP addresses or URLs, which many share and few are looked up by.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_address: bool,
@@ -140,6 +143,9 @@ pub struct RoleReport {
 /// Weight of an entity that is known by a name: its id, if there is one, is what others refer to.
 const LABEL: f64 = 0.3;
 
+/// Weight of an entity that may be an amount.
+const VAGUE: f64 = 0.05;
+
 /// Weight of an entity that is known by its address.
 const ADDRESS: f64 = 0.1;
 
@@ -153,7 +159,9 @@ impl RoleReport {
 
     /// Weight of an entity, beside those that have ids.
     pub(crate) fn identity(&self) -> f64 {
-        if self.is_address {
+        if self.is_vague {
+            VAGUE
+        } else if self.is_address {
             ADDRESS
         } else if self.is_label {
             LABEL

@@ -19,11 +19,25 @@ const CROWDED: f64 = 0.68;
 #[derive(Debug, Default)]
 pub(super) struct Scores {
     all: Vec<(Role, f64, String)>,
+    /// Weight of the evidence for an entity that holds for many amounts, too.
+    vague: f64,
 }
 
 impl Scores {
     pub(super) fn add(&mut self, role: Role, weight: f64, evidence: impl Into<String>) {
         self.all.push((role, weight, evidence.into()));
+    }
+
+    /// Adds evidence for an entity that holds for many amounts, too.
+    fn add_vague(&mut self, weight: f64, evidence: String) {
+        self.vague += weight;
+        self.add(Role::Entity, weight, evidence);
+    }
+
+    /// Whether nothing speaks for an entity but what holds for many amounts, too.
+    pub(super) fn is_vague(&self) -> bool {
+        let of_entity = self.all.iter().filter(|(role, weight, _)| *role == Role::Entity && *weight > 0.0);
+        self.vague > 0.0 && of_entity.map(|(_, weight, _)| weight).sum::<f64>() <= self.vague
     }
 
     fn total(&self, role: Role) -> f64 {
@@ -92,7 +106,7 @@ pub(super) fn score_text(column: &Profile<'_>, words: &Words, scores: &mut Score
 }
 
 /// Whether values are words with blanks between them, and no codes.
-pub(super) fn is_words(form: &Form) -> bool {
+pub(crate) fn is_words(form: &Form) -> bool {
     matches!(form, Form::Text(words) if words.mean_words >= 1.5 && words.codes < 0.1)
 }
 
@@ -119,19 +133,27 @@ pub(super) fn score_cardinality(column: &Profile<'_>, scores: &mut Scores) {
     }
     scores.add(Role::LineNumber, -4.0, "");
     let many = column.likely.max(distinct);
-    if many <= 64.0 {
+    if column.is_unique() && column.rows <= FEW_ROWS {
+        // That a few rows have few values says nothing.
+    } else if many <= 64.0 {
         scores.add(Role::Dimension, 4.0, format!("{distinct:.0} values"));
         scores.add(Role::Entity, -1.0, "");
     } else if many <= 1_000.0 {
         scores.add(Role::Dimension, 1.0, format!("{distinct:.0} values"));
-        scores.add(Role::Entity, 1.0, format!("{distinct:.0} values that repeat"));
+        scores.add_vague(1.0, format!("{distinct:.0} values that repeat"));
     } else {
         scores.add(Role::Dimension, -3.0, "");
         if per_value >= 1.5 || column.likely < 0.9 * rows {
-            scores.add(Role::Entity, 2.0, format!("{distinct:.0} values that repeat"));
+            scores.add_vague(2.0, format!("{distinct:.0} values that repeat"));
         }
     }
 }
+
+/// Number of values up to which angles, shares and bytes fill their range.
+const FEW_NUMBERS: usize = 1_000;
+
+/// Number of rows up to which values of their own are few for that reason alone.
+const FEW_ROWS: usize = 64;
 
 /// Number of unique texts from which they are contents: rows have one or two identifiers.
 const MANY_UNIQUE: usize = 3;
@@ -212,7 +234,13 @@ pub(super) fn score_numbers(column: &Profile<'_>, whole: &Whole, scores: &mut Sc
         }
     }
     if many && whole.tail <= 0.02 && !whole.negative {
-        scores.add(Role::Entity, 1.5, "numbers fill their range up to a sharp end");
+        let evidence = "numbers fill their range up to a sharp end";
+        // Angles and shares do so, too.
+        if column.distinct <= FEW_NUMBERS {
+            scores.add_vague(1.5, evidence.to_owned());
+        } else {
+            scores.add(Role::Entity, 1.5, evidence);
+        }
         scores.add(Role::RowId, 1.0, "numbers fill their range up to a sharp end");
     }
     if many && whole.dispersion > 3.0 {
@@ -254,6 +282,11 @@ pub(super) fn score_name(column: &Profile<'_>, scores: &mut Scores) {
             scores.add(Role::Dimension, weight, said());
             scores.add(Role::Entity, -1.5 * weight, "");
         }
+        // A code that no two rows share identifies them: a table of countries.
+        Some(Hint::Dimension) if column.is_unique() && !column.is_time() => {
+            scores.add(Role::RowId, 0.0, "");
+            scores.add(Role::Measure, -weight, "");
+        }
         Some(Hint::Dimension) => {
             scores.add(Role::Dimension, weight, said());
             scores.add(Role::RowId, -weight, "");
@@ -273,6 +306,8 @@ pub(super) fn score_name(column: &Profile<'_>, scores: &mut Scores) {
             scores.add(Role::RowId, -weight, "");
             scores.add(Role::Dimension, -weight / 2.0, "");
         }
+        // An address of a network or a ledger is no text.
+        Some(Hint::Text) if matches!(&column.form, Form::Text(words) if words.opaque > 0.9) => {}
         Some(Hint::Text) => {
             scores.add(Role::Text, weight, said());
             scores.add(Role::Entity, -weight, "");

@@ -56,3 +56,25 @@ pub(super) fn series(numbers: &[i128], codes: &[u32]) -> f64 {
     }
     (same + next) as f64 / rows as f64
 }
+
+/// Whether most parents with several rows have numbers from the whole range: the same things, such
+/// as the accounts of each day, and no numbers of their rows, which end where the rows do.
+pub(super) fn has_the_same_range(codes: &[u32], parents: usize, numbers: &[i128]) -> bool {
+    let (Some(least), Some(greatest)) = (numbers.iter().min(), numbers.iter().max()) else { return false };
+    let mut ranges: Vec<(usize, i128, i128)> = vec![(0, i128::MAX, i128::MIN); parents];
+    for (code, number) in codes.iter().zip(numbers) {
+        if let Some((rows, least, greatest)) = ranges.get_mut(*code as usize) {
+            *rows += 1;
+            *least = (*least).min(*number);
+            *greatest = (*greatest).max(*number);
+        }
+    }
+    ranges.retain(|(rows, ..)| *rows >= 3);
+    // The least and the greatest of n numbers from a range are about an nth of it from its ends.
+    let is_whole = |(rows, from, to): &&(usize, i128, i128)| {
+        let near = (greatest - least) / (*rows as i128).min(10) * 3 / 2;
+        from - least <= near && greatest - to <= near
+    };
+    let is_spread = ranges.iter().filter(is_whole).count() * 10 >= ranges.len() * 6;
+    !ranges.is_empty() && is_spread
+}

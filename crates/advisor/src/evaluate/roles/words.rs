@@ -5,6 +5,16 @@ pub(super) const IDENTIFIERS: &[&str] =
 /// Words after which a number is that of the thing before them.
 pub(super) const NUMBERS: &[&str] =
     &["no", "nr", "num", "nbr", "number", "nummer", "numero", "número", "nro", "ref", "sn"];
+/// Endings of words that end in "id" and are no identifiers: "pricepaid", "is_valid".
+pub(super) const NOT_IDS: &[&str] = &[
+    "paid", "bid", "valid", "grid", "solid", "fluid", "liquid", "void", "hybrid", "covid", "humid", "rapid",
+    "acid", "android", "raid", "maid", "aid", "arid", "rigid", "placid",
+];
+/// Amounts that stand within longer words: "pricepaid", "totalamount".
+pub(super) const AMOUNTS: &[&str] =
+    &["price", "amount", "revenue", "balance", "quantity", "distance", "duration", "temperature"];
+/// Things whose hashes are those of their contents.
+pub(super) const CONTENTS: &[&str] = &["file", "doc", "document", "image", "page", "row", "blob"];
 pub(super) const ENTITIES: &[&str] = &[
     "user",
     "customer",
@@ -230,6 +240,13 @@ pub(super) const ATTRIBUTES: &[&str] = &[
     "checksum",
     "info",
     "etag",
+    "md5",
+    "sha1",
+    "sha256",
+    "sha512",
+    "digest",
+    "crc",
+    "crc32",
 ];
 /// Words for what a thing is called.
 pub(super) const LABELS: &[&str] = &[
@@ -405,6 +422,13 @@ pub(super) const MEASURES: &[&str] = &[
     "degrees",
     "angle",
     "heading",
+    "bearing",
+    "azimuth",
+    "aspect",
+    "slope",
+    "elevation",
+    "elev",
+    "ft",
     "units",
     "employees",
     "income",

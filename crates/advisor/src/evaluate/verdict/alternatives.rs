@@ -10,7 +10,7 @@ use evenkeel_stats::skew::Verdict;
 /// Maximum number of alternatives, besides the current key.
 const MOST: usize = 3;
 /// Multiple of the recommended key's rate from which another one is called more even.
-const MORE_EVEN: f64 = 1.02;
+const MORE_EVEN: f64 = 1.2;
 /// Difference in cost below which the current key is as good.
 const AS_GOOD: f64 = 0.03;
 
@@ -156,6 +156,7 @@ mod tests {
             holds_parts: false,
             is_of_rows: false,
             is_label: false,
+            is_vague: false,
             is_address: false,
             times: None,
             null_share: 0.0,
@@ -183,8 +184,8 @@ mod tests {
     #[test]
     fn another_entity_and_the_most_even_key_are_offered_once_each() {
         let ranking = [
-            key(&["user"], 0.4, 15.0, Verdict::Even),
-            key(&["ad"], 0.5, 12.0, Verdict::Even),
+            key(&["user"], 0.4, 12.0, Verdict::Even),
+            key(&["ad"], 0.5, 11.0, Verdict::Even),
             key(&["user", "at"], 1.3, 15.9, Verdict::Even),
             key(&["ad", "at"], 1.3, 15.6, Verdict::Even),
         ];

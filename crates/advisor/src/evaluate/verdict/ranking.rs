@@ -25,8 +25,12 @@ use evenkeel_stats::skew::Verdict;
 const HEADROOM: f64 = 2.0;
 /// Max/mean up to which a key is even enough.
 const TOLERABLE: f64 = 1.5;
+/// Values for each partition from which unevenness is not that of a few values.
+const SEVERAL_KEYS_PER_PARTITION: u64 = 20;
+/// Max/mean up to which a key is even enough if several values share each partition.
+const TOLERABLE_OF_SEVERAL: f64 = 2.0;
 /// Max/mean up to which a key is even enough if many values share each partition.
-const TOLERABLE_OF_MANY: f64 = 2.0;
+const TOLERABLE_OF_MANY: f64 = 2.5;
 /// Max/mean up to which an uneven key is better than one with a time in it.
 const BEARABLE: f64 = 3.0;
 /// Difference of rates, as a share of that of an even key, below which the cheaper of two uneven
@@ -380,7 +384,10 @@ fn qualifies(key: &PartitionKeyReport, placement: &PlacementReport, needed: &Nee
     }
     let has_room = needed.rate.is_some_and(|rate| placement.capacity.sustained >= HEADROOM * rate);
     let moves = placement.verdict == Verdict::Moving && !has_room;
-    let enough_keys = key.distinct.estimate >= FEWEST_KEYS_PER_PARTITION * skew.partitions as u64;
-    let tolerable = if enough_keys { TOLERABLE_OF_MANY } else { TOLERABLE };
+    let tolerable = match key.distinct.estimate / skew.partitions.max(1) as u64 {
+        FEWEST_KEYS_PER_PARTITION.. => TOLERABLE_OF_MANY,
+        SEVERAL_KEYS_PER_PARTITION.. => TOLERABLE_OF_SEVERAL,
+        _ => TOLERABLE,
+    };
     !moves && skew.max_over_mean <= tolerable && skew.empty_partitions == 0
 }

@@ -160,10 +160,28 @@ impl<'a> Workload<'a> {
                 * (1.0 + 0.5 * attributes)
                 * natural
         };
+        // How evenly an entity spreads decides whether it can place rows, not whether it is read.
+        // Rows with several ids of their own are things themselves, and read by these.
+        let is_of_things = knowledge.roles.iter().filter(|report| report.role == Role::RowId).count() > 1;
+        let spread = |report: &RoleReport| {
+            if is_of_things {
+                return 1.0;
+            }
+            let thing = report.thing();
+            let counted = evaluation.candidates.iter().find(|key| key.partition_key == thing);
+            counted.map_or(1.0, |counted| {
+                let values = counted.distinct.estimate.max(1) as f64;
+                if qualifies(counted) { (values / (MANY_VALUES * partitions)).min(1.0).sqrt() } else { 1.0 }
+            })
+        };
         let mut entities: Vec<(Vec<String>, f64)> =
             knowledge.roles.iter().map(|report| (report.thing(), weight(report))).collect();
         entities.retain(|(_, weight)| *weight > 0.0);
-        let strongest = entities.iter().map(|(_, weight)| *weight).fold(0.0, f64::max);
+        let strongest = knowledge
+            .roles
+            .iter()
+            .map(|report| weight(report) / spread(report).max(f64::MIN_POSITIVE))
+            .fold(0.0, f64::max);
         let sum: f64 = entities.iter().map(|(_, weight)| weight).sum();
         entities.iter_mut().for_each(|(_, weight)| *weight /= sum.max(f64::MIN_POSITIVE));
         Self {

@@ -1,0 +1,170 @@
+//! Exports whose columns look like what they are not: things that seem to be numbered, times that
+//! seem to be ids, hashes that seem to identify.
+
+use arrow::array::RecordBatch;
+
+use crate::columns::{
+    START, amounts, choice, codes, export, floats, int64, rising, serial, shuffled, sorted, texts, times,
+    uniform, zipf,
+};
+
+/// Quotes of a few hundred instruments, each with a number of its own.
+pub(crate) fn quotes() -> RecordBatch {
+    let rows = 40_000;
+    let instrument = zipf(rows, 380, 0.4, 71);
+    export(vec![
+        ("seq", serial(rows)),
+        ("quoted_at", times(rising(rows, 0.4, 72))),
+        ("isin", codes("XS00", &instrument)),
+        ("bid", floats(rows, 100.0, 9.0, 73)),
+        ("ask", floats(rows, 101.0, 9.0, 74)),
+        ("bid_size", int64(uniform(rows, 900, 75).into_iter().map(|n| (n + 1) * 100))),
+        ("venue", choice(rows, &["XETR", "XPAR", "XAMS"], 76)),
+    ])
+}
+
+/// Bank transactions, sorted by day and account, with dates in six digits.
+pub(crate) fn bank_transactions() -> RecordBatch {
+    let rows = 30_000;
+    let account: Vec<u64> = zipf(rows, 1_400, 0.3, 81).into_iter().map(|n| n * 7 + 3).collect();
+    let day: Vec<u64> = uniform(rows, 360, 82);
+    let date = day.iter().map(|day| 930_000 + (day / 30 + 1) * 100 + day % 30 + 1);
+    let id: Vec<u64> = uniform(rows, 1 << 40, 83);
+    let unsorted = export(vec![
+        ("trans_id", int64(id)),
+        ("account_id", int64(account)),
+        ("date", int64(date)),
+        ("type", choice(rows, &["PRIJEM", "VYDAJ", "VYBER"], 84)),
+        ("amount", amounts(rows, 900.0, 85)),
+        ("balance", amounts(rows, 30_000.0, 86)),
+    ]);
+    sorted(&sorted(&unsorted, "account_id"), "date")
+}
+
+/// Revisions of documents with the hash of their content.
+pub(crate) fn revisions() -> RecordBatch {
+    let counts = zipf(6_000, 30, 0.8, 91);
+    let (mut document, mut revision) = (Vec::new(), Vec::new());
+    for (at, count) in counts.iter().enumerate() {
+        for number in 0..=*count {
+            document.push(at as u64 * 3 + 100);
+            revision.push(number + 1);
+        }
+    }
+    let rows = document.len();
+    let digest = |at: usize| {
+        let part =
+            |seed: u64| (at as u64 + seed).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(seed as u32);
+        format!("{:016x}{:016x}{:016x}{:016x}", part(1), part(17), part(33), part(51))
+    };
+    export(vec![
+        ("doc_id", int64(document)),
+        ("rev", int64(revision)),
+        ("edited_by", int64(zipf(rows, 400, 0.7, 92).into_iter().map(|n| n + 5_000))),
+        ("edited_at", times(rising(rows, 30.0, 93))),
+        ("size_bytes", int64(uniform(rows, 90_000, 94))),
+        ("sha256", texts((0..rows).map(digest))),
+    ])
+}
+
+/// Hits of visits, whose id is the second in which the visit began.
+pub(crate) fn hits() -> RecordBatch {
+    let (mut visitor, mut visit, mut hit, mut at) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let visitors = zipf(9_000, 3_500, 0.5, 101);
+    let pages = zipf(9_000, 12, 0.5, 102);
+    let begins = rising(9_000, 60.0, 103);
+    for ((person, count), begin) in visitors.iter().zip(&pages).zip(&begins) {
+        for number in 0..=*count {
+            visitor.push(person.wrapping_mul(2_654_435_761) % 900_000_000_000 + 100_000_000_000);
+            visit.push(begin / 1_000_000);
+            hit.push(number + 1);
+            at.push(begin / 1_000 + number as i64 * 9_137);
+        }
+    }
+    let rows = visitor.len();
+    export(vec![
+        ("fullVisitorId", int64(visitor)),
+        ("visitId", int64(visit.into_iter().map(i64::cast_unsigned))),
+        ("hitNumber", int64(hit)),
+        ("hitTime", int64(at.into_iter().map(i64::cast_unsigned))),
+        (
+            "pagePath",
+            texts(zipf(rows, 300, 0.9, 104).into_iter().map(|page| format!("/shop/item-{page}.html"))),
+        ),
+        ("deviceCategory", choice(rows, &["desktop", "mobile", "tablet"], 105)),
+    ])
+}
+
+/// Countries, with few rows and a code.
+pub(crate) fn countries() -> RecordBatch {
+    let code = |at: u64| {
+        let letter = |n: u64| char::from(b'A' + u8::try_from(n % 26).unwrap());
+        format!("{}{}", letter(at), letter(at / 2 + at % 2 * 11))
+    };
+    export(vec![
+        ("country_code", texts((0..50).map(code))),
+        ("country_name", texts((0..50).map(|at| format!("Land of {}", code(at * 7 % 50))))),
+        ("region", choice(50, &["Europe", "Asia", "Africa"], 111)),
+        ("currency", choice(50, &["EUR", "USD", "XOF", "CNY", "INR"], 112)),
+        ("population", int64(uniform(50, 90_000_000, 113))),
+        ("gdp_bn", floats(50, 400.0, 90.0, 114)),
+    ])
+}
+
+/// Lines of orders that are numbered within districts of warehouses.
+pub(crate) fn order_lines() -> RecordBatch {
+    let (mut order, mut district, mut warehouse, mut line) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let counts = uniform(40 * 10 * 12, 11, 121);
+    for (at, count) in counts.iter().enumerate() {
+        let at = at as u64;
+        for number in 0..count + 5 {
+            order.push(at % 12 + 1);
+            district.push(at / 12 % 10 + 1);
+            warehouse.push(at / 120 + 1);
+            line.push(number + 1);
+        }
+    }
+    let rows = order.len();
+    export(vec![
+        ("ol_o_id", int64(order)),
+        ("ol_d_id", int64(district)),
+        ("ol_w_id", int64(warehouse)),
+        ("ol_number", int64(line)),
+        ("ol_i_id", int64(uniform(rows, 9_000, 122).into_iter().map(|n| n + 1))),
+        ("ol_quantity", int64(uniform(rows, 10, 123).into_iter().map(|n| n + 1))),
+        ("ol_amount", amounts(rows, 80.0, 124)),
+    ])
+}
+
+/// Days, with numbers of their weeks and months.
+pub(crate) fn days() -> RecordBatch {
+    let rows = 9_000u64;
+    let day = |at: u64| START + at as i64 * 86_400_000_000;
+    export(vec![
+        ("d_date_sk", int64((0..rows).map(|at| 2_415_022 + at))),
+        ("d_date", times((0..rows).map(day))),
+        ("d_week_seq", int64((0..rows).map(|at| at / 7 + 1))),
+        ("d_quarter_seq", int64((0..rows).map(|at| at / 91 + 1))),
+        ("d_year", int64((0..rows).map(|at| 1_900 + at / 365))),
+        ("d_dow", int64((0..rows).map(|at| at % 7))),
+        ("d_holiday", choice(rows as usize, &["Y", "N"], 131)),
+    ])
+}
+
+/// Sales whose commission is a share of the price.
+pub(crate) fn sales() -> RecordBatch {
+    let rows = 30_000;
+    let price: Vec<u64> = uniform(rows, 2_500, 141).into_iter().map(|n| n + 20).collect();
+    let commission: Vec<u64> = price.iter().map(|price| price * 15).collect();
+    let sale = export(vec![
+        ("salesid", serial(rows)),
+        ("listid", int64(zipf(rows, 9_000, 0.3, 142).into_iter().map(|n| n + 1))),
+        ("sellerid", int64(zipf(rows, 2_000, 0.4, 143).into_iter().map(|n| n + 1))),
+        ("buyerid", int64(zipf(rows, 6_000, 0.3, 144).into_iter().map(|n| n + 1))),
+        ("qtysold", int64(uniform(rows, 4, 145).into_iter().map(|n| n + 1))),
+        ("pricepaid", int64(price)),
+        ("commission", int64(commission)),
+        ("saletime", times(rising(rows, 20.0, 146))),
+    ]);
+    shuffled(&sale, 147)
+}
