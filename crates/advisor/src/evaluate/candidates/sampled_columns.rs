@@ -105,7 +105,7 @@ impl<'a> SampledColumns<'a> {
     /// Takes the columns within which another one of a natural key counts for the thing that has
     /// the lines: the orders of each district of each warehouse.
     pub(super) fn promote_parents(&mut self, key: &[usize]) {
-        if key.len() < 3 {
+        if key.len() < 3 || key.iter().any(|at| self.role(*at) == Role::Time) {
             return;
         }
         let parents_of =

@@ -58,12 +58,13 @@ pub(super) fn epoch_near<'p>(
 }
 
 /// Fewest spans of time that show that they are equal.
-const FEWEST_SPANS: usize = 10;
+const FEWEST_SPANS: usize = 30;
 
 /// Name of a time of which a column counts equal spans: weeks, quarters.
 pub(super) fn truncated_time<'p>(column: &Profile<'_>, columns: &'p [Profile<'_>]) -> Option<&'p str> {
     let numbers = column.numbers.as_ref()?;
-    if column.distinct < FEWEST_SPANS || column.distinct * 2 > column.rows {
+    let is_named = matches!(column.hint, Some(Hint::Identifier | Hint::Entity));
+    if is_named || column.distinct < FEWEST_SPANS || column.distinct * 2 > column.rows {
         return None;
     }
     let counts_spans = |other: &&Profile<'_>| {

@@ -59,6 +59,8 @@ pub(crate) struct Words {
     pub(crate) structured: f64,
     /// Share of the values that are IP addresses or URLs.
     pub(crate) addresses: f64,
+    /// Share of the values that are IP addresses.
+    pub(crate) networks: f64,
     /// Share of the values that are numbers with a fraction, also with a sign or a bound: "<0.5".
     pub(crate) decimals: f64,
 }
@@ -105,6 +107,7 @@ impl Words {
             opaque: share(&is_opaque),
             structured: share(&is_structured),
             addresses: share(&is_address),
+            networks: share(&|text| text.parse::<IpAddr>().is_ok()),
             decimals: share(&is_decimal),
         })
     }

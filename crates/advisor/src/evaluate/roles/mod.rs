@@ -41,6 +41,8 @@ pub(super) struct Relations {
     numberings: Vec<Numbering>,
     /// Number of texts with a value of their own in each row that are not named as identifiers.
     unique_texts: usize,
+    /// Whether a column has IP addresses.
+    has_addresses: bool,
 }
 
 impl Relations {
@@ -49,6 +51,9 @@ impl Relations {
             dependencies: Dependencies::of_columns(columns),
             numberings: Numbering::of_all(columns),
             unique_texts: columns.iter().filter(|column| is_unique_text(column)).count(),
+            has_addresses: columns
+                .iter()
+                .any(|column| matches!(&column.form, Form::Text(words) if words.networks > 0.9)),
         }
     }
 

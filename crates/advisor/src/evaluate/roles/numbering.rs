@@ -142,11 +142,15 @@ fn pairs_of(column: &Profile<'_>, columns: &[Profile<'_>]) -> Vec<Vec<usize>> {
         })
     };
     let parts: Vec<usize> = (0..columns.len()).filter(can_be_part).take(MOST_PAIRED).collect();
-    parts
+    let mut pairs: Vec<Vec<usize>> = parts
         .iter()
         .enumerate()
         .flat_map(|(position, a)| parts.iter().skip(position + 1).map(move |b| vec![*a, *b]))
-        .collect()
+        .collect();
+    // Those with the most values first: a kind beside a parent adds nothing to it.
+    let values = |at: &usize| columns.get(*at).map_or(0, |part| part.distinct);
+    pairs.sort_by_key(|pair| std::cmp::Reverse(pair.iter().map(values).product::<usize>()));
+    pairs
 }
 
 /// Whether numbers from `least` count the rows of each parent, of which there are `parents`.

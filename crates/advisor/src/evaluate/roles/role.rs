@@ -157,6 +157,12 @@ impl RoleReport {
         [parents, std::slice::from_ref(&self.column)].concat()
     }
 
+    /// Whether hardly anyone reads the rows of one value of an entity: an amount, an address, a
+    /// name.
+    pub(crate) fn is_doubtful(&self) -> bool {
+        self.identity() < 1.0
+    }
+
     /// Weight of an entity, beside those that have ids.
     pub(crate) fn identity(&self) -> f64 {
         if self.is_vague {

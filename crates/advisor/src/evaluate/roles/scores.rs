@@ -155,13 +155,29 @@ const FEW_NUMBERS: usize = 1_000;
 /// Number of rows up to which values of their own are few for that reason alone.
 const FEW_ROWS: usize = 64;
 
+/// Mean number of characters up to which texts with digits are codes of things.
+const LONGEST_CODE: f64 = 12.0;
+/// Greatest number of a port.
+const LAST_PORT: i128 = 65_535;
+
 /// Number of unique texts from which they are contents: rows have one or two identifiers.
 const MANY_UNIQUE: usize = 3;
+
+/// Whether a column has numbers that may be ports.
+fn is_like_a_port(column: &Profile<'_>) -> bool {
+    let in_range = |whole: &Whole| whole.least >= 0 && (1_024..=LAST_PORT).contains(&whole.greatest);
+    column.hint.is_none()
+        && matches!(&column.form, Form::Whole(whole) if in_range(whole))
+        && column.distinct > 64
+}
 
 /// Whether a column is a text with a value of its own in each row, and is not named as an
 /// identifier.
 pub(super) fn is_unique_text(column: &Profile<'_>) -> bool {
-    matches!(&column.form, Form::Text(_))
+    // A short code is what a thing is known by, beside what is told of it.
+    let is_content =
+        |words: &Words| words.codes < 0.9 || words.mean_words > 1.1 || words.mean_chars > LONGEST_CODE;
+    matches!(&column.form, Form::Text(words) if is_content(words))
         && column.is_nearly_unique()
         && !matches!(column.hint, Some(Hint::Identifier | Hint::Entity))
 }
@@ -176,6 +192,10 @@ pub(super) fn score_relations(
     if relations.unique_texts >= MANY_UNIQUE && columns.get(index).is_some_and(is_unique_text) {
         scores.add(Role::Text, 4.0, "several columns have a value of their own in each row");
         scores.add(Role::RowId, -4.0, "");
+    }
+    if relations.has_addresses && columns.get(index).is_some_and(is_like_a_port) {
+        scores.add(Role::Dimension, 6.0, "numbers of ports, beside addresses");
+        scores.add(Role::Entity, -6.0, "");
     }
     let numbering = relations.numbering(index);
     let parents: Vec<&str> = numbering.parents().iter().map(|at| name(*at)).collect();

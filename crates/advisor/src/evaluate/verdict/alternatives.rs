@@ -56,6 +56,7 @@ impl Recommended<'_> {
         }
         let is_split = |key: &&&RankedKey| {
             key.partition_key.len() > self.key.partition_key.len()
+                && !key.partition_key.iter().any(|column| self.is_amount(column))
                 && self.key.partition_key.iter().all(|column| key.partition_key.contains(column))
         };
         if self.key.verdict != Verdict::Even
@@ -75,10 +76,15 @@ impl Recommended<'_> {
         found
     }
 
+    /// Whether a column may hold amounts, which no one would hash.
+    fn is_amount(&self, column: &str) -> bool {
+        self.knowledge.report(column).is_some_and(|report| report.is_vague || report.role == Role::Measure)
+    }
+
     fn is_entity(&self, key: &RankedKey) -> bool {
         let [only] = key.partition_key.as_slice() else { return false };
         let mut roles = self.knowledge.roles.iter();
-        roles.any(|report| report.column == *only && report.role == Role::Entity)
+        roles.any(|report| report.column == *only && report.role == Role::Entity && !report.is_doubtful())
     }
 
     /// Names of the statements that fewer partitions answer under `key`.
@@ -116,12 +122,12 @@ impl Recommended<'_> {
             }
             _ => format!("a read of one {own} visits all {} partitions instead of one", self.partitions),
         };
-        let rates = format!(
-            "it sustains {} of inserts instead of {}",
-            ByteRate(key.sustained_rate),
-            ByteRate(self.key.sustained_rate)
-        );
-        format!("{reads}, and {rates}")
+        let (rate, own) =
+            (ByteRate(key.sustained_rate).to_string(), ByteRate(self.key.sustained_rate).to_string());
+        match rate == own {
+            true => format!("{reads}, at the same rate of inserts"),
+            false => format!("{reads}, and it sustains {rate} of inserts instead of {own}"),
+        }
     }
 }
 

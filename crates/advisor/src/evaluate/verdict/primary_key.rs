@@ -57,7 +57,14 @@ pub(super) fn choose_primary_key(
         (0, _) if best.duplicate_rows_interval.is_some() => {
             format!("({columns}) repeats in no row of the sample; only the whole export can tell whether it is unique")
         }
-        (0, _) => format!("({columns}) {}", unique_words(best)),
+        (0, _) => {
+            let entity = key.part_names().into_iter().find(|column| knowledge.role(column) == Some(Role::Entity));
+            let question = match entity.filter(|_| is_by_chance(best) && knowledge.has_time(&key.part_names())) {
+                Some(entity) => format!("; if one {entity} never has two rows at one moment, it is a key all the same"),
+                None => String::new(),
+            };
+            format!("({columns}) {}{question}", unique_words(best))
+        }
         (repeated, 0) => {
             format!(
                 "({columns}) repeats in {} that equal another in every column: of these an upsert keeps one; if they are events \

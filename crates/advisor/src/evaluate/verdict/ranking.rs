@@ -25,6 +25,8 @@ use evenkeel_stats::skew::Verdict;
 const HEADROOM: f64 = 2.0;
 /// Max/mean up to which a key is even enough.
 const TOLERABLE: f64 = 1.5;
+/// Values for each partition from which chance spreads them well enough for a thing that is read.
+const FEW_KEYS_PER_PARTITION: u64 = 6;
 /// Values for each partition from which unevenness is not that of a few values.
 const SEVERAL_KEYS_PER_PARTITION: u64 = 20;
 /// Max/mean up to which a key is even enough if several values share each partition.
@@ -387,6 +389,8 @@ fn qualifies(key: &PartitionKeyReport, placement: &PlacementReport, needed: &Nee
     let tolerable = match key.distinct.estimate / skew.partitions.max(1) as u64 {
         FEWEST_KEYS_PER_PARTITION.. => TOLERABLE_OF_MANY,
         SEVERAL_KEYS_PER_PARTITION.. => TOLERABLE_OF_SEVERAL,
+        // Chance alone makes it uneven: none of its values is heavy.
+        FEW_KEYS_PER_PARTITION.. if placement.verdict == Verdict::FewKeys => TOLERABLE_OF_SEVERAL,
         _ => TOLERABLE,
     };
     !moves && skew.max_over_mean <= tolerable && skew.empty_partitions == 0

@@ -14,14 +14,23 @@ pub(super) fn name(key: &[String]) -> String {
 }
 
 /// Explains what the columns of a key stand for, and what that means for reads.
-fn locality(chosen: &RankedKey, knowledge: &Knowledge<'_>) -> Option<String> {
+fn locality(chosen: &RankedKey, others: &[RankedKey], knowledge: &Knowledge<'_>) -> Option<String> {
     let roles: Vec<&RoleReport> =
         chosen.partition_key.iter().filter_map(|column| knowledge.report(column)).collect();
     match roles.as_slice() {
-        [only] if only.role == Role::RowId => Some(format!(
-            "{} identifies the row, and no other column is both looked up and even enough; reads of one row visit one partition",
-            only.column
-        )),
+        [only] if only.role == Role::RowId => {
+            let is_entity = |key: &&RankedKey| {
+                let roles = key.partition_key.iter().map(|column| knowledge.role(column));
+                key.qualifies
+                    && roles.clone().count() == 1
+                    && roles.flatten().all(|role| role == Role::Entity)
+            };
+            let alone = match others.iter().find(is_entity) {
+                Some(_) => "",
+                None => ", and no other column is both looked up and even enough",
+            };
+            Some(format!("{} identifies the row{alone}; reads of one row visit one partition", only.column))
+        }
         [only] if only.role == Role::Entity => {
             let evidence = only.evidence.first().map(|evidence| format!(" ({evidence})")).unwrap_or_default();
             let role = only.role.words();
@@ -89,7 +98,7 @@ pub(super) fn reasons_for(
     // disprove.
     let is_row = |column: &String| knowledge.role(column) == Some(Role::RowId);
     if joined.is_empty() || !chosen.partition_key.iter().any(is_row) {
-        reasons.extend(locality(chosen, knowledge));
+        reasons.extend(locality(chosen, others, knowledge));
     }
     reasons.push(format!(
         "{} sustains {} of inserts, of {} if all partitions were equally busy",

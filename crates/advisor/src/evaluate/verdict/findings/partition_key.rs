@@ -47,7 +47,9 @@ fn hotspot(key: &PartitionKeyReport, placement: &PlacementReport, findings: &mut
         Pattern::Sequential => (
             FindingCode::MovingHotspot,
             ", others each time",
-            "The key follows time. Hash a column with many values at any moment instead, or add one to the key.",
+            "Either the key follows time, or only a few of its values have rows at one time, such as sessions. If it follows \
+             time, hash a column with many values at any moment instead, or add one to the key; otherwise this matters \
+             only if a partition cannot take the load.",
         ),
         Pattern::Periodic => (
             FindingCode::PeriodicHotspot,
