@@ -29,6 +29,9 @@ pub(crate) struct Searched<'a> {
     pub(crate) widens: bool,
 }
 
+/// Multiple of the values of the other parts of a key from which a part stands for a thing alone.
+const MANY_TIMES: usize = 20;
+
 /// Columns of sampled rows.
 pub(super) struct SampledColumns<'a> {
     pub(super) columns: Vec<Profile<'a>>,
@@ -123,8 +126,12 @@ impl<'a> SampledColumns<'a> {
             |places: &[usize]| -> Vec<String> { places.iter().map(|at| self.name(*at).to_owned()).collect() };
         let Some(main) = parents.iter().copied().max_by_key(|at| self.distinct(*at)) else { return };
         let others: Vec<usize> = parents.iter().copied().filter(|at| *at != main).collect();
+        let most_of_others = others.iter().map(|at| self.distinct(*at)).max().unwrap_or(0);
+        // A person with a few kinds of vaccines is one without them, too.
+        let stands_alone = self.distinct(main) > MANY_TIMES * most_of_others;
         let (of_line, of_main) = (names(&parents), names(&others));
-        for (at, role, within) in [(line, Role::LineNumber, of_line), (main, Role::Entity, of_main)] {
+        let of_main = (!stands_alone).then_some((main, Role::Entity, of_main));
+        for (at, role, within) in [Some((line, Role::LineNumber, of_line)), of_main].into_iter().flatten() {
             if let Some(report) = self.roles.get_mut(at).filter(|report| !report.given) {
                 let evidence = match role {
                     Role::LineNumber => format!("counts within each {}", within.join(", ")),

@@ -35,6 +35,8 @@ pub(super) fn epoch_beside<'p>(
 const DAY: i64 = 86_400_000_000;
 /// Share of the rows whose time is near another one of the row, from which both are times.
 const NEAR: f64 = 0.99;
+/// Last time, in 2034, of rows in no order: greater numbers are serial numbers of devices.
+const LATEST: i64 = 2_050_000_000_000_000;
 /// Longest range of times, in days, that is narrow beside the years that numbers may stand for.
 const NARROW_DAYS: u64 = 1_100;
 
@@ -115,7 +117,9 @@ pub(super) fn epoch(column: &Profile<'_>) -> Option<TimeReading> {
         // Rows mostly arrive, or are sorted within something, by time; telephone numbers are not.
         _ => {
             let narrow = column.times.is_some_and(|times| {
-                times.latest_micros.abs_diff(times.earliest_micros) <= NARROW_DAYS * DAY.cast_unsigned()
+                times.latest_micros <= LATEST
+                    && times.latest_micros.abs_diff(times.earliest_micros)
+                        <= NARROW_DAYS * DAY.cast_unsigned()
             });
             column.distinct > 20
                 && !column.is_serial()

@@ -70,7 +70,23 @@ impl Numbering {
             let ranges = || starts_low_in(column, columns).map(|parent| Self::Things(vec![parent]));
             if serial == Self::None { rising().or_else(ranges).unwrap_or_default() } else { serial }
         };
-        columns.iter().zip(serial).map(of).collect()
+        let mut found: Vec<Self> = columns.iter().zip(serial).map(of).collect();
+        // Of two columns that rise within each other, the one with fewer values is the parent.
+        let values = |at: usize| columns.get(at).map_or(0, |column| column.distinct);
+        let rising: Vec<Option<usize>> = found
+            .iter()
+            .map(|numbering| match numbering {
+                Self::Rising(parent) => Some(*parent),
+                _ => None,
+            })
+            .collect();
+        for (at, numbering) in found.iter_mut().enumerate() {
+            let Some(parent) = rising.get(at).copied().flatten() else { continue };
+            if rising.get(parent).copied().flatten() == Some(at) && values(parent) >= values(at) {
+                *numbering = Self::None;
+            }
+        }
+        found
     }
 
     /// Finds the columns within which a column has serial numbers.

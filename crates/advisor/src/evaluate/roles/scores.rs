@@ -175,8 +175,9 @@ fn is_like_a_port(column: &Profile<'_>) -> bool {
 /// identifier.
 pub(super) fn is_unique_text(column: &Profile<'_>) -> bool {
     // A short code is what a thing is known by, beside what is told of it.
-    let is_content =
-        |words: &Words| words.codes < 0.9 || words.mean_words > 1.1 || words.mean_chars > LONGEST_CODE;
+    let is_code =
+        |words: &Words| words.codes >= 0.9 && words.mean_words < 1.1 && words.mean_chars <= LONGEST_CODE;
+    let is_content = |words: &Words| !is_code(words) && words.networks < 0.9 && words.opaque < 0.9;
     matches!(&column.form, Form::Text(words) if is_content(words))
         && column.is_nearly_unique()
         && !matches!(column.hint, Some(Hint::Identifier | Hint::Entity))

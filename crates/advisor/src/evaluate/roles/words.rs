@@ -28,6 +28,7 @@ pub(super) const ENTITIES: &[&str] = &[
     "company",
     "workspace",
     "device",
+    "serial",
     "sensor",
     "meter",
     "machine",

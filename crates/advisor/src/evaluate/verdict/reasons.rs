@@ -46,7 +46,10 @@ fn locality(chosen: &RankedKey, others: &[RankedKey], knowledge: &Knowledge<'_>)
             only.role.words()
         )),
         [_, _, ..]
-            if roles.iter().all(|report| !report.role.can_place_rows() || report.role == Role::Dimension) =>
+            if !knowledge.is_thing(&chosen.partition_key)
+                && roles
+                    .iter()
+                    .all(|report| !report.role.can_place_rows() || report.role == Role::Dimension) =>
         {
             let columns: Vec<String> =
                 roles.iter().map(|report| format!("{} ({})", report.column, report.role.words())).collect();

@@ -73,9 +73,17 @@ impl<'a> Knowledge<'a> {
         key.iter().any(|column| matches!(self.role(column), Some(Role::Time | Role::LineNumber)))
     }
 
-    /// Whether the key has nothing but kinds of things.
+    /// Whether the key is the natural key but for its time or its line: together its columns say
+    /// which thing a row is of, such as a pair of currencies.
+    pub(crate) fn is_thing(&self, key: &[String]) -> bool {
+        let counts = |column: &&String| !matches!(self.role(column), Some(Role::Time | Role::LineNumber));
+        let parts: Vec<&String> = self.natural_key.iter().filter(counts).collect();
+        key.len() > 1 && parts.len() == key.len() && key.iter().all(|column| parts.contains(&column))
+    }
+
+    /// Whether the key has nothing but kinds of things, which do not say together what a row is of.
     pub(crate) fn is_of_kinds(&self, key: &[String]) -> bool {
-        key.iter().all(|column| self.role(column) == Some(Role::Dimension))
+        !self.is_thing(key) && key.iter().all(|column| self.role(column) == Some(Role::Dimension))
     }
 
     /// Whether the key has a time, which spreads rows and serves no read.
