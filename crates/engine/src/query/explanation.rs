@@ -1,4 +1,4 @@
-//! What a query reads and how, without running it.
+//! The plan of a query that is not run.
 
 use serde::Serialize;
 

@@ -68,7 +68,7 @@ impl SampledColumns<'_> {
         }
         if let Some(first) = natural.first().copied() {
             let has_time = |key: &UniqueKey| key.columns.iter().any(|at| self.role(*at) == Role::Time);
-            // What tells rows apart without a time does so after they are loaded again.
+            // A key without a time still tells rows apart after they are loaded again.
             natural.retain(|key| key.is_as_likely_as(first) && (has_time(first) || !has_time(key)));
         }
         if natural.is_empty() {

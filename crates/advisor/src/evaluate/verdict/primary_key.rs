@@ -9,6 +9,18 @@ use crate::evaluate::verdict::workload_cost::Knowledge;
 use evenkeel_model::table::Candidate;
 use evenkeel_model::units::{count, counted};
 
+/// Returns what decides whether a key of an entity and a time is unique by nature.
+fn question(key: &Candidate, knowledge: &Knowledge<'_>) -> String {
+    let columns = key.part_names();
+    let entity = columns.iter().find(|column| knowledge.role(column) == Some(Role::Entity));
+    match entity.filter(|_| knowledge.has_time(&columns)) {
+        Some(entity) => {
+            format!("; if one {entity} never has two rows at one moment, it is a key all the same")
+        }
+        None => String::new(),
+    }
+}
+
 /// Chooses the primary key that loses and costs the least, with the partition key in it.
 pub(super) fn choose_primary_key(
     keys: &[PrimaryKeyReport],
@@ -58,11 +70,7 @@ pub(super) fn choose_primary_key(
             format!("({columns}) repeats in no row of the sample; only the whole export can tell whether it is unique")
         }
         (0, _) => {
-            let entity = key.part_names().into_iter().find(|column| knowledge.role(column) == Some(Role::Entity));
-            let question = match entity.filter(|_| is_by_chance(best) && knowledge.has_time(&key.part_names())) {
-                Some(entity) => format!("; if one {entity} never has two rows at one moment, it is a key all the same"),
-                None => String::new(),
-            };
+            let question = if is_by_chance(best) { question(&key, knowledge) } else { String::new() };
             format!("({columns}) {}{question}", unique_words(best))
         }
         (repeated, 0) => {
