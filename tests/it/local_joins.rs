@@ -39,6 +39,21 @@ struct Shape {
 }
 
 impl Shape {
+    /// 1,000 rows by (k) in 16 partitions.
+    fn plain() -> Self {
+        Self {
+            key: (ColumnType::Int64, None),
+            partitions: 16,
+            placement: PlacementFunction::Ydb,
+            rows: 1_000,
+            keys: 2_000,
+            first: 0,
+            heavy: 0.0,
+            batches: 1,
+            is_compacted: false,
+        }
+    }
+
     fn random(random: &mut ChaCha8Rng, key: Key) -> Self {
         let functions = [PlacementFunction::Ydb, PlacementFunction::Ydb, PlacementFunction::YdbModulo];
         // Rows and keys: three tables with many rows of one key have too many joined rows.
@@ -259,17 +274,7 @@ async fn joins_within_partitions_give_the_rows_of_a_naive_engine() {
 /// Two tables of 1,000 rows each, `a` by (k) and `b` as given.
 async fn pair(dir: &Path, other: &Shape) -> TableSession {
     let mut random = ChaCha8Rng::seed_from_u64(7);
-    let one = Shape {
-        key: (ColumnType::Int64, None),
-        partitions: 16,
-        placement: PlacementFunction::Ydb,
-        rows: 1_000,
-        keys: 2_000,
-        first: 0,
-        heavy: 0.0,
-        batches: 1,
-        is_compacted: false,
-    };
+    let one = Shape::plain();
     let mut database = Database::default();
     for (name, shape) in [("a", &one), ("b", other)] {
         let (table, _) = table(&dir.join(name), name, shape, &mut random).await;
@@ -280,17 +285,7 @@ async fn pair(dir: &Path, other: &Shape) -> TableSession {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn explanations_say_what_keeps_a_join_from_staying_within_partitions() {
-    let like_a = Shape {
-        key: (ColumnType::Int64, None),
-        partitions: 16,
-        placement: PlacementFunction::Ydb,
-        rows: 1_000,
-        keys: 2_000,
-        first: 0,
-        heavy: 0.0,
-        batches: 2,
-        is_compacted: false,
-    };
+    let like_a = Shape { batches: 2, ..Shape::plain() };
     let join = "SELECT a.id, b.id FROM a JOIN b ON a.k = b.k";
     let cases: Vec<(Shape, &str, Result<&str, &str>)> = vec![
         (like_a.clone(), join, Ok("16 partitions")),
@@ -359,17 +354,7 @@ async fn explanations_say_what_keeps_a_join_from_staying_within_partitions() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_join_within_partitions_shuffles_no_row_and_shows_one_partition() {
     let dir = tempfile::tempdir().unwrap();
-    let shape = Shape {
-        key: (ColumnType::Int64, None),
-        partitions: 16,
-        placement: PlacementFunction::Ydb,
-        rows: 1_000,
-        keys: 300,
-        first: 0,
-        heavy: 0.0,
-        batches: 3,
-        is_compacted: false,
-    };
+    let shape = Shape { batches: 3, keys: 300, ..Shape::plain() };
     let session = pair(dir.path(), &shape).await;
     let sql = "SELECT a.k, count(*) FROM a JOIN b ON a.k = b.k GROUP BY a.k";
     let explanation = session.explain(sql, &Params::default()).await.unwrap();

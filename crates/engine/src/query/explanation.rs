@@ -8,7 +8,7 @@ use crate::query::scan_summary::ScanSummary;
 /// The plan of a query.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Explanation {
-    /// What its scans of tables read.
+    /// Its scans of tables.
     pub scans: Vec<ScanSummary>,
     /// Its joins of tables, and whether they stay within partitions.
     pub joins: Vec<JoinSummary>,

@@ -118,10 +118,14 @@ impl PortionFiles {
         }
     }
 
+    /// Returns the path of a portion, as scans name it.
+    pub(super) fn path(&self, portion: &PortionEntry) -> Result<String> {
+        let path = self.storage.path(&portion.path);
+        path.map(|path| path.to_string()).map_err(|error| DataFusionError::External(Box::new(error)))
+    }
+
     fn file(&self, portion: &PortionEntry) -> Result<PartitionedFile> {
-        let path =
-            self.storage.path(&portion.path).map_err(|error| DataFusionError::External(Box::new(error)))?;
-        let file = PartitionedFile::new(path.to_string(), portion.bytes);
+        let file = PartitionedFile::new(self.path(portion)?, portion.bytes);
         let statistics = portion_statistics(&self.spec, &self.schema, std::iter::once(portion));
         Ok(file.with_statistics(Arc::new(statistics)))
     }

@@ -77,6 +77,11 @@ impl SnapshotTable {
         self.files.url()
     }
 
+    /// Files of the portions.
+    pub(super) fn files(&self) -> &PortionFiles {
+        &self.files
+    }
+
     /// Schema that queries see.
     pub(super) fn schema_ref(&self) -> &SchemaRef {
         self.files.schema()

@@ -161,11 +161,9 @@ impl SampledColumns<'_> {
     /// Whether a column has several words in each value, and is not named as an identifier: a label
     /// stands for the ids that it follows from.
     pub(super) fn is_wordy(&self, at: usize) -> bool {
-        self.columns.get(at).is_some_and(|column| {
-            is_words(&column.form)
-                && !column.is_unique()
-                && !matches!(column.hint, Some(Hint::Identifier | Hint::Entity))
-        })
+        self.columns
+            .get(at)
+            .is_some_and(|column| is_words(&column.form) && !column.is_unique() && !column.is_named_id())
     }
 
     /// Whether a column has whole numbers from 0 or 1 that neither its name nor gaps call amounts.
@@ -178,10 +176,8 @@ impl SampledColumns<'_> {
     /// Whether a column is the hash of a content, beside a column that numbers rows.
     fn is_digest(&self, at: usize) -> bool {
         let Some(column) = self.columns.get(at) else { return false };
-        let has_lines = (0..self.columns.len()).any(|at| {
-            let is_line = self.role(at) == Role::LineNumber;
-            is_line && self.has_parents(at)
-        });
+        let is_line = |at: usize| self.role(at) == Role::LineNumber && self.has_parents(at);
+        let has_lines = (0..self.columns.len()).any(is_line);
         let is_long =
             matches!(&column.form, Form::Text(words) if words.opaque > 0.9 && words.mean_chars >= 40.0);
         has_lines && (is_long || column.hint == Some(Hint::Attribute))
@@ -230,7 +226,7 @@ impl SampledColumns<'_> {
         let position = key.columns.iter().sum();
         // Times tell rows apart by their many values; that a dense key does is no coincidence.
         let length = key.columns.len() - usize::from(is_dense);
-        let has_time = key.columns.iter().any(|at| self.role(*at) == Role::Time);
+        let has_time = self.has_time(&key.columns);
         // The hash of a content tells rows apart until one content comes twice.
         let is_digest = key.columns.len() == 1 && key.columns.iter().all(|at| self.is_digest(*at));
         (!key.by_nature, is_digest, makeshift + strange, length, has_time, sum, position)

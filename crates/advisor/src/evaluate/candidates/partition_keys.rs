@@ -6,7 +6,7 @@ use crate::evaluate::candidates::considered::{Considerations, ConsideredCandidat
 use crate::evaluate::candidates::natural_keys::UniqueKey;
 use crate::evaluate::candidates::sampled_columns::SampledColumns;
 use crate::evaluate::roles::forms::Form;
-use crate::evaluate::roles::names::Hint;
+use crate::evaluate::roles::profile::Profile;
 use crate::evaluate::roles::{Role, RoleReport};
 use evenkeel_model::table::Candidate;
 
@@ -85,10 +85,7 @@ impl SampledColumns<'_> {
             None => false,
         };
         let is_label = |at: &usize| self.roles.get(*at).is_some_and(|report| report.is_label);
-        let is_named = |at: &usize| {
-            let hint = self.columns.get(*at).and_then(|column| column.hint);
-            matches!(hint, Some(Hint::Identifier | Hint::Entity))
-        };
+        let is_named = |at: &usize| self.columns.get(*at).is_some_and(Profile::is_named_id);
         let repeats = |at: &usize| self.columns.get(*at).is_none_or(|column| !column.is_unique());
         ids.sort_by_key(|at| (repeats(at), !is_named(at), is_label(at), !is_assigned(at), *at));
         self.singles(&others, &ids, &mut found);

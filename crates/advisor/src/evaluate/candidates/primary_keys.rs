@@ -67,9 +67,10 @@ impl SampledColumns<'_> {
             return vec![first];
         }
         if let Some(first) = natural.first().copied() {
-            let has_time = |key: &UniqueKey| key.columns.iter().any(|at| self.role(*at) == Role::Time);
             // A key without a time still tells rows apart after they are loaded again.
-            natural.retain(|key| key.is_as_likely_as(first) && (has_time(first) || !has_time(key)));
+            natural.retain(|key| {
+                key.is_as_likely_as(first) && (self.has_time(&first.columns) || !self.has_time(&key.columns))
+            });
         }
         if natural.is_empty() {
             let length = keys.first().map_or(0, |key| key.columns.len());

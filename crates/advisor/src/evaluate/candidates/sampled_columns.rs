@@ -108,7 +108,7 @@ impl<'a> SampledColumns<'a> {
     /// Takes the columns within which another one of a natural key counts for the thing that has
     /// the lines: the orders of each district of each warehouse.
     pub(super) fn promote_parents(&mut self, key: &[usize]) {
-        if key.len() < 3 || key.iter().any(|at| self.role(*at) == Role::Time) {
+        if key.len() < 3 || self.has_time(key) {
             return;
         }
         let parents_of =
@@ -141,6 +141,11 @@ impl<'a> SampledColumns<'a> {
                 (report.evidence, report.is_vague, report.holds_parts) = (vec![evidence], false, true);
             }
         }
+    }
+
+    /// Whether one of some columns is a time.
+    pub(super) fn has_time(&self, columns: &[usize]) -> bool {
+        columns.iter().any(|at| self.role(*at) == Role::Time)
     }
 
     pub(super) fn role(&self, at: usize) -> Role {

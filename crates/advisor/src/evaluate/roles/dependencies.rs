@@ -79,16 +79,10 @@ const RESCALED: f64 = 0.9999;
 /// Whether a column has the numbers of another one in another unit, as a commission is a share of a
 /// price: no property of its values.
 fn is_rescaled(column: &Profile<'_>, other: &Profile<'_>) -> bool {
-    match (&column.numbers, &other.numbers) {
-        (Some(a), Some(b)) => column.distinct > MANY_VALUES && correlation(a, b).abs() >= RESCALED,
-        (Some(a), None) => {
-            let codes: Vec<i128> = other.amounts.iter().flatten().copied().collect();
-            column.distinct > MANY_VALUES
-                && codes.len() == a.len()
-                && correlation(a, &codes).abs() >= RESCALED
-        }
-        _ => false,
-    }
+    let (own, others) = (&column.numbers, other.numbers.as_ref().or(other.amounts.as_ref()));
+    own.as_ref().zip(others).is_some_and(|(own, others)| {
+        column.distinct > MANY_VALUES && correlation(own, others).abs() >= RESCALED
+    })
 }
 
 /// Whether rows that are equal in `from` are equal in `to`.

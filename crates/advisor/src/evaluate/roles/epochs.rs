@@ -65,8 +65,7 @@ const FEWEST_SPANS: usize = 30;
 /// Name of a time of which a column counts equal spans: weeks, quarters.
 pub(super) fn truncated_time<'p>(column: &Profile<'_>, columns: &'p [Profile<'_>]) -> Option<&'p str> {
     let numbers = column.numbers.as_ref()?;
-    let is_named = matches!(column.hint, Some(Hint::Identifier | Hint::Entity));
-    if is_named || column.distinct < FEWEST_SPANS || column.distinct * 2 > column.rows {
+    if column.is_named_id() || column.distinct < FEWEST_SPANS || column.distinct * 2 > column.rows {
         return None;
     }
     let counts_spans = |other: &&Profile<'_>| {

@@ -3,7 +3,7 @@
 use crate::evaluate::roles::names::Hint;
 use crate::evaluate::roles::profile::{Profile, codes_together, distinct_together};
 use crate::evaluate::roles::sequences::{
-    FEWEST_STARTS, changes_with, has_the_same_range, series, starts_at_the_same,
+    FEWEST_STARTS, changes_with, has_the_same_range, ranges_of, series, starts_at_the_same,
 };
 
 /// The role of a column as a counter. Columns within which it counts are given by position.
@@ -330,8 +330,11 @@ fn rises_in(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<usize> {
 /// those of a small parent are small, as they would not be if all parents shared one sequence.
 fn starts_low_in(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<usize> {
     let numbers = column.numbers.as_ref()?;
-    let named = matches!(column.hint, Some(Hint::Identifier | Hint::Entity));
-    if !named || column.rises || column.distinct < MANY_NUMBERS || numbers.iter().any(|number| *number < 0) {
+    if !column.is_named_id()
+        || column.rises
+        || column.distinct < MANY_NUMBERS
+        || numbers.iter().any(|number| *number < 0)
+    {
         return None;
     }
     let mut sorted = numbers.clone();
@@ -339,14 +342,7 @@ fn starts_low_in(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<usize>
     let up_to =
         |number: i128| sorted.partition_point(|other| *other <= number) as f64 / sorted.len().max(1) as f64;
     let is_parent = |parent: &Profile<'_>| {
-        let mut ranges: Vec<(i32, i128, i128)> = vec![(0, i128::MAX, i128::MIN); parent.distinct];
-        for (code, number) in parent.codes.iter().zip(numbers) {
-            if let Some((rows, least, greatest)) = ranges.get_mut(*code as usize) {
-                *rows += 1;
-                *least = (*least).min(*number);
-                *greatest = (*greatest).max(*number);
-            }
-        }
+        let mut ranges = ranges_of(&parent.codes, parent.distinct, numbers);
         ranges.retain(|(rows, ..)| *rows >= FEWEST_OF_A_RANGE);
         // The largest parent has the whole range.
         let judged = ranges.len().saturating_sub(1);

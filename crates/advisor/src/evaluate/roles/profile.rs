@@ -129,6 +129,11 @@ impl<'a> Profile<'a> {
         }
     }
 
+    /// Whether the name is that of an identifier, or of a thing that has one.
+    pub(crate) fn is_named_id(&self) -> bool {
+        matches!(self.hint, Some(Hint::Identifier | Hint::Entity))
+    }
+
     /// Rows that have a value.
     pub(crate) fn filled(&self) -> usize {
         self.rows - self.nulls

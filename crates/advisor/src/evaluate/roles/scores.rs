@@ -80,10 +80,7 @@ pub(super) fn score_text(column: &Profile<'_>, words: &Words, scores: &mut Score
         scores.add(Role::Text, 6.0, format!("{:.0} characters in each value", words.mean_chars));
         scores.add(Role::RowId, -4.0, "");
         scores.add(Role::Entity, -4.0, "");
-    } else if words.mean_chars >= 40.0
-        && words.opaque < 0.5
-        && !matches!(column.hint, Some(Hint::Identifier | Hint::Entity))
-    {
+    } else if words.mean_chars >= 40.0 && words.opaque < 0.5 && !column.is_named_id() {
         scores.add(Role::Text, 2.0, "");
         scores.add(Role::RowId, -2.0, "");
     }
@@ -174,13 +171,13 @@ fn is_like_a_port(column: &Profile<'_>) -> bool {
 /// Whether a column is a text with a value of its own in each row, and is not named as an
 /// identifier.
 pub(super) fn is_unique_text(column: &Profile<'_>) -> bool {
-    // A short code is what a thing is known by, beside what is told of it.
+    // A short code names a thing; longer texts describe it.
     let is_code =
         |words: &Words| words.codes >= 0.9 && words.mean_words < 1.1 && words.mean_chars <= LONGEST_CODE;
     let is_content = |words: &Words| !is_code(words) && words.networks < 0.9 && words.opaque < 0.9;
     matches!(&column.form, Form::Text(words) if is_content(words))
         && column.is_nearly_unique()
-        && !matches!(column.hint, Some(Hint::Identifier | Hint::Entity))
+        && !column.is_named_id()
 }
 
 pub(super) fn score_relations(

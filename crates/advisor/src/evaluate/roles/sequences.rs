@@ -57,11 +57,9 @@ pub(super) fn series(numbers: &[i128], codes: &[u32]) -> f64 {
     (same + next) as f64 / rows as f64
 }
 
-/// Whether most parents with several rows have numbers from the whole range: the same things, such
-/// as the accounts of each day, and no numbers of their rows, which end where the rows do.
-pub(super) fn has_the_same_range(codes: &[u32], parents: usize, numbers: &[i128]) -> bool {
-    let (Some(least), Some(greatest)) = (numbers.iter().min(), numbers.iter().max()) else { return false };
-    let mut ranges: Vec<(usize, i128, i128)> = vec![(0, i128::MAX, i128::MIN); parents];
+/// Number of rows, least and greatest number of each parent.
+pub(super) fn ranges_of(codes: &[u32], parents: usize, numbers: &[i128]) -> Vec<(i32, i128, i128)> {
+    let mut ranges = vec![(0, i128::MAX, i128::MIN); parents];
     for (code, number) in codes.iter().zip(numbers) {
         if let Some((rows, least, greatest)) = ranges.get_mut(*code as usize) {
             *rows += 1;
@@ -69,10 +67,18 @@ pub(super) fn has_the_same_range(codes: &[u32], parents: usize, numbers: &[i128]
             *greatest = (*greatest).max(*number);
         }
     }
+    ranges
+}
+
+/// Whether most parents with several rows have numbers from the whole range: the same things, such
+/// as the accounts of each day. Numbers of their rows would end at the number of these.
+pub(super) fn has_the_same_range(codes: &[u32], parents: usize, numbers: &[i128]) -> bool {
+    let (Some(least), Some(greatest)) = (numbers.iter().min(), numbers.iter().max()) else { return false };
+    let mut ranges = ranges_of(codes, parents, numbers);
     ranges.retain(|(rows, ..)| *rows >= 3);
     // The least and the greatest of n numbers from a range are about an nth of it from its ends.
-    let is_whole = |(rows, from, to): &&(usize, i128, i128)| {
-        let near = (greatest - least) / (*rows as i128).min(10) * 3 / 2;
+    let is_whole = |(rows, from, to): &&(i32, i128, i128)| {
+        let near = (greatest - least) / i128::from(*rows).min(10) * 3 / 2;
         from - least <= near && greatest - to <= near
     };
     let is_spread = ranges.iter().filter(is_whole).count() * 10 >= ranges.len() * 6;

@@ -131,6 +131,10 @@ impl<'a> Workload<'a> {
         qualifies: impl Fn(&PartitionKeyReport) -> bool,
     ) -> Self {
         let (count, partitions) = (partitions, partitions.len() as f64);
+        let spreads = |key: &PartitionKeyReport| {
+            let values = key.distinct.estimate.max(1) as f64;
+            (values / (MANY_VALUES * partitions)).min(1.0).sqrt()
+        };
         let weight = |report: &RoleReport| {
             let thing = report.thing();
             let counted = evaluation.candidates.iter().find(|key| key.partition_key == thing);
@@ -142,7 +146,6 @@ impl<'a> Workload<'a> {
             let Some(counted) = counted else { return 0.02 * base };
             let values = counted.distinct.estimate.max(1) as f64;
             let rows_each = evaluation.rows as f64 / values;
-            let spreads = (values / (MANY_VALUES * partitions)).min(1.0).sqrt();
             let natural = if knowledge.identifying.contains(&report.column) { 2.0 } else { 1.0 };
             let attributes = report.determines.len().min(3) as f64;
             // Values that hardly repeat gather nothing. Beyond that, the rows of a value say how
@@ -162,7 +165,7 @@ impl<'a> Workload<'a> {
                 * itself
                 * usable
                 * base
-                * spreads
+                * spreads(counted)
                 * gathers
                 * whole
                 * (1.0 + 0.5 * attributes)
@@ -177,10 +180,7 @@ impl<'a> Workload<'a> {
             }
             let thing = report.thing();
             let counted = evaluation.candidates.iter().find(|key| key.partition_key == thing);
-            counted.map_or(1.0, |counted| {
-                let values = counted.distinct.estimate.max(1) as f64;
-                if qualifies(counted) { (values / (MANY_VALUES * partitions)).min(1.0).sqrt() } else { 1.0 }
-            })
+            counted.map_or(1.0, |counted| if qualifies(counted) { spreads(counted) } else { 1.0 })
         };
         let mut entities: Vec<(Vec<String>, f64)> =
             knowledge.roles.iter().map(|report| (report.thing(), weight(report))).collect();

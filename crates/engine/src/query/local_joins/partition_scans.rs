@@ -155,10 +155,7 @@ struct TableFiles<'a> {
 
 impl<'a> TableFiles<'a> {
     fn new(table: &'a SnapshotTable) -> Result<Self> {
-        let name = |portion: Arc<PortionEntry>| {
-            let path = table.storage().path(&portion.path).map_err(|error| external(Box::new(error)))?;
-            Ok((path.to_string(), portion))
-        };
+        let name = |portion: Arc<PortionEntry>| Ok((table.files().path(&portion)?, portion));
         Ok(Self {
             table,
             portions: table.snapshot().portions().into_iter().map(name).collect::<Result<_>>()?,
@@ -245,7 +242,3 @@ impl<'a> TableFiles<'a> {
 
 /// A scan, and the portions that it reads.
 type Single = (Arc<dyn ExecutionPlan>, Vec<Arc<PortionEntry>>);
-
-fn external(error: Box<dyn std::error::Error + Send + Sync>) -> datafusion::error::DataFusionError {
-    datafusion::error::DataFusionError::External(error)
-}

@@ -1,4 +1,4 @@
-//! What a join does with the partitions of its tables, in words.
+//! Sentences on whether joins stay within the partitions of their tables.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -67,7 +67,8 @@ fn tables_of(plan: &Arc<dyn ExecutionPlan>, tables: &[NamedTable]) -> Vec<String
 fn joins_of(
     plan: &Arc<dyn ExecutionPlan>,
     tables: &[NamedTable],
-    summary: impl Fn(&HashJoinExec, bool) -> (bool, String),
+    is_local: bool,
+    reason: impl Fn(&HashJoinExec) -> String,
 ) -> Vec<JoinSummary> {
     let mut found = Vec::new();
     let mut is_grouped = false;
@@ -76,8 +77,8 @@ fn joins_of(
         is_grouped |= node.is::<AggregateExec>();
         if let Some(join) = node.downcast_ref::<HashJoinExec>() {
             let (left, right) = (tables_of(join.left(), tables), tables_of(join.right(), tables));
-            let (is_local, reason) = summary(join, is_grouped);
-            found.push(JoinSummary { left, right, is_local, is_grouped: is_grouped && is_local, reason });
+            let is_grouped = is_grouped && is_local;
+            found.push(JoinSummary { left, right, is_local, is_grouped, reason: reason(join) });
         }
         Ok(TreeNodeRecursion::Continue)
     });
@@ -95,7 +96,7 @@ pub(super) fn of_local_part(plan: &Arc<dyn ExecutionPlan>, tables: &[NamedTable]
         let counts: Vec<String> = partitions.iter().map(ToString::to_string).collect();
         format!("{} partitions", counts.join(" and "))
     };
-    joins_of(plan, tables, |join, _| (true, counts(join)))
+    joins_of(plan, tables, true, counts)
 }
 
 /// Describes the joins of a part that could be computed partition by partition but for an obstacle.
@@ -104,7 +105,7 @@ pub(super) fn of_part(
     obstacle: &Obstacle,
     tables: &[NamedTable],
 ) -> Vec<JoinSummary> {
-    joins_of(plan, tables, |_, _| (false, obstacle.to_string()))
+    joins_of(plan, tables, false, |_| obstacle.to_string())
 }
 
 /// Describes one join of tables that cannot be computed partition by partition.
