@@ -72,7 +72,7 @@ pub(crate) fn portions(criterion: &mut Criterion) {
             let session = table.session().unwrap();
             group.bench_function(BenchmarkId::new("plan", &what), |bench| {
                 bench.iter(|| {
-                    runtime.block_on(session.explain(QUERIES[1].1, &Params::default())).unwrap().0.len()
+                    runtime.block_on(session.explain(QUERIES[1].1, &Params::default())).unwrap().scans.len()
                 });
             });
             for (name, sql) in QUERIES {
@@ -114,6 +114,7 @@ async fn grown(dir: &std::path::Path) -> TableStorage {
                 value(KeyValue::Uint(1)),
             ],
             xxh3: format!("{number:032x}"),
+            deletes: false,
         };
         let source = SourceEntry {
             name: format!("exports/ad-events-{number:05}.parquet"),
@@ -147,7 +148,7 @@ pub(crate) fn growth(criterion: &mut Criterion) {
     for (name, sql) in [("all", QUERIES[2].1), ("an hour", QUERIES[1].1)] {
         let session = table.session().unwrap();
         group.bench_function(format!("plan {name} of 10,000 portions"), |bench| {
-            bench.iter(|| runtime.block_on(session.explain(sql, &Params::default())).unwrap().0.len());
+            bench.iter(|| runtime.block_on(session.explain(sql, &Params::default())).unwrap().scans.len());
         });
     }
     group.finish();
