@@ -9,6 +9,7 @@ processes, as Markdown; all figures go to DIR/results.json.
 """
 
 import argparse
+import functools
 import glob
 import json
 import os
@@ -50,12 +51,10 @@ class Bench:
         wanted = os.path.join(HERE, "requirements.txt")
         subprocess.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", wanted], check=True)
         self.python = python
-        if self.args.evenkeel and self.args.floor:
-            self.evenkeel, self.floor = self.args.evenkeel, self.args.floor
-        else:
-            self.evenkeel = self.build(["build", "--release", "--locked", "--bin", "evenkeel"], "evenkeel")
-            self.floor = self.build(["bench", "--locked", "--bench", "floor", "--no-run"], "floor")
-        if not glob.glob(f"{self.data}/*.parquet"):
+        release = ["build", "--release", "--locked", "--bin", "evenkeel"]
+        self.evenkeel = self.args.evenkeel or self.build(release, "evenkeel")
+        events = set(self.args.only.split(",")) - {"shapes"}
+        if events and not glob.glob(f"{self.data}/*.parquet"):
             command = [self.evenkeel, "generate", "ad-events", "--rows", str(self.args.rows), "--out", self.data]
             subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
@@ -84,7 +83,7 @@ class Bench:
             text = output.read()
         if status != 0:
             sys.exit(f"{' '.join(command)} failed:\n{text}")
-        result = {"seconds": seconds, "cpu": usage.ru_utime + usage.ru_stime, "memory": usage.ru_maxrss * 1024}
+        result = {"seconds": seconds, "process_seconds": seconds, "cpu": usage.ru_utime + usage.ru_stime, "memory": usage.ru_maxrss * 1024}
         last = text.strip().splitlines()[-1] if text.strip() else ""
         if last.startswith("{"):
             # What an engine measured itself leaves out its start.
@@ -94,14 +93,18 @@ class Bench:
     def measured(self, command, cores=None):
         """A command that prints its result as JSON: its own seconds, as those of the other engines, and those of the whole process."""
         result, text = self.process(command, cores)
-        return {**result, "process_seconds": result["seconds"], "seconds": json.loads(text)["seconds"]}
+        return {**result, "seconds": json.loads(text)["seconds"]}
 
     def peer(self, engine, work, out, cores=None):
         command = [self.python, os.path.join(HERE, "engines.py"), engine, work, self.data, self.path(out)]
         return self.process([*command, str(len(cores or self.cores))], cores)[0]
 
-    def floor_of(self, work, cores=None):
-        files = sorted(glob.glob(f"{self.data}/*.parquet"))
+    @functools.cached_property
+    def floor(self):
+        return self.args.floor or self.build(["bench", "--locked", "--bench", "floor", "--no-run"], "floor")
+
+    def floor_of(self, work, cores=None, data=None):
+        files = sorted(glob.glob(f"{data or self.data}/*.parquet"))
         out = self.path("floor")
         shutil.rmtree(out, ignore_errors=True)
         result = self.process([self.floor, work, str(len(cores or self.cores)), out, *files], cores)[0]
@@ -293,6 +296,18 @@ class Bench:
             "(target: within 10 %, at most 1,024 MiB)"
         )
 
+    def run_shapes(self):
+        # Packages of the virtual environment, in which this process does not run.
+        sys.path[:0] = glob.glob(self.path("venv/lib/python*/site-packages"))
+        import comparison
+        import shapes
+
+        wanted = self.args.shapes.split(";") if self.args.shapes else None
+        chosen = [work for work in shapes.shapes(self.args.shape_rows) if not wanted or work.name in wanted]
+        compared = comparison.Comparison(self)
+        compared.run(chosen)
+        self.results["shapes"] = compared.figures
+
     def run(self):
         self.set_up()
         versions = " ".join(open(os.path.join(HERE, "requirements.txt")).read().split())
@@ -324,7 +339,10 @@ def main():
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--work", default=os.path.join(ROOT, "target", "peers"), help="where data and tables go")
-    parser.add_argument("--only", default="ingest,evaluate,merge,query,cores,large")
+    parser.add_argument("--only", default="ingest,evaluate,merge,query,cores,large,shapes")
+    parser.add_argument("--shape-rows", type=int, default=4_000_000, help="rows of most tables of the part 'shapes'")
+    parser.add_argument("--shapes", help="names of shapes, separated by semicolons [default: all]")
+    parser.add_argument("--query-runs", type=int, default=5, help="runs of each query in one process of the part 'shapes'")
     parser.add_argument("--evenkeel", help="a built program, instead of building it")
     parser.add_argument("--floor", help="a built floor, instead of building it")
     Bench(parser.parse_args()).run()
