@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
-"""evenkeel beside DuckDB, ClickHouse and Polars: the same rows, the same cores, in turn.
+"""evenkeel beside DuckDB, ClickHouse, Polars and Paimon: the same rows, the same cores, in turn.
 
     python3 benches/peers/run.py [--rows 20000000] [--runs 5] [--cores 2] [--work DIR] [--only ingest,evaluate,...] [--large ROWS]
 
 Needs cargo and Python with venv; the other engines are installed into DIR, at the versions of requirements.txt. Every piece of
 work runs in a process of its own, engines alternating, RUNS times. Printed are medians, ratios and the peak memory of
 processes, as Markdown; all figures go to DIR/results.json.
+
+The part `shapes` runs tables of many shapes (shapes.py), and compares the rows of all engines:
+
+    python3 benches/peers/run.py --only shapes [--shapes "plain;20 keys"] [--shape-rows 4000000]
 """
 
 import argparse
@@ -344,7 +348,7 @@ def main():
     parser.add_argument("--shapes", help="names of shapes, separated by semicolons [default: all]")
     parser.add_argument("--query-runs", type=int, default=5, help="runs of each query in one process of the part 'shapes'")
     parser.add_argument("--evenkeel", help="a built program, instead of building it")
-    parser.add_argument("--floor", help="a built floor, instead of building it")
+    parser.add_argument("--floor", help="a built floor, instead of building it; none in 'shapes': no comparison with decoding")
     Bench(parser.parse_args()).run()
 
 

@@ -4,7 +4,11 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Decimal128Array, Int64Array, UInt64Array};
+use arrow::array::{
+    Array, ArrayRef, ArrowPrimitiveType, AsArray, BooleanArray, Decimal128Array, Int64Array, PrimitiveArray,
+    UInt64Array,
+};
+use arrow::buffer::NullBuffer;
 use arrow::datatypes::{
     DECIMAL128_MAX_PRECISION, DataType, Decimal128Type, Field, FieldRef, Int64Type, UInt64Type,
 };
@@ -16,6 +20,8 @@ use datafusion::logical_expr::{
     Accumulator, AggregateUDF, AggregateUDFImpl, EmitTo, GroupsAccumulator, ReversedUDAF, SetMonotonicity,
     Signature,
 };
+use datafusion_functions_aggregate_common::aggregate::groups_accumulator::accumulate::NullState;
+use datafusion_functions_aggregate_common::aggregate::groups_accumulator::nulls::filtered_null_mask;
 
 /// Returns the function that replaces DataFusion's `sum`.
 pub(super) fn checked_sum() -> AggregateUDF {
@@ -49,34 +55,55 @@ fn beyond(data_type: &DataType) -> DataFusionError {
     ))
 }
 
-/// Values of an array; NULL becomes `None`.
-fn values(array: &ArrayRef) -> Result<Box<dyn Iterator<Item = Option<i128>> + '_>> {
-    Ok(match array.data_type() {
-        DataType::Int64 => {
-            Box::new(array.as_primitive::<Int64Type>().iter().map(|value| value.map(i128::from)))
+/// Calls `$run` with an array of one of the exact types and a function that widens its values.
+macro_rules! with_values {
+    ($array:expr, |$values:ident, $wide:ident| $run:expr) => {
+        match $array.data_type() {
+            DataType::Int64 => {
+                let ($values, $wide) = ($array.as_primitive::<Int64Type>(), i128::from);
+                $run
+            }
+            DataType::UInt64 => {
+                let ($values, $wide) = ($array.as_primitive::<UInt64Type>(), i128::from);
+                $run
+            }
+            DataType::Decimal128(..) => {
+                let ($values, $wide) = ($array.as_primitive::<Decimal128Type>(), i128::from);
+                $run
+            }
+            other => return internal_err!("there is no exact sum of {other}"),
         }
-        DataType::UInt64 => {
-            Box::new(array.as_primitive::<UInt64Type>().iter().map(|value| value.map(i128::from)))
-        }
-        DataType::Decimal128(..) => Box::new(array.as_primitive::<Decimal128Type>().iter()),
-        other => return internal_err!("there is no exact sum of {other}"),
-    })
+    };
 }
 
-/// Converts sums to their type; fails if one is beyond its range.
-fn given_out(sums: Vec<Option<i128>>, data_type: &DataType) -> Result<ArrayRef> {
+/// Sum of the values of an array that are not NULL; `None` if it is beyond 128 bits.
+fn sum_of<T: ArrowPrimitiveType>(
+    array: &PrimitiveArray<T>,
+    wide: impl Fn(T::Native) -> i128,
+) -> Option<i128> {
+    let add = |sum: i128, value: T::Native| sum.checked_add(wide(value));
+    match array.null_count() {
+        0 => array.values().iter().copied().try_fold(0, add),
+        _ => array.iter().flatten().try_fold(0, add),
+    }
+}
+
+/// Converts sums to their type; fails if one is beyond its range. Where `nulls` has a NULL, the sum
+/// is 0.
+fn given_out(sums: Vec<i128>, nulls: Option<NullBuffer>, data_type: &DataType) -> Result<ArrayRef> {
     let error = || beyond(data_type);
     Ok(match data_type {
         DataType::Int64 => {
-            let sums = sums.into_iter().map(|sum| sum.map(i64::try_from).transpose());
-            Arc::new(sums.collect::<Result<Int64Array, _>>().map_err(|_| error())?)
+            let sums: Result<Vec<i64>, _> = sums.into_iter().map(i64::try_from).collect();
+            Arc::new(Int64Array::try_new(sums.map_err(|_| error())?.into(), nulls)?)
         }
         DataType::UInt64 => {
-            let sums = sums.into_iter().map(|sum| sum.map(u64::try_from).transpose());
-            Arc::new(sums.collect::<Result<UInt64Array, _>>().map_err(|_| error())?)
+            let sums: Result<Vec<u64>, _> = sums.into_iter().map(u64::try_from).collect();
+            Arc::new(UInt64Array::try_new(sums.map_err(|_| error())?.into(), nulls)?)
         }
         DataType::Decimal128(precision, scale) => {
-            let sums = Decimal128Array::from(sums).with_precision_and_scale(*precision, *scale)?;
+            let sums = Decimal128Array::try_new(sums.into(), nulls)?;
+            let sums = sums.with_precision_and_scale(*precision, *scale)?;
             sums.validate_decimal_precision(*precision).map_err(|_| error())?;
             Arc::new(sums)
         }
@@ -86,9 +113,14 @@ fn given_out(sums: Vec<Option<i128>>, data_type: &DataType) -> Result<ArrayRef> 
 
 /// Converts partial sums to their type. They are not checked: others may bring them back into
 /// range.
-fn partial(sums: Vec<Option<i128>>, data_type: &DataType) -> Result<ArrayRef> {
-    let sums = Decimal128Array::from(sums);
+fn partial(sums: Vec<i128>, nulls: Option<NullBuffer>, data_type: &DataType) -> Result<ArrayRef> {
+    let sums = Decimal128Array::try_new(sums.into(), nulls)?;
     Ok(Arc::new(sums.with_data_type(state_type(data_type))))
+}
+
+/// A single sum, NULL if it has no values.
+fn alone(sum: Option<i128>) -> (Vec<i128>, Option<NullBuffer>) {
+    (vec![sum.unwrap_or(0)], sum.is_none().then(|| NullBuffer::new_null(1)))
 }
 
 fn first(arrays: &[ArrayRef]) -> Result<&ArrayRef> {
@@ -151,7 +183,7 @@ impl AggregateUDFImpl for CheckedSum {
     fn create_groups_accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn GroupsAccumulator>> {
         let data_type = args.return_field.data_type();
         match is_exact(data_type) {
-            true => Ok(Box::new(ExactSums { data_type: data_type.clone(), sums: Vec::new() })),
+            true => Ok(Box::new(ExactSums::new(data_type.clone()))),
             false => self.inner.create_groups_accumulator(args),
         }
     }
@@ -179,25 +211,25 @@ struct ExactSum {
 }
 
 impl ExactSum {
-    fn sum(&self) -> Vec<Option<i128>> {
-        vec![(self.count > 0).then_some(self.sum)]
+    fn sum(&self) -> (Vec<i128>, Option<NullBuffer>) {
+        alone((self.count > 0).then_some(self.sum))
     }
 }
 
 impl Accumulator for ExactSum {
     fn update_batch(&mut self, arrays: &[ArrayRef]) -> Result<()> {
-        for value in values(first(arrays)?)?.flatten() {
-            self.sum = self.sum.checked_add(value).ok_or_else(|| beyond(&self.data_type))?;
-            self.count += 1;
-        }
+        let array = first(arrays)?;
+        let sum = with_values!(array, |values, wide| sum_of(values, wide));
+        self.sum = sum.and_then(|sum| self.sum.checked_add(sum)).ok_or_else(|| beyond(&self.data_type))?;
+        self.count += (array.len() - array.null_count()) as u64;
         Ok(())
     }
 
     fn retract_batch(&mut self, arrays: &[ArrayRef]) -> Result<()> {
-        for value in values(first(arrays)?)?.flatten() {
-            self.sum = self.sum.checked_sub(value).ok_or_else(|| beyond(&self.data_type))?;
-            self.count = self.count.saturating_sub(1);
-        }
+        let array = first(arrays)?;
+        let sum = with_values!(array, |values, wide| sum_of(values, wide));
+        self.sum = sum.and_then(|sum| self.sum.checked_sub(sum)).ok_or_else(|| beyond(&self.data_type))?;
+        self.count = self.count.saturating_sub((array.len() - array.null_count()) as u64);
         Ok(())
     }
 
@@ -210,11 +242,13 @@ impl Accumulator for ExactSum {
     }
 
     fn evaluate(&mut self) -> Result<ScalarValue> {
-        ScalarValue::try_from_array(&given_out(self.sum(), &self.data_type)?, 0)
+        let (sum, nulls) = self.sum();
+        ScalarValue::try_from_array(&given_out(sum, nulls, &self.data_type)?, 0)
     }
 
     fn state(&mut self) -> Result<Vec<ScalarValue>> {
-        Ok(vec![ScalarValue::try_from_array(&partial(self.sum(), &self.data_type)?, 0)?])
+        let (sum, nulls) = self.sum();
+        Ok(vec![ScalarValue::try_from_array(&partial(sum, nulls, &self.data_type)?, 0)?])
     }
 
     fn size(&self) -> usize {
@@ -231,7 +265,8 @@ struct DistinctSum {
 
 impl Accumulator for DistinctSum {
     fn update_batch(&mut self, arrays: &[ArrayRef]) -> Result<()> {
-        self.values.extend(values(first(arrays)?)?.flatten());
+        let array = first(arrays)?;
+        with_values!(array, |values, wide| self.values.extend(values.iter().flatten().map(wide)));
         Ok(())
     }
 
@@ -247,11 +282,12 @@ impl Accumulator for DistinctSum {
         for value in &self.values {
             sum = Some(sum.unwrap_or(0).checked_add(*value).ok_or_else(|| beyond(&self.data_type))?);
         }
-        ScalarValue::try_from_array(&given_out(vec![sum], &self.data_type)?, 0)
+        let (sum, nulls) = alone(sum);
+        ScalarValue::try_from_array(&given_out(sum, nulls, &self.data_type)?, 0)
     }
 
     fn state(&mut self) -> Result<Vec<ScalarValue>> {
-        let values = partial(self.values.iter().copied().map(Some).collect(), &self.data_type)?;
+        let values = partial(self.values.iter().copied().collect(), None, &self.data_type)?;
         let values = (0..values.len()).map(|row| ScalarValue::try_from_array(&values, row));
         let values = values.collect::<Result<Vec<_>>>()?;
         Ok(vec![ScalarValue::List(ScalarValue::new_list_nullable(&values, &state_type(&self.data_type)))])
@@ -266,19 +302,16 @@ impl Accumulator for DistinctSum {
 #[derive(Debug)]
 struct ExactSums {
     data_type: DataType,
-    /// Sum of each group; `None` (NULL) before its first value.
-    sums: Vec<Option<i128>>,
+    /// Sum of each group, 0 before its first value.
+    sums: Vec<i128>,
+    /// Groups with a value; the sum of the others is NULL.
+    seen: NullState,
 }
 
-/// Values of the rows that a filter keeps; `None` (NULL) for the others.
-fn kept(array: &ArrayRef, filter: Option<&BooleanArray>) -> Result<Vec<Option<i128>>> {
-    let values = values(array)?;
-    Ok(match filter {
-        None => values.collect(),
-        Some(filter) => {
-            values.zip(filter).map(|(value, keep)| value.filter(|_| keep == Some(true))).collect()
-        }
-    })
+impl ExactSums {
+    fn new(data_type: DataType) -> Self {
+        Self { data_type, sums: Vec::new(), seen: NullState::new() }
+    }
 }
 
 impl GroupsAccumulator for ExactSums {
@@ -289,14 +322,21 @@ impl GroupsAccumulator for ExactSums {
         filter: Option<&BooleanArray>,
         total: usize,
     ) -> Result<()> {
-        self.sums.resize(total, None);
-        for (value, group) in kept(first(arrays)?, filter)?.into_iter().zip(groups) {
-            if let (Some(value), Some(sum)) = (value, self.sums.get_mut(*group)) {
-                let added = sum.unwrap_or(0).checked_add(value);
-                *sum = Some(added.ok_or_else(|| beyond(&self.data_type))?);
-            }
-        }
-        Ok(())
+        self.sums.resize(total, 0);
+        let sums = self.sums.as_mut_slice();
+        let mut overflows = false;
+        let array = first(arrays)?;
+        with_values!(array, |values, wide| {
+            let add = |group: usize, value| {
+                if let Some(sum) = sums.get_mut(group) {
+                    let (added, overflow) = sum.overflowing_add(wide(value));
+                    *sum = added;
+                    overflows |= overflow;
+                }
+            };
+            self.seen.accumulate(groups, values, filter, total, add);
+        });
+        if overflows { Err(beyond(&self.data_type)) } else { Ok(()) }
     }
 
     fn merge_batch(&mut self, states: &[ArrayRef], groups: &[usize], total: usize) -> Result<()> {
@@ -304,19 +344,22 @@ impl GroupsAccumulator for ExactSums {
     }
 
     fn evaluate(&mut self, emit_to: EmitTo) -> Result<ArrayRef> {
-        given_out(emit_to.take_needed(&mut self.sums), &self.data_type)
+        given_out(emit_to.take_needed(&mut self.sums), self.seen.build(emit_to), &self.data_type)
     }
 
     fn state(&mut self, emit_to: EmitTo) -> Result<Vec<ArrayRef>> {
-        Ok(vec![partial(emit_to.take_needed(&mut self.sums), &self.data_type)?])
+        Ok(vec![partial(emit_to.take_needed(&mut self.sums), self.seen.build(emit_to), &self.data_type)?])
     }
 
     fn convert_to_state(&self, arrays: &[ArrayRef], filter: Option<&BooleanArray>) -> Result<Vec<ArrayRef>> {
-        Ok(vec![partial(kept(first(arrays)?, filter)?, &self.data_type)?])
+        let array = first(arrays)?;
+        let nulls = filtered_null_mask(filter, array);
+        let sums = with_values!(array, |values, wide| values.values().iter().copied().map(wide).collect());
+        Ok(vec![partial(sums, nulls, &self.data_type)?])
     }
 
     fn size(&self) -> usize {
-        self.sums.capacity() * size_of::<Option<i128>>()
+        self.sums.capacity() * size_of::<i128>() + self.seen.size()
     }
 }
 
@@ -380,7 +423,7 @@ mod tests {
 
     #[test]
     fn groups_have_sums_of_their_own_without_filtered_rows() {
-        let mut sums = ExactSums { data_type: DataType::Int64, sums: Vec::new() };
+        let mut sums = ExactSums::new(DataType::Int64);
         let values = numbers(&[Some(1), Some(2), None, Some(4), Some(i64::MAX)]);
         let keep = BooleanArray::from(vec![Some(true), Some(true), Some(true), None, Some(false)]);
         sums.update_batch(&[values], &[0, 2, 1, 1, 0], Some(&keep), 3).unwrap();

@@ -46,6 +46,7 @@ mod projection_pushdown;
 mod provider;
 mod pruning;
 mod runtime;
+mod scan_filters;
 mod scan_summary;
 mod session;
 mod system;

@@ -12,7 +12,9 @@ use std::sync::Arc;
 use datafusion::common::Statistics;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::config::ConfigOptions;
-use datafusion::datasource::physical_plan::FileScanConfig;
+use datafusion::datasource::physical_plan::{
+    FileScanConfig, FileScanConfigBuilder, FileSource, ParquetSource,
+};
 use datafusion::datasource::source::{DataSource, DataSourceExec, OpenArgs};
 use datafusion::error::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
@@ -24,6 +26,8 @@ use datafusion::physical_plan::execution_plan::SchedulingType;
 use datafusion::physical_plan::filter_pushdown::{FilterPushdownPropagation, PushedDown};
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion::physical_plan::{DisplayFormatType, ExecutionPlan, SortOrderPushdownResult};
+
+use crate::query::scan_filters::arranged;
 
 /// A scan of files whose groups are read file by file and row group by row group, regardless of the
 /// limits above it. In all other respects it is the scan that it wraps.
@@ -114,7 +118,7 @@ impl DataSource for OrderedScan {
             return Ok(FilterPushdownPropagation::with_parent_pushdown_result(none));
         }
         let pushed = self.scan.try_pushdown_filters(filters, config)?;
-        let updated_node = pushed.updated_node.map(Self::wrap);
+        let updated_node = pushed.updated_node.map(|scan| arranged_scan(scan).map(Self::wrap)).transpose()?;
         Ok(FilterPushdownPropagation { filters: pushed.filters, updated_node })
     }
 
@@ -152,6 +156,16 @@ impl DataSource for OrderedScan {
     fn open_with_args(&self, args: OpenArgs) -> Result<SendableRecordBatchStream> {
         self.scan.open_with_args(args)
     }
+}
+
+/// Returns the scan with its conditions in the form in which it evaluates them fastest.
+fn arranged_scan(scan: Arc<dyn DataSource>) -> Result<Arc<dyn DataSource>> {
+    let Some(config) = scan.downcast_ref::<FileScanConfig>() else { return Ok(scan) };
+    let Some(source) = config.file_source().downcast_ref::<ParquetSource>() else { return Ok(scan) };
+    let Some(predicate) = source.filter() else { return Ok(scan) };
+    let predicate = arranged(&predicate, source.table_schema().table_schema())?;
+    let source = Arc::new(source.with_predicate(predicate));
+    Ok(Arc::new(FileScanConfigBuilder::from(config.clone()).with_source(source).build()))
 }
 
 #[cfg(test)]
