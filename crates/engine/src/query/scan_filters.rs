@@ -16,12 +16,17 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use arrow::array::{BooleanArray, RecordBatch};
+use arrow::compute::and_kleene;
 use arrow::datatypes::{DataType, FieldRef, Schema};
+use datafusion::common::cast::as_boolean_array;
+use datafusion::common::tree_node::TreeNode;
 use datafusion::common::{Result, ScalarValue, internal_err};
 use datafusion::config::ConfigOptions;
 use datafusion::functions::core::file_row_index;
-use datafusion::logical_expr::ColumnarValue;
-use datafusion::physical_expr::expressions::{Column, DynamicFilterTracking};
+use datafusion::logical_expr::{ColumnarValue, Operator};
+use datafusion::physical_expr::expressions::{
+    BinaryExpr, Column, InListExpr, IsNotNullExpr, IsNullExpr, Literal, NotExpr,
+};
 use datafusion::physical_expr::utils::{collect_columns, split_conjunction};
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr, conjunction};
 
@@ -47,16 +52,30 @@ pub(super) fn arranged(predicate: &Arc<dyn PhysicalExpr>, schema: &Schema) -> Re
     Ok(conjunction(std::iter::once(together).chain(for_pages).chain(alone)))
 }
 
-/// Whether evaluating a condition on all rows is cheap: its columns are all of fixed width. One
-/// whose value changes during the query, as the bound of a top-n does, stays on its own.
+/// Whether evaluating a condition on all rows is cheap and cannot fail: it compares columns of fixed
+/// width with each other and with values. In `b <> 0 AND a / b > 1`, the division must only see the
+/// rows that the comparison has kept. A condition whose value changes during the query, as the bound
+/// of a top-n does, stays on its own, too.
 fn is_cheap(part: &Arc<dyn PhysicalExpr>, schema: &Schema) -> bool {
-    let columns = collect_columns(part);
-    let is_fixed = |column: &Column| {
-        schema.fields().get(column.index()).is_some_and(|field| field.data_type().primitive_width().is_some())
+    let is_cheap_node = |node: &Arc<dyn PhysicalExpr>| {
+        if let Some(column) = node.downcast_ref::<Column>() {
+            let field = schema.fields().get(column.index());
+            return field.is_some_and(|field| field.data_type().primitive_width().is_some());
+        }
+        let compares = node.downcast_ref::<BinaryExpr>().is_some_and(|binary| {
+            use Operator::{And, Eq, Gt, GtEq, IsDistinctFrom, IsNotDistinctFrom, Lt, LtEq, NotEq, Or};
+            let operators = [Eq, NotEq, Lt, LtEq, Gt, GtEq, IsDistinctFrom, IsNotDistinctFrom, And, Or];
+            operators.contains(binary.op())
+        });
+        compares
+            || node.is::<Literal>()
+            || node.is::<InListExpr>()
+            || node.is::<IsNullExpr>()
+            || node.is::<IsNotNullExpr>()
+            || node.is::<NotExpr>()
     };
-    !columns.is_empty()
-        && columns.iter().all(is_fixed)
-        && !DynamicFilterTracking::classify(part).contains_dynamic_filter()
+    let is_other = part.exists(|node| Ok(!is_cheap_node(node)));
+    matches!(is_other, Ok(false)) && !collect_columns(part).is_empty()
 }
 
 /// A conjunction that is evaluated as a whole.
@@ -88,12 +107,26 @@ impl PhysicalExpr for Together {
         self.parts.return_field(schema)
     }
 
+    /// Evaluates all parts on all rows, which is faster here than to select rows for the next part.
     fn evaluate(&self, batch: &RecordBatch) -> Result<ColumnarValue> {
-        self.parts.evaluate(batch)
-    }
-
-    fn evaluate_selection(&self, batch: &RecordBatch, selection: &BooleanArray) -> Result<ColumnarValue> {
-        self.parts.evaluate_selection(batch, selection)
+        let mut kept: Option<BooleanArray> = None;
+        for part in split_conjunction(&self.parts) {
+            let selected = part.evaluate(batch)?.into_array(batch.num_rows())?;
+            let selected = as_boolean_array(&selected)?;
+            let both = match kept {
+                None => selected.clone(),
+                Some(kept) => and_kleene(&kept, selected)?,
+            };
+            let is_empty = !both.has_true();
+            kept = Some(both);
+            if is_empty {
+                break;
+            }
+        }
+        Ok(match kept {
+            Some(kept) => ColumnarValue::Array(Arc::new(kept)),
+            None => ColumnarValue::Scalar(ScalarValue::Boolean(Some(true))),
+        })
     }
 
     fn children(&self) -> Vec<&Arc<dyn PhysicalExpr>> {
@@ -239,6 +272,16 @@ mod tests {
             expected.retain(|score| matches(score));
             assert_eq!(found, expected, "{condition}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_condition_that_can_fail_sees_only_the_rows_that_others_keep() {
+        let commits = vec![vec![(1, 1, 0), (2, 1, 10), (3, 1, 0), (4, 1, 1000), (5, 1, 3)]];
+        let (_folder, table) = scores(&commits).await;
+        let session = table.session().unwrap();
+        let sql = "SELECT * FROM t WHERE points <> 0 AND 100 / points >= 10 AND game < 9";
+        let found = session.collect(sql, &crate::sql::Params::default()).await.unwrap();
+        assert_eq!(rows(&found).len(), 2);
     }
 
     #[test]
