@@ -10,7 +10,7 @@ import re
 import shutil
 import statistics
 
-from shapes import fresh
+from engines import fresh, stored
 
 MIB = 1 << 20
 OWN = "evenkeel"
@@ -53,8 +53,9 @@ class Comparison:
         ingests = self.ingests(workload, folder, data)
         say(f"\n| | evenkeel | {' | '.join(peers_of(workload))} | of the fastest |")
         say("|---|" + "--:|" * (len(peers_of(workload)) + 2))
-        self.report(workload, "ingest", ingests, "s", 1000)
-        self.memory(workload, "memory of ingest", ingests)
+        self.report(workload, "ingest", ingests, "s")
+        self.sizes(workload, "memory of ingest", ingests)
+        self.sizes(workload, "bytes written", ingests, "bytes")
         if not workload.updates:
             self.bench.process([self.bench.evenkeel, "compact", self.table(folder), "--full"])
             # Others read every file that they find, those that are merged included.
@@ -63,15 +64,15 @@ class Comparison:
         for name in workload.queries:
             times = {}
             for engine, found in answers.items():
-                answer = found["queries"].get(name, {"error": "not run"})
-                if "error" not in answer:
-                    times[engine] = {"seconds": answer["ms"] / 1000}
-                elif engine == OWN or "not run" not in answer["error"]:
+                answer = found["queries"].get(name, {})
+                if "error" in answer:
                     say(f"<!-- {engine}: {name}: {answer['error']} -->")
+                elif answer:
+                    times[engine] = {"seconds": answer["ms"] / 1000}
             self.compare(workload, name, answers)
-            self.report(workload, name, times, "ms", 1)
-        self.memory(workload, "memory of queries", answers)
-        if workload.time == "ts" and not workload.updates and workload.key == "k":
+            self.report(workload, name, times, "ms")
+        self.sizes(workload, "memory of queries", answers)
+        if workload.evaluates:
             self.evaluate(workload, folder, data)
 
     def table(self, folder):
@@ -131,7 +132,7 @@ class Comparison:
             run = self.bench.measured([self.bench.evenkeel, "ingest", table, *files, "--compact", "off", "--format", "json"])
             result["seconds"] += run["seconds"]
             result["memory"] = max(result["memory"], run["memory"])
-        return {**result, "bytes": sum(map(os.path.getsize, glob.glob(f"{table}/partition=*/*.parquet")))}
+        return {**result, "bytes": stored(table)}
 
     # Queries
 
@@ -175,8 +176,8 @@ class Comparison:
             command += ["--partition-key", key]
         named = self.bench.measured([*command, "--no-primary-keys", "--format", "json"])
         found = {OWN: named, "duckdb": self.job(workload, folder, data, "duckdb-parquet", "evaluate")}
-        self.report(workload, "evaluate", found, "s", 1000)
-        self.memory(workload, "memory of evaluate", found)
+        self.report(workload, "evaluate", found, "s")
+        self.sizes(workload, "memory of evaluate", found)
         plain = self.bench.process([self.bench.evenkeel, "evaluate", data, "--format", "json"])[0]
         ratio = plain["process_seconds"] / named["process_seconds"]
         self.bench.say(
@@ -193,7 +194,7 @@ class Comparison:
 
     # Reporting
 
-    def report(self, workload, what, found, unit, scale):
+    def report(self, workload, what, found, unit):
         times = {engine: run["seconds"] for engine, run in found.items()}
         peers = [seconds for engine, seconds in times.items() if engine != OWN]
         ratio = times[OWN] / min(peers) if peers else None
@@ -202,13 +203,13 @@ class Comparison:
         self.bench.say(f"| {what}, {unit} | {' | '.join(cells)} | {'' if ratio is None else f'{ratio:.2f} x'} |")
         self.figures.append({"workload": workload.name, "what": what, "times": times, "ratio": ratio, "updates": workload.updates})
 
-    def memory(self, workload, what, found):
-        memory = {engine: run["memory"] for engine, run in found.items()}
-        peers = {engine: size for engine, size in memory.items() if engine != OWN}
-        ratio = memory[OWN] / min(peers.values()) if peers else None
-        cells = [f"{memory[engine] / MIB:,.0f}" if engine in memory else "" for engine in [OWN, *peers_of(workload)]]
+    def sizes(self, workload, what, found, figure="memory"):
+        sizes = {engine: run[figure] for engine, run in found.items()}
+        peers = {engine: size for engine, size in sizes.items() if engine != OWN}
+        ratio = sizes[OWN] / min(peers.values()) if peers else None
+        cells = [f"{sizes[engine] / MIB:,.0f}" if engine in sizes else "" for engine in [OWN, *peers_of(workload)]]
         self.bench.say(f"| {what}, MiB | {' | '.join(cells)} | {'' if ratio is None else f'{ratio:.2f} x'} |")
-        self.figures.append({"workload": workload.name, "what": what, "memory": memory, "ratio": ratio})
+        self.figures.append({"workload": workload.name, "what": what, figure: sizes, "ratio": ratio})
 
     def summary(self):
         say = self.bench.say

@@ -26,6 +26,8 @@ import time
 import venv
 from datetime import date
 
+from engines import stored
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 DDL = os.path.join(ROOT, "data", "ad_events.sql")
@@ -322,10 +324,6 @@ class Bench:
                 json.dump(self.results, file, indent=1)
             with open(self.path("results.md"), "w") as file:
                 file.write("\n".join(self.lines) + "\n")
-
-
-def stored(folder):
-    return sum(os.path.getsize(file) for file in glob.glob(f"{folder}/**/*.parquet", recursive=True))
 
 
 def processor():

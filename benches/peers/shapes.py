@@ -33,8 +33,8 @@ class Workload:
     updates: bool = False
     # Makes the files in a folder: called with DuckDB's connection, the folder and the folder of tools.
     make: object = None
-    # Column of time that evaluate gets; None if the table has none.
-    time: str = None
+    # Whether keys are evaluated, too: the table has the columns of a shape.
+    evaluates: bool = False
     key: str = "k"
     # Statements that engines cannot run, by engine: {"polars": {"name"}}.
     without: dict = field(default_factory=dict)
@@ -45,12 +45,9 @@ def number(salt, below):
     return f"(hash(i * 1000003 + {salt}) % {below})::BIGINT"
 
 
-def keys(distinct, zipf):
-    """Expression of a key number with so many distinct values: evenly, or with 1/rank frequencies."""
-    if zipf:
-        # The inverse of the logarithm distributes ranks as 1/rank.
-        return f"floor(pow({distinct}, (hash(i * 1000003 + 1) % 1000000007) / 1000000007.0))::BIGINT"
-    return number(1, distinct)
+def zipf(salt, distinct):
+    """Like `number`, with frequencies of 1/rank: the inverse of the logarithm distributes ranks so."""
+    return f"floor(pow({distinct}, (hash(i * 1000003 + {salt}) % 1000000007) / 1000000007.0))::BIGINT"
 
 
 def text(value, width):
@@ -96,7 +93,7 @@ SHAPES = {
 
 
 def columns(shape):
-    key = keys(shape.distinct, shape.zipf)
+    key = (zipf if shape.zipf else number)(1, shape.distinct)
     if shape.key == "uuid":
         plain = f"md5(({key})::VARCHAR)"
         dashed = ", '-', ".join(f"substr(h, {at}, {size})" for at, size in [(1, 8), (9, 4), (13, 4), (17, 4), (21, 12)])
@@ -190,7 +187,7 @@ def shapes(rows):
             rows=count,
             updates=shape.updates,
             make=make_shape(shape, count),
-            time="ts",
+            evaluates=not shape.updates,
         )
     yield lineitem(1)
     yield flights(10)
@@ -279,9 +276,6 @@ def hits(rows):
     def some(share, value, other):
         return f"CASE WHEN hash(i * 1000003 + {len(value)}) % 1000 < {int(share * 1000)} THEN {value} ELSE {other} END"
 
-    def zipf(salt, distinct):
-        return f"floor(pow({distinct}, (hash(i * 1000003 + {salt}) % 1000000007) / 1000000007.0))::BIGINT"
-
     page = zipf(11, 200_000)
     made = {
         "ts": f"({START} + to_microseconds(i * {SPACING}))::TIMESTAMP",
@@ -321,7 +315,6 @@ def hits(rows):
         primary_key=["ts", "user_id", "view_id"],
         partition_key=["user_id"],
         rows=rows,
-        time="ts",
         key="user_id",
         make=make,
         queries={
@@ -353,9 +346,3 @@ def hits(rows):
             "sources of a site": top("engine, campaign, referrer, url", where=f"site = 1 AND {day}"),
         },
     )
-
-
-def fresh(folder):
-    shutil.rmtree(folder, ignore_errors=True)
-    os.makedirs(folder)
-    return folder

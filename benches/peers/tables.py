@@ -11,13 +11,8 @@ import glob
 import json
 import os
 import sys
-import time
 
-
-def timed(work):
-    started = time.perf_counter()
-    result = work()
-    return time.perf_counter() - started, result
+from engines import stored, timed
 
 
 class DuckDb:
@@ -73,7 +68,7 @@ class DuckDbParquet(DuckDb):
             self.rows(f"SELECT date_trunc('minute', ts) AS w, hash({key}) % 16 AS p, count(*) {source} GROUP BY 1, 2")
 
     def bytes(self):
-        return sum(os.path.getsize(file) for file in glob.glob(f"{self.job['out']}/**/*.parquet", recursive=True))
+        return stored(self.job["out"])
 
 
 class ClickHouse:
@@ -155,7 +150,7 @@ class Polars:
         return self.context.execute(sql, eager=True).rows()
 
     def bytes(self):
-        return sum(os.path.getsize(file) for file in glob.glob(f"{self.job['out']}/**/*.parquet", recursive=True))
+        return stored(self.job["out"])
 
 
 class Paimon:
@@ -198,7 +193,7 @@ class Paimon:
         return [tuple(row.values()) for batch in batches for row in batch.to_pylist()]
 
     def bytes(self):
-        return sum(os.path.getsize(file) for file in glob.glob(f"{self.job['out']}/**/*.parquet", recursive=True))
+        return stored(self.job["out"])
 
 
 def literal(sql):
@@ -218,7 +213,7 @@ def queries(engine, job):
         except Exception as error:
             found[name] = {"error": str(error).splitlines()[0][:200]}
             continue
-        times = sorted(timed(lambda sql=sql: engine.rows(sql))[0] for _ in range(job["runs"]))
+        times = sorted(timed(lambda sql=sql: engine.rows(sql)) for _ in range(job["runs"]))
         found[name] = {"ms": times[len(times) // 2] * 1000, "rows": [[str(value) for value in row] for row in rows]}
     return {"queries": found}
 
@@ -236,9 +231,9 @@ def main():
     }
     engine = kinds[name](job)
     if job["work"] == "evaluate":
-        result = {"seconds": timed(engine.evaluate)[0]}
+        result = {"seconds": timed(engine.evaluate)}
     elif job["work"] == "ingest":
-        seconds = timed(engine.ingest)[0]
+        seconds = timed(engine.ingest)
         result = {"seconds": seconds, "bytes": engine.bytes()}
     else:
         result = queries(engine, job)
