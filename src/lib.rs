@@ -35,6 +35,8 @@ pub use evenkeel_input::{sink, source};
 pub use evenkeel_model::{bounded, finding, note, table, text_value, time_reading, units, values, workload};
 pub use evenkeel_placement::{placement, transform};
 pub use evenkeel_report as report;
+#[cfg(feature = "serve")]
+pub use evenkeel_serve as serve;
 pub use evenkeel_spanner as spanner;
 pub use evenkeel_stats::{numbering, overlap, sketch, skew, throughput, windows};
 pub use evenkeel_storage as storage;

@@ -169,7 +169,8 @@ async fn run_until_interrupted(cli: Cli) -> Option<Result<(), Failure>> {
             }
             let cleans_up = listener.press();
             let _ = pressed.send(cleans_up);
-            let patience = if cleans_up { TIME_TO_CLEAN_UP } else { TIME_TO_STOP };
+            let to_clean_up = listener.patience().unwrap_or(TIME_TO_CLEAN_UP);
+            let patience = if cleans_up { to_clean_up } else { TIME_TO_STOP };
             // A second press ends the program at once.
             let _ = tokio::time::timeout(patience, stop_signal()).await;
             cli::remove_spilled();

@@ -22,7 +22,7 @@ mod inspect;
 mod limits;
 mod lint;
 mod local_path;
-#[cfg(feature = "cluster")]
+#[cfg(any(feature = "cluster", feature = "serve"))]
 mod logging;
 mod numbers;
 mod output;
@@ -31,6 +31,8 @@ mod place;
 mod query;
 mod repartition;
 mod scenario;
+#[cfg(feature = "serve")]
+mod serve;
 mod shell;
 mod skew;
 mod spanner;
@@ -83,6 +85,8 @@ enum Command {
     Bench(Box<bench::Args>),
     Capacity(Box<capacity::Args>),
     Spanner(spanner::Args),
+    #[cfg(feature = "serve")]
+    Serve(Box<serve::Args>),
     #[cfg(feature = "cluster")]
     Cluster(cluster::Args),
 }
@@ -105,6 +109,8 @@ const GROUPS: &[(&str, &[(&str, &str)])] = &[
             ("ingest", "Add files to a table, atomically"),
             ("query", "Run SQL on tables and exports"),
             ("sql", "Run SQL in a shell, with history, completion and commands"),
+            #[cfg(feature = "serve")]
+            ("serve", "Serve tables to clients of PostgreSQL, read-only"),
             ("delete", "Delete rows by a condition"),
             ("skew", "Report how evenly rows are spread over partitions"),
             ("inspect", "Show partitions, files and history"),
@@ -203,6 +209,8 @@ impl Cli {
             Command::Lint(args) => lint::run(args, out).await,
             Command::Capacity(args) => capacity::run(*args, out).await,
             Command::Spanner(args) => spanner::run(args, out).await,
+            #[cfg(feature = "serve")]
+            Command::Serve(args) => serve::run(*args, out).await,
             #[cfg(feature = "cluster")]
             Command::Cluster(args) => cluster::run(args, out).await,
         }

@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use clap::ValueEnum;
@@ -208,6 +208,8 @@ pub(crate) struct Interrupt {
     awaited: AtomicBool,
     /// Whether the command goes on after Ctrl-C, which ends a part of its work.
     repeated: AtomicBool,
+    /// Milliseconds that the command needs to end by itself; 0 for the usual time.
+    patience: AtomicU64,
 }
 
 impl Interrupt {
@@ -215,6 +217,12 @@ impl Interrupt {
     pub(crate) fn press(&self) -> bool {
         self.pressed.notify_one();
         self.awaited.load(Ordering::Relaxed)
+    }
+
+    /// Time that the command needs to end by itself, if it is not the usual one.
+    pub(crate) fn patience(&self) -> Option<Duration> {
+        let millis = self.patience.load(Ordering::Relaxed);
+        (millis > 0).then(|| Duration::from_millis(millis))
     }
 
     /// Whether the command goes on after Ctrl-C.
@@ -232,6 +240,14 @@ impl Output {
     pub(crate) fn interrupt(&self) -> Arc<Notify> {
         self.interrupt.awaited.store(true, Ordering::Relaxed);
         Arc::clone(&self.interrupt.pressed)
+    }
+
+    /// Like [`Output::interrupt`], for a command that may need some time to end by itself.
+    #[cfg(feature = "serve")]
+    pub(crate) fn interrupt_within(&self, patience: Duration) -> Arc<Notify> {
+        let millis = u64::try_from(patience.as_millis()).unwrap_or(u64::MAX);
+        self.interrupt.patience.store(millis, Ordering::Relaxed);
+        self.interrupt()
     }
 
     /// Returns the notification of every Ctrl-C. The command goes on after it.

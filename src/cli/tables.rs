@@ -291,23 +291,37 @@ impl Tables {
         }
     }
 
+    /// Returns the tables with all names that queries know them by, their own name last.
+    fn named(&self) -> impl Iterator<Item = (Vec<String>, &Table)> {
+        let named = self.tables.iter().enumerate();
+        named.map(|(at, (name, table))| {
+            if at > 0 || !self.has_main {
+                return (vec![name.clone()], table);
+            }
+            // Tables and exports that are named have the first claim to their names.
+            let others = self.tables.iter().skip(1).map(|(name, _)| name);
+            let others: Vec<&String> = others.chain(self.exports.iter().map(|(name, _)| name)).collect();
+            let place = self.main_place.as_ref().filter(|place| !place.is_empty() && !others.contains(place));
+            (Database::names_of_main_table(table.spec().name(), place.map(String::as_str)), table)
+        })
+    }
+
+    /// Returns what a server serves.
+    #[cfg(feature = "serve")]
+    pub(crate) fn served(&self) -> evenkeel::serve::ServedTables {
+        let table = |(names, table): (Vec<String>, &Table)| evenkeel::serve::ServedTable {
+            names,
+            table: table.clone(),
+        };
+        let tables = self.named().map(table).collect();
+        evenkeel::serve::ServedTables { tables, exports: self.exports.clone() }
+    }
+
     /// Opens a session with all of them.
     pub(crate) fn session_with(&self, limits: &QueryLimits) -> Result<TableSession, Failure> {
         let mut database = Database::default();
-        for (at, (name, table)) in self.tables.iter().enumerate() {
-            match at == 0 && self.has_main {
-                true => {
-                    // Tables and exports that are named have the first claim to their names.
-                    let mut others = self.tables.iter().skip(1).map(|(name, _)| name);
-                    let is_free = |place: &&String| {
-                        !others.any(|name| name == *place)
-                            && self.exports.iter().all(|(name, _)| name != *place)
-                    };
-                    let place = self.main_place.as_ref().filter(|place| !place.is_empty()).filter(is_free);
-                    database.add_main_table(table.provider()?, place.map(String::as_str))?;
-                }
-                false => database.add_table(name, table.provider()?)?,
-            }
+        for (names, table) in self.named() {
+            database.add_table_as(&names, table.provider()?)?;
         }
         for (name, export) in &self.exports {
             database.add_export(name, Arc::clone(export))?;

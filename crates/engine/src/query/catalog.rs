@@ -29,10 +29,14 @@ impl NamedTable {
 
     /// Names the only table of a session: `t`, and its own name.
     pub(super) fn alone(table: Arc<SnapshotTable>) -> Self {
-        let own = table.snapshot().spec().name().to_owned();
+        Self { names: Self::names_alone(table.snapshot().spec().name()), table }
+    }
+
+    /// Returns the names of the only table of a session.
+    pub(super) fn names_alone(own: &str) -> Vec<String> {
         let mut names = vec![Self::ALIAS.to_owned()];
-        names.extend((own != Self::ALIAS).then_some(own));
-        Self { names, table }
+        names.extend((own != Self::ALIAS).then(|| own.to_owned()));
+        names
     }
 
     /// Returns the name that comes last, which is the table's own if it has two.

@@ -12,7 +12,7 @@ use crate::query::error::QueryError;
 use crate::query::export_table::ExportTable;
 use crate::query::limits::QueryLimits;
 use crate::query::provider::SnapshotTable;
-use crate::query::runtime::{runtime_within, shared_runtime};
+use crate::query::runtime::{QueryEnvironment, runtime_within, shared_runtime};
 use crate::query::session::TableSession;
 
 /// Tables and exports that queries can join, each under a name of its own. Each table is read at
@@ -44,23 +44,25 @@ impl Database {
         Ok(())
     }
 
-    /// Adds a table under its own name, as `t`, and under the name of its place if that is another
-    /// one.
+    /// Adds a table under several names, the last of which is its own.
     ///
     /// # Errors
     /// [`DatabaseError::NameTaken`] if another one has one of the names.
-    pub fn add_main_table(
-        &mut self,
-        table: Arc<SnapshotTable>,
-        place: Option<&str>,
-    ) -> Result<(), DatabaseError> {
-        let mut named = NamedTable::alone(table);
-        if let Some(place) = place.filter(|place| named.names.iter().all(|name| name != place)) {
-            named.names.insert(0, place.to_owned());
-        }
-        named.names.iter().try_for_each(|name| self.check_name(name))?;
-        self.tables.push(named);
+    pub fn add_table_as(&mut self, names: &[String], table: Arc<SnapshotTable>) -> Result<(), DatabaseError> {
+        names.iter().try_for_each(|name| self.check_name(name))?;
+        self.tables.push(NamedTable { names: names.to_vec(), table });
         Ok(())
+    }
+
+    /// Returns the names of a table that comes first: the name of its place if that is another one,
+    /// `t`, and its own name.
+    #[must_use]
+    pub fn names_of_main_table(own: &str, place: Option<&str>) -> Vec<String> {
+        let mut names = NamedTable::names_alone(own);
+        if let Some(place) = place.filter(|place| names.iter().all(|name| name != place)) {
+            names.insert(0, place.to_owned());
+        }
+        names
     }
 
     /// Adds an export under a name. Its files are read anew by each query.
@@ -95,5 +97,17 @@ impl Database {
         let runtime = runtime_within(&shared_runtime()?, limits)?;
         let session = TableSession::on_all(self.tables.clone(), runtime)?.with_timeout(limits.timeout);
         session.with_exports(&self.exports)
+    }
+
+    /// Returns a session of all of them that shares memory, spill directory and cached footers with
+    /// other sessions. Its errors say where in the SQL they are.
+    ///
+    /// # Errors
+    /// None that a caller can cause.
+    pub fn session_within(&self, environment: &QueryEnvironment) -> Result<TableSession, QueryError> {
+        let session = TableSession::on_all(self.tables.clone(), environment.runtime())?;
+        let session = session.with_exports(&self.exports)?;
+        session.locate_errors();
+        Ok(session)
     }
 }

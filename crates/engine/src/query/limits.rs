@@ -153,7 +153,8 @@ fn cgroup_memory() -> Option<u64> {
 }
 
 /// Memory of this process that no file backs, in bytes; `None` if the system does not report it.
-fn process_memory() -> Option<u64> {
+#[must_use]
+pub fn process_memory() -> Option<u64> {
     kilobytes(&std::fs::read_to_string("/proc/self/status").ok()?, "RssAnon")
 }
 
@@ -305,8 +306,22 @@ impl Watch {
         memory: Option<ByteSize>,
         on_stuck: Option<fn(&LimitExceeded)>,
     ) -> Self {
+        Self::start_with(timeout, memory.zip(process_memory().or(Some(0))), on_stuck)
+    }
+
+    /// Starts watching the memory of the process, which may grow by `memory` from what it was
+    /// before.
+    #[must_use]
+    pub fn over(memory: ByteSize, before: Option<u64>) -> Self {
+        Self::start_with(None, Some((memory, before.unwrap_or(0))), None)
+    }
+
+    fn start_with(
+        timeout: Option<Duration>,
+        memory: Option<(ByteSize, u64)>,
+        on_stuck: Option<fn(&LimitExceeded)>,
+    ) -> Self {
         let shared = Arc::new(Shared::default());
-        let memory = memory.zip(process_memory().or(Some(0)));
         let watches_memory = memory.is_some();
         if watches_memory {
             MEMORY_WATCHES.fetch_add(1, Ordering::Relaxed);

@@ -62,7 +62,7 @@ pub use crate::query::explanation::Explanation;
 pub use crate::query::functions::{aggregates, functions};
 pub use crate::query::key_order::key_ordering;
 pub use crate::query::limits::{
-    LEAST_QUERY_MEMORY, LimitExceeded, QueryLimits, Watch, default_memory, panics_are_caught,
+    LEAST_QUERY_MEMORY, LimitExceeded, QueryLimits, Watch, default_memory, panics_are_caught, process_memory,
     report_failed_allocation,
 };
 pub use crate::query::local_joins::JoinSummary;
@@ -71,7 +71,8 @@ pub use crate::query::overlap::OverlapGroup;
 pub use crate::query::partition_aware::{PartitionAware, declare_scans};
 pub use crate::query::progress::QueryProgress;
 pub use crate::query::provider::SnapshotTable;
+pub use crate::query::runtime::QueryEnvironment;
 pub(crate) use crate::query::runtime::{runtime_within, shared_runtime};
 pub use crate::query::scan_summary::ScanSummary;
-pub use crate::query::session::{QueryResult, TableSession};
+pub use crate::query::session::{QueryDescription, QueryResult, TableSession};
 pub use crate::sql::{ParamError, Params, SqlLimitError};

@@ -4,20 +4,25 @@ use std::fmt;
 use std::sync::Arc;
 
 use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::metrics::MetricsSet;
 
 use crate::query::local_joins::PartitionwiseExec;
+use crate::query::scan_summary::ScanSummary;
 
 /// How many rows a running query has read.
 #[derive(Clone)]
 pub struct QueryProgress {
     plan: Arc<dyn ExecutionPlan>,
     rows: u64,
+    bytes: u64,
 }
 
 impl QueryProgress {
-    /// Creates the progress of a plan whose scans of tables read at most `rows` rows.
-    pub(super) fn new(plan: Arc<dyn ExecutionPlan>, rows: u64) -> Self {
-        Self { plan, rows }
+    /// Creates the progress of a plan with these scans of tables.
+    pub(super) fn new(plan: Arc<dyn ExecutionPlan>, scans: &[ScanSummary]) -> Self {
+        let rows = scans.iter().map(|scan| scan.rows_in_portions).sum();
+        let bytes = scans.iter().map(|scan| scan.bytes).sum();
+        Self { plan, rows, bytes }
     }
 
     /// Returns the number of rows in the portions of tables that the query reads; rows of exports
@@ -30,7 +35,20 @@ impl QueryProgress {
     /// Returns the number of rows that scans have returned so far.
     #[must_use]
     pub fn rows_read(&self) -> u64 {
-        rows_of_scans(&self.plan)
+        sum_of_scans(&self.plan, &|metrics| metrics.output_rows())
+    }
+
+    /// Returns the number of bytes that scans have read of files so far.
+    #[must_use]
+    pub fn bytes_read(&self) -> u64 {
+        sum_of_scans(&self.plan, &|metrics| Some(metrics.sum_by_name("bytes_scanned")?.as_usize()))
+    }
+
+    /// Returns the number of bytes of all portions of the tables that the query reads, once for each
+    /// of their scans.
+    #[must_use]
+    pub fn bytes_of_tables(&self) -> u64 {
+        self.bytes
     }
 }
 
@@ -40,14 +58,14 @@ impl fmt::Debug for QueryProgress {
     }
 }
 
-fn rows_of_scans(plan: &Arc<dyn ExecutionPlan>) -> u64 {
+/// Sums a metric of all scans below a plan.
+fn sum_of_scans(plan: &Arc<dyn ExecutionPlan>, metric: &dyn Fn(&MetricsSet) -> Option<usize>) -> u64 {
     if let Some(node) = plan.downcast_ref::<PartitionwiseExec>() {
-        return node.started().iter().map(rows_of_scans).sum();
+        return node.started().iter().map(|plan| sum_of_scans(plan, metric)).sum();
     }
     let children = plan.children();
     if !children.is_empty() {
-        return children.into_iter().map(rows_of_scans).sum();
+        return children.into_iter().map(|plan| sum_of_scans(plan, metric)).sum();
     }
-    let rows = plan.metrics().and_then(|metrics| metrics.output_rows());
-    rows.map_or(0, |rows| rows as u64)
+    plan.metrics().and_then(|metrics| metric(&metrics)).map_or(0, |value| value as u64)
 }

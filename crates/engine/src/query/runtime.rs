@@ -11,6 +11,34 @@ use crate::query::limits::{QueryLimits, QueryMemory, default_memory};
 /// Bytes of file footers cached in memory: those of about 10,000 portions.
 const FOOTER_CACHE_BYTES: usize = 256 << 20;
 
+/// Memory, spill directory and cached footers that several sessions share: the limits hold for all
+/// of their queries together.
+#[derive(Debug, Clone)]
+pub struct QueryEnvironment(Arc<RuntimeEnv>);
+
+impl QueryEnvironment {
+    /// Creates an environment. The time limit is not part of it: see
+    /// [`TableSession::with_timeout`](crate::query::TableSession::with_timeout).
+    ///
+    /// # Errors
+    /// [`QueryError`] if the directory to spill to cannot be used.
+    pub fn new(limits: &QueryLimits) -> Result<Self, QueryError> {
+        Ok(Self(runtime_within(&shared_runtime()?, limits)?))
+    }
+
+    /// Memory that operators have reserved, in bytes.
+    #[must_use]
+    pub fn reserved(&self) -> usize {
+        self.0.memory_pool.reserved()
+    }
+
+    /// Underlying environment of DataFusion.
+    #[must_use]
+    pub fn runtime(&self) -> Arc<RuntimeEnv> {
+        Arc::clone(&self.0)
+    }
+}
+
 /// Returns an environment for the sessions of a table, which caches the footers of the files that
 /// they read. Their queries share the memory of [`default_memory`].
 ///

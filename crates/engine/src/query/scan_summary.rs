@@ -25,6 +25,9 @@ pub struct ScanSummary {
     pub portions_merged: usize,
     /// Rows in the portions read.
     pub rows_in_portions: u64,
+    /// Bytes of all portions of the table.
+    #[serde(skip)]
+    pub bytes: u64,
     /// Reasons for what the scan reads, one sentence each.
     pub reasons: Vec<String>,
 }
@@ -36,6 +39,7 @@ impl ScanSummary {
             table: snapshot.spec().name().to_owned(),
             partitions: snapshot.spec().partitions().len(),
             portions: snapshot.portion_count(),
+            bytes: snapshot.bytes(),
             ..Self::default()
         }
     }

@@ -1,18 +1,19 @@
 //! SQL on tables, with their system tables and parameters.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use arrow::array::RecordBatch;
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{DataType, SchemaRef};
 use datafusion::catalog::TableProvider;
-use datafusion::common::TableReference;
+use datafusion::common::{ScalarValue, TableReference};
 use datafusion::dataframe::DataFrame;
 use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::execution::{SendableRecordBatchStream, SessionState, SessionStateBuilder};
+use datafusion::logical_expr::LogicalPlan;
 use datafusion::optimizer::Analyzer;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_plan::{ExecutionPlan, displayable, execute_stream};
@@ -69,6 +70,15 @@ pub struct QueryResult {
     pub batches: SendableRecordBatchStream,
     /// How far the query is; `None` if it runs elsewhere.
     pub progress: Option<QueryProgress>,
+}
+
+/// What is known about a query before it runs.
+#[derive(Debug, Clone)]
+pub struct QueryDescription {
+    /// Parameters by name, without `$`, with their types if the query determines them.
+    pub parameters: BTreeMap<String, Option<DataType>>,
+    /// Columns of the result.
+    pub schema: SchemaRef,
 }
 
 impl fmt::Debug for TableSession {
@@ -153,8 +163,15 @@ impl TableSession {
     /// Returns the session with a limit on the time of each query, from its planning to its last
     /// row.
     #[must_use]
-    pub(crate) fn with_timeout(self, timeout: Option<Duration>) -> Self {
+    pub fn with_timeout(self, timeout: Option<Duration>) -> Self {
         Self { timeout, ..self }
+    }
+
+    /// Makes the errors of this session, and of those derived from it, say where in the SQL they
+    /// are.
+    pub(super) fn locate_errors(&self) {
+        let state = self.context.state_ref();
+        state.write().config_mut().options_mut().sql_parser.collect_spans = true;
     }
 
     /// Returns the session with exports that queries can join, by name.
@@ -201,6 +218,14 @@ impl TableSession {
         Ok(self.context.table_provider(TableReference::bare(name)).await?.schema())
     }
 
+    /// Returns the columns of a system table, such as `partition_stats`.
+    ///
+    /// # Errors
+    /// [`QueryError`] if there is no such name.
+    pub async fn system_schema_of(&self, name: &str) -> Result<SchemaRef, QueryError> {
+        Ok(self.context.table_provider(TableReference::partial("sys", name)).await?.schema())
+    }
+
     /// Returns the names of the functions that queries can call, sorted.
     #[must_use]
     pub fn function_names(&self) -> Vec<String> {
@@ -230,8 +255,8 @@ impl TableSession {
             let _ = (session.take_scans(), session.take_joins());
             let context = Arc::new(frame.task_ctx());
             let plan = frame.create_physical_plan().await?;
-            let rows = session.take_scans().iter().map(|scan| scan.rows_in_portions).sum();
-            Ok((execute_stream(Arc::clone(&plan), context)?, QueryProgress::new(plan, rows)))
+            let scans = session.take_scans();
+            Ok((execute_stream(Arc::clone(&plan), context)?, QueryProgress::new(plan, &scans)))
         };
         let (batches, progress) = plan_in_thread(watch.as_ref(), &self.memory_pool(), start).await?;
         let batches = run_in_task(batches, watch, self.memory_pool());
@@ -244,6 +269,37 @@ impl TableSession {
     /// As for [`TableSession::query`].
     pub async fn collect(&self, sql: &str, params: &Params) -> Result<Vec<RecordBatch>, QueryError> {
         Ok(self.query(sql, params).await?.batches.try_collect().await?)
+    }
+
+    /// Returns the parameters of a query and the columns of its result, given the types of some
+    /// parameters. Nothing is run.
+    ///
+    /// # Errors
+    /// [`QueryError`] if the SQL is not a query.
+    pub async fn describe(
+        &self,
+        sql: &str,
+        types: &HashMap<String, DataType>,
+    ) -> Result<QueryDescription, QueryError> {
+        let (session, sql, types) = (self.clone(), sql.to_owned(), types.clone());
+        let describe = async move {
+            let plan = session.plan_with_parameters(&sql).await?;
+            let mut parameters = parameters_of(&plan)?;
+            let mut values = Params::default();
+            for (placeholder, data_type) in &mut parameters {
+                let name = placeholder.trim_start_matches('$');
+                let data_type = types.get(name).or(data_type.as_ref()).unwrap_or(&DataType::Utf8).clone();
+                values = values.with_value(name, ScalarValue::try_from(&data_type)?);
+            }
+            let bound = values.bind(&parameters, None)?;
+            let plan = if parameters.is_empty() { plan } else { plan.with_param_values(bound)? };
+            let frame = session.context.execute_logical_plan(plan).await?;
+            let schema = frame.create_physical_plan().await?.schema();
+            let _ = (session.take_scans(), session.take_joins());
+            let named = |(name, data_type): (String, _)| (name.trim_start_matches('$').to_owned(), data_type);
+            Ok(QueryDescription { parameters: parameters.into_iter().map(named).collect(), schema })
+        };
+        plan_in_thread(self.watch().as_ref(), &self.memory_pool(), describe).await
     }
 
     /// Returns what a query reads, and its plan. Nothing is run.
@@ -290,6 +346,17 @@ impl TableSession {
     }
 
     async fn plan(&self, sql: &str, params: &Params) -> Result<DataFrame, QueryError> {
+        let plan = self.plan_with_parameters(sql).await?;
+        let types = parameters_of(&plan)?;
+        let needs_now = types.contains_key(&format!("${NOW}")) && !params.has(NOW);
+        let now = if needs_now { newest_time(&self.tables, &self.context).await? } else { None };
+        let bound = params.bind(&types, now)?;
+        let plan = if types.is_empty() { plan } else { plan.with_param_values(bound)? };
+        Ok(self.context.execute_logical_plan(plan).await?)
+    }
+
+    /// Plans a query whose parameters have no values yet.
+    async fn plan_with_parameters(&self, sql: &str) -> Result<LogicalPlan, QueryError> {
         let state = self.context.state();
         let mut statement = self.statement(&state, sql)?;
         read_times_in_microseconds(&mut statement);
@@ -300,12 +367,7 @@ impl TableSession {
         if plan.schema().fields().is_empty() {
             return Err(QueryError::NoColumn);
         }
-        let types = parameters_of(&plan)?;
-        let needs_now = types.contains_key(&format!("${NOW}")) && params.get(NOW).is_none();
-        let now = if needs_now { newest_time(&self.tables, &self.context).await? } else { None };
-        let bound = params.bind(&types, now)?;
-        let plan = if types.is_empty() { plan } else { plan.with_param_values(bound)? };
-        Ok(self.context.execute_logical_plan(plan).await?)
+        Ok(plan)
     }
 
     /// Parses one query on tables that exist.

@@ -14,7 +14,7 @@ mod statements;
 mod time_literals;
 
 pub(crate) use crate::sql::conditions::FixedColumns;
-pub use crate::sql::limits::SqlLimitError;
+pub use crate::sql::limits::{SqlLimitError, check_text};
 pub(crate) use crate::sql::limits::{check_condition, parse_within_limits};
 pub(crate) use crate::sql::messages::FILTER_FAILED;
 pub use crate::sql::messages::{plain_message, plain_text};
@@ -23,6 +23,7 @@ pub(crate) use crate::sql::outer_using::has_outer_join_by_name;
 pub(crate) use crate::sql::params::{NOW, parameters_of};
 pub use crate::sql::params::{ParamError, Params};
 pub use crate::sql::query_log::{QueryLog, is_query_log, read_query_log};
-pub(crate) use crate::sql::side_effects::{declared_change, side_effect};
+pub(crate) use crate::sql::side_effects::declared_change;
+pub use crate::sql::side_effects::side_effect;
 pub use crate::sql::statements::{Statement, StatementsError, plan_statements, read_statements};
 pub(crate) use crate::sql::time_literals::read_times_in_microseconds;

@@ -29,9 +29,16 @@ pub(super) enum Untyped {
     Times,
 }
 
-/// Values of parameters as text; each is converted to the type that the query needs.
+/// Values of parameters. Those given as text are converted to the types that the query needs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Params(BTreeMap<String, String>);
+pub struct Params(BTreeMap<String, Given>);
+
+/// Value of a parameter as it was given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Given {
+    Text(String),
+    Typed(ScalarValue),
+}
 
 /// Error in the parameters of a query.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -64,7 +71,7 @@ impl Params {
                 .filter(|(name, _)| !name.trim().is_empty())
                 .ok_or_else(|| ParamError::Syntax { found: pair.clone() })?;
             let name = name.trim().trim_start_matches('$').to_owned();
-            if params.insert(name.clone(), value.to_owned()).is_some() {
+            if params.insert(name.clone(), Given::Text(value.to_owned())).is_some() {
                 return Err(ParamError::Repeated { name });
             }
         }
@@ -74,14 +81,21 @@ impl Params {
     /// Adds a parameter.
     #[must_use]
     pub fn with(mut self, name: &str, value: &str) -> Self {
-        self.0.insert(name.to_owned(), value.to_owned());
+        self.0.insert(name.to_owned(), Given::Text(value.to_owned()));
         self
     }
 
-    /// Returns the value of a parameter as it was given.
+    /// Adds a parameter whose value has a type already, or is NULL.
     #[must_use]
-    pub fn get(&self, name: &str) -> Option<&str> {
-        self.0.get(name).map(String::as_str)
+    pub fn with_value(mut self, name: &str, value: ScalarValue) -> Self {
+        self.0.insert(name.to_owned(), Given::Typed(value));
+        self
+    }
+
+    /// Whether a parameter has a value.
+    #[must_use]
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.0.contains_key(name)
     }
 
     /// Returns only the values of parameters that a statement has, given the types of all of them.
@@ -118,8 +132,8 @@ impl Params {
                 Some(DataType::Boolean) => "true".to_owned(),
                 _ => number.to_string(),
             };
-            let value = self.get(name).map_or_else(invented, str::to_owned);
-            full = full.with(name, &value);
+            let value = self.0.get(name).cloned().unwrap_or_else(|| Given::Text(invented()));
+            full.0.insert(name.to_owned(), value);
         }
         full.bind(types, None)
     }
@@ -144,8 +158,11 @@ impl Params {
         for (placeholder, data_type) in types {
             let name = placeholder.trim_start_matches('$');
             let value = match (self.0.get(name), name == NOW) {
-                (Some(value), true) => typed(name, value, &DataType::Timestamp(TimeUnit::Microsecond, None))?,
-                (Some(value), false) => match data_type {
+                (Some(Given::Typed(value)), _) => value.clone(),
+                (Some(Given::Text(value)), true) => {
+                    typed(name, value, &DataType::Timestamp(TimeUnit::Microsecond, None))?
+                }
+                (Some(Given::Text(value)), false) => match data_type {
                     Some(data_type) => typed(name, value, data_type)?,
                     None => guessed(name, value)?,
                 },

@@ -24,7 +24,7 @@ pub(crate) fn declared_change(statement: &ParsedStatement) -> Option<&'static st
 ///
 /// # Errors
 /// None that a caller can cause.
-pub(crate) fn side_effect(plan: &LogicalPlan) -> Result<Option<&'static str>, DataFusionError> {
+pub fn side_effect(plan: &LogicalPlan) -> Result<Option<&'static str>, DataFusionError> {
     let mut found = None;
     plan.apply_with_subqueries(|node| {
         found = match node {

@@ -280,6 +280,12 @@ impl Snapshot {
         self.portions.len()
     }
 
+    /// Size of the visible portions in bytes.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.portions.values().map(|portion| portion.bytes).sum()
+    }
+
     /// Returns the ingested inputs, oldest first, each as it was first ingested.
     #[must_use]
     pub fn sources(&self) -> Vec<SourceEntry> {

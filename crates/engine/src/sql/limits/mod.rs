@@ -23,7 +23,7 @@ use datafusion::sql::sqlparser::tokenizer::Token;
 use crate::sql::distinct_from::bind_distinct_from;
 pub use crate::sql::limits::error::SqlLimitError;
 pub(super) use crate::sql::limits::tables::check_tables;
-pub(super) use crate::sql::limits::text::check_text;
+pub use crate::sql::limits::text::check_text;
 
 /// Parses SQL within the limits.
 ///

@@ -11,7 +11,7 @@ use crate::sql::limits::numbers::{check_number, check_precision};
 ///
 /// # Errors
 /// [`SqlLimitError`] if it is too long, too deep, or has a number that no type holds.
-pub(in crate::sql) fn check_text(sql: &str) -> Result<(), SqlLimitError> {
+pub fn check_text(sql: &str) -> Result<(), SqlLimitError> {
     if sql.len() > MOST_BYTES {
         return Err(SqlLimitError::Bytes { found: sql.len() });
     }

@@ -1,0 +1,130 @@
+//! Ends queries of other connections: for clients that ask for it, and for memory.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use pgwire::messages::startup::SecretKey;
+use tokio::sync::Notify;
+
+use crate::failure::{Failure, SqlState};
+
+/// Why a query ends before its time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Reason {
+    Requested,
+    Shutdown,
+    Memory(String),
+}
+
+impl Reason {
+    pub(crate) fn failure(self) -> Failure {
+        match self {
+            Self::Requested => Failure::new(SqlState::CANCELED, "canceling statement due to user request"),
+            Self::Shutdown => {
+                Failure::fatal(SqlState::SHUTDOWN, "terminating connection due to administrator command")
+            }
+            Self::Memory(message) => Failure::new(SqlState::OUT_OF_MEMORY, message),
+        }
+    }
+}
+
+/// The query of one connection, if one is running.
+#[derive(Debug, Default)]
+pub(crate) struct Running {
+    state: Mutex<State>,
+    notify: Notify,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    since: Option<Instant>,
+    reason: Option<Reason>,
+}
+
+impl Running {
+    pub(crate) fn begin(&self) {
+        *self.lock() = State { since: Some(Instant::now()), reason: None };
+    }
+
+    pub(crate) fn end(&self) {
+        *self.lock() = State::default();
+    }
+
+    /// Ends the query. Without one, nothing happens.
+    fn cancel(&self, reason: Reason) {
+        let mut state = self.lock();
+        if state.since.is_some() && state.reason.is_none() {
+            state.reason = Some(reason);
+            self.notify.notify_waiters();
+        }
+    }
+
+    /// Completes when the query is to end.
+    pub(crate) async fn cancelled(&self) -> Reason {
+        loop {
+            let notified = self.notify.notified();
+            if let Some(reason) = self.lock().reason.clone() {
+                return reason;
+            }
+            notified.await;
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// All connections by their numbers.
+#[derive(Debug, Default)]
+pub(crate) struct Connections(Mutex<BTreeMap<i32, (SecretKey, Arc<Running>)>>);
+
+impl Connections {
+    /// Adds a connection, whose queries can be ended by who knows its key.
+    pub(crate) fn add(self: &Arc<Self>, number: i32, key: SecretKey) -> Registered {
+        let running = Arc::new(Running::default());
+        self.lock().insert(number, (key, Arc::clone(&running)));
+        Registered { running, number, connections: Arc::clone(self) }
+    }
+
+    /// Ends the query of a connection.
+    pub(crate) fn cancel(&self, number: i32, key: &SecretKey) {
+        if let Some((_, running)) = self.lock().get(&number).filter(|(own, _)| own == key) {
+            running.cancel(Reason::Requested);
+        }
+    }
+
+    /// Ends the query that began last: those that began before it fit without it.
+    pub(crate) fn cancel_youngest(&self, message: &str) {
+        let connections = self.lock();
+        let began = |running: &Arc<Running>| running.lock().since;
+        let youngest = connections.values().map(|(_, running)| running).max_by_key(|running| began(running));
+        if let Some(running) = youngest {
+            running.cancel(Reason::Memory(message.to_owned()));
+        }
+    }
+
+    /// Ends all queries.
+    pub(crate) fn cancel_all(&self) {
+        self.lock().values().for_each(|(_, running)| running.cancel(Reason::Shutdown));
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<i32, (SecretKey, Arc<Running>)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A connection among all. It leaves them when this value is dropped.
+#[derive(Debug)]
+pub(crate) struct Registered {
+    pub(crate) running: Arc<Running>,
+    number: i32,
+    connections: Arc<Connections>,
+}
+
+impl Drop for Registered {
+    fn drop(&mut self) {
+        self.connections.lock().remove(&self.number);
+    }
+}

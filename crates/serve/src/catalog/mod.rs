@@ -1,0 +1,231 @@
+//! `pg_catalog` and `information_schema`: what clients ask a server about its tables.
+//!
+//! ```text
+//! Opened ── objects: tables, columns, keys ── tables: rows of the catalog
+//!                                          └─ functions: pg_get_constraintdef(...), ...
+//! SQL of a client ── PostgresCompatibilityParser (rewrites) ── DataFusion on these tables
+//! ```
+//!
+//! The rewrites change what a query means in places, such as subqueries among the columns of a
+//! result. They suit the questions of clients, and are never used for queries on tables.
+
+mod functions;
+mod objects;
+mod tables;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, SchemaRef};
+use async_trait::async_trait;
+use datafusion::catalog::{CatalogProvider, MemoryCatalogProvider, SchemaProvider, TableProvider};
+use datafusion::common::{DataFusionError, ParamValues, ScalarValue};
+use datafusion::datasource::MemTable;
+use datafusion::execution::{SendableRecordBatchStream, SessionStateBuilder};
+use datafusion::logical_expr::LogicalPlan;
+use datafusion::physical_plan::execute_stream;
+use datafusion::prelude::{SessionConfig, SessionContext};
+use datafusion::sql::parser::Statement;
+use datafusion_pg_catalog::pg_catalog::context::EmptyContextProvider;
+use datafusion_pg_catalog::setup_pg_catalog;
+use datafusion_pg_catalog::sql::PostgresCompatibilityParser;
+use evenkeel_engine::query::{QueryDescription, QueryEnvironment};
+use evenkeel_engine::sql::side_effect;
+
+use self::functions::{Caller, functions};
+use self::objects::{Relation, relations};
+use self::tables::{DATABASE, DYNAMIC, INFORMATION};
+use crate::failure::{Failure, SqlState};
+use crate::parameters::Parameter;
+use crate::tables::Opened;
+
+/// The parts of the catalog that are the same for all connections.
+pub(crate) struct Catalog {
+    template: SessionContext,
+    library: Arc<dyn SchemaProvider>,
+    parser: PostgresCompatibilityParser,
+}
+
+impl std::fmt::Debug for Catalog {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Catalog").finish_non_exhaustive()
+    }
+}
+
+/// The catalog as one connection sees it.
+pub(crate) struct CatalogSession {
+    catalog: Arc<Catalog>,
+    context: SessionContext,
+}
+
+impl Catalog {
+    /// Loads the tables that every server of PostgreSQL has.
+    ///
+    /// # Errors
+    /// None that a caller can cause.
+    pub(crate) fn new(environment: &QueryEnvironment) -> Result<Self, DataFusionError> {
+        let config = SessionConfig::new().with_default_catalog_and_schema(DATABASE, "public");
+        let state = SessionStateBuilder::new()
+            .with_config(config.with_create_default_catalog_and_schema(true).with_target_partitions(1))
+            .with_runtime_env(environment.runtime())
+            .with_default_features()
+            .build();
+        let template = SessionContext::new_with_state(state);
+        setup_pg_catalog(&template, DATABASE, EmptyContextProvider).map_err(|error| *error)?;
+        let library = template.catalog(DATABASE).and_then(|catalog| catalog.schema("pg_catalog"));
+        let missing = || DataFusionError::Internal("pg_catalog is not registered".to_owned());
+        let library = library.ok_or_else(missing)?;
+        Ok(Self { template, library, parser: PostgresCompatibilityParser::new() })
+    }
+
+    /// Opens the catalog for a connection.
+    pub(crate) async fn session(
+        self: &Arc<Self>,
+        opened: &Opened,
+        user: &str,
+        process: i32,
+        settings: Vec<(String, String)>,
+    ) -> Result<CatalogSession, Failure> {
+        let relations = Arc::new(relations(opened).await?);
+        // A list of catalogs of its own: the template's is not changed.
+        let database = Arc::new(MemoryCatalogProvider::new());
+        let state = SessionStateBuilder::new_from_existing(self.template.state())
+            .with_catalog_list(Arc::new(datafusion::catalog::MemoryCatalogProviderList::new()))
+            .build();
+        let context = SessionContext::new_with_state(state);
+        let caller = Caller { user: user.to_owned(), process, settings };
+        functions(&relations, &caller).into_iter().for_each(|function| context.register_udf(function));
+        let public = datafusion::catalog::MemorySchemaProvider::new();
+        database.register_schema("public", Arc::new(public))?;
+        let own =
+            OwnCatalog { library: Arc::clone(&self.library), relations: Arc::clone(&relations), caller };
+        database.register_schema("pg_catalog", Arc::new(own))?;
+        database.register_schema("information_schema", Arc::new(InformationSchema { relations }))?;
+        context.register_catalog(DATABASE, database);
+        Ok(CatalogSession { catalog: Arc::clone(self), context })
+    }
+}
+
+/// The tables of `pg_catalog`: our own about what is served, and those of the library.
+#[derive(Debug)]
+struct OwnCatalog {
+    library: Arc<dyn SchemaProvider>,
+    relations: Arc<Vec<Relation>>,
+    caller: Caller,
+}
+
+#[async_trait]
+impl SchemaProvider for OwnCatalog {
+    fn table_names(&self) -> Vec<String> {
+        let mut names = self.library.table_names();
+        names.extend(DYNAMIC.map(str::to_owned));
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>, DataFusionError> {
+        let known = self.library.table(name).await?;
+        if !DYNAMIC.contains(&name) {
+            return Ok(known);
+        }
+        let schema = known.map(|table| table.schema());
+        let rows = tables::rows(name, schema, &self.relations, &self.caller.settings)?;
+        Ok(Some(Arc::new(MemTable::try_new(rows.schema(), vec![vec![rows]])?)))
+    }
+
+    fn table_exist(&self, name: &str) -> bool {
+        DYNAMIC.contains(&name) || self.library.table_exist(name)
+    }
+}
+
+/// The tables of `information_schema`.
+#[derive(Debug)]
+struct InformationSchema {
+    relations: Arc<Vec<Relation>>,
+}
+
+#[async_trait]
+impl SchemaProvider for InformationSchema {
+    fn table_names(&self) -> Vec<String> {
+        INFORMATION.map(str::to_owned).to_vec()
+    }
+
+    async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>, DataFusionError> {
+        if !self.table_exist(name) {
+            return Ok(None);
+        }
+        let rows = tables::information(name, &self.relations)?;
+        Ok(Some(Arc::new(MemTable::try_new(rows.schema(), vec![vec![rows]])?)))
+    }
+
+    fn table_exist(&self, name: &str) -> bool {
+        INFORMATION.contains(&name)
+    }
+}
+
+impl CatalogSession {
+    async fn plan(&self, sql: &str) -> Result<LogicalPlan, Failure> {
+        let parsed = self.catalog.parser.parse(sql).map_err(DataFusionError::from)?;
+        let Some(statement) = parsed.into_iter().next() else {
+            return Err(Failure::new(SqlState::SYNTAX, "there is no statement"));
+        };
+        let plan = self.context.state().statement_to_plan(Statement::Statement(Box::new(statement))).await?;
+        match side_effect(&plan)? {
+            Some(action) => {
+                Err(Failure::new(SqlState::READ_ONLY, format!("only queries are run; this would {action}")))
+            }
+            None => Ok(plan),
+        }
+    }
+
+    /// Returns the parameters and the columns of a query.
+    pub(crate) async fn describe(
+        &self,
+        sql: &str,
+        types: &HashMap<String, DataType>,
+    ) -> Result<QueryDescription, Failure> {
+        let plan = self.plan(sql).await?;
+        let inferred = plan.get_parameter_types()?;
+        let mut parameters = BTreeMap::new();
+        let mut values = HashMap::new();
+        for (placeholder, data_type) in inferred {
+            let name = placeholder.trim_start_matches('$').to_owned();
+            let known = types.get(&name).or(data_type.as_ref()).unwrap_or(&DataType::Utf8).clone();
+            values.insert(name.clone(), ScalarValue::try_from(&known)?.into());
+            parameters.insert(name, Some(known));
+        }
+        let plan = bound(plan, values)?;
+        Ok(QueryDescription { parameters, schema: self.physical_schema(plan).await? })
+    }
+
+    async fn physical_schema(&self, plan: LogicalPlan) -> Result<SchemaRef, Failure> {
+        Ok(self.context.state().create_physical_plan(&plan).await?.schema())
+    }
+
+    /// Runs a query.
+    pub(crate) async fn query(
+        &self,
+        sql: &str,
+        parameters: &[Parameter],
+    ) -> Result<SendableRecordBatchStream, Failure> {
+        let plan = self.plan(sql).await?;
+        let mut values = HashMap::new();
+        for (number, parameter) in (1..).zip(parameters) {
+            let value = match parameter {
+                Parameter::Text(text) => ScalarValue::Utf8(Some(text.clone())),
+                Parameter::Value(value) => value.clone(),
+            };
+            values.insert(number.to_string(), value.into());
+        }
+        let plan = self.context.state().create_physical_plan(&bound(plan, values)?).await?;
+        Ok(execute_stream(plan, self.context.task_ctx())?)
+    }
+}
+
+fn bound(
+    plan: LogicalPlan,
+    values: HashMap<String, datafusion::common::metadata::ScalarAndMetadata>,
+) -> Result<LogicalPlan, DataFusionError> {
+    if values.is_empty() { Ok(plan) } else { plan.with_param_values(ParamValues::Map(values)) }
+}

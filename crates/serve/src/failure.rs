@@ -1,0 +1,249 @@
+//! Errors as clients see them: a code of five characters, a message and a position.
+
+use std::fmt;
+
+use datafusion::common::{DataFusionError, Diagnostic, SchemaError, Span};
+use datafusion::sql::sqlparser::parser::ParserError;
+use evenkeel_engine::TableError;
+use evenkeel_engine::query::{DatabaseError, LimitExceeded, ParamError, QueryError};
+use evenkeel_model::bounded::message as bounded;
+use pgwire::error::{ErrorInfo, PgWireError};
+
+use crate::values::ValueError;
+
+/// A code of PostgreSQL's list of errors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SqlState(pub(crate) &'static str);
+
+impl SqlState {
+    pub(crate) const PROTOCOL_VIOLATION: Self = Self("08P01");
+    pub(crate) const NOT_SUPPORTED: Self = Self("0A000");
+    pub(crate) const NO_SUCH_CURSOR: Self = Self("34000");
+    pub(crate) const DUPLICATE_CURSOR: Self = Self("42P03");
+    pub(crate) const READ_ONLY: Self = Self("25006");
+    pub(crate) const FAILED_TRANSACTION: Self = Self("25P02");
+    pub(crate) const NO_TRANSACTION: Self = Self("25P01");
+    pub(crate) const NO_SUCH_STATEMENT: Self = Self("26000");
+    pub(crate) const INVALID_AUTHORIZATION: Self = Self("28000");
+    pub(crate) const INVALID_PASSWORD: Self = Self("28P01");
+    pub(crate) const SYNTAX: Self = Self("42601");
+    pub(crate) const UNDEFINED_TABLE: Self = Self("42P01");
+    pub(crate) const UNDEFINED_OBJECT: Self = Self("42704");
+    pub(crate) const UNDEFINED_PARAMETER: Self = Self("42P02");
+    pub(crate) const INVALID_PARAMETER: Self = Self("22023");
+    pub(crate) const INVALID_TEXT: Self = Self("22P02");
+    pub(crate) const INVALID_BINARY: Self = Self("22P03");
+    pub(crate) const OUT_OF_RANGE: Self = Self("22003");
+    pub(crate) const OUT_OF_MEMORY: Self = Self("53200");
+    pub(crate) const TOO_MANY_CONNECTIONS: Self = Self("53300");
+    pub(crate) const LIMIT: Self = Self("53400");
+    pub(crate) const TOO_LARGE: Self = Self("54000");
+    pub(crate) const CANCELED: Self = Self("57014");
+    pub(crate) const SHUTDOWN: Self = Self("57P01");
+    pub(crate) const IDLE: Self = Self("57P05");
+    pub(crate) const IO: Self = Self("58030");
+    pub(crate) const INTERNAL: Self = Self("XX000");
+}
+
+/// An error of one statement or of a connection.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) code: SqlState,
+    pub(crate) message: String,
+    /// Line and column of the statement, both from 1.
+    pub(crate) place: Option<(u64, u64)>,
+    /// Position in the text that the client sent, in characters from 1.
+    pub(crate) position: Option<usize>,
+    /// Whether the connection ends.
+    pub(crate) is_fatal: bool,
+}
+
+impl Failure {
+    pub(crate) fn new(code: SqlState, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), place: None, position: None, is_fatal: false }
+    }
+
+    pub(crate) fn fatal(code: SqlState, message: impl Into<String>) -> Self {
+        Self { is_fatal: true, ..Self::new(code, message) }
+    }
+
+    /// Locates the error in the text that the client sent, of which the statement begins after
+    /// `before` characters.
+    pub(crate) fn located(mut self, statement: &str, before: usize) -> Self {
+        if let Some((line, column)) = self.place.take() {
+            let at_line = usize::try_from(line).unwrap_or(1).saturating_sub(1);
+            let lines: usize = statement.split_inclusive('\n').take(at_line).map(|l| l.chars().count()).sum();
+            let in_line = usize::try_from(column).unwrap_or(1).max(1);
+            self.position = Some(before + lines + in_line);
+        }
+        self
+    }
+
+    /// Returns the error as a message of the protocol.
+    pub(crate) fn into_info(self) -> ErrorInfo {
+        let severity = if self.is_fatal { "FATAL" } else { "ERROR" };
+        let mut info = ErrorInfo::new(severity.to_owned(), self.code.0.to_owned(), self.message);
+        info.severity_nonlocalized = Some(severity.to_owned());
+        info.position = self.position.map(|position| position.to_string());
+        info
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.code.0, self.message)
+    }
+}
+
+impl From<QueryError> for Failure {
+    fn from(error: QueryError) -> Self {
+        let message = error.to_string();
+        let code = match &error {
+            QueryError::DataFusion(cause) => return Self::of_engine(cause, message),
+            QueryError::Limit(limit) => code_of_limit(limit),
+            QueryError::Sql(_) => SqlState("54001"),
+            QueryError::Param(
+                ParamError::Missing { .. } | ParamError::Unknown { .. } | ParamError::NoTime,
+            ) => SqlState::UNDEFINED_PARAMETER,
+            QueryError::Param(_) => SqlState::INVALID_TEXT,
+            QueryError::UnknownTable { .. } => SqlState::UNDEFINED_TABLE,
+            QueryError::Storage(_) | QueryError::Count { .. } => SqlState::IO,
+            QueryError::OuterJoinByName => SqlState::NOT_SUPPORTED,
+            QueryError::NotAQuery { .. } => SqlState::READ_ONLY,
+            QueryError::Empty | QueryError::Several { .. } | QueryError::NoColumn => SqlState::SYNTAX,
+            QueryError::Placement(_) => SqlState::INTERNAL,
+        };
+        Self::new(code, message)
+    }
+}
+
+impl From<DataFusionError> for Failure {
+    fn from(error: DataFusionError) -> Self {
+        Self::from(QueryError::from(error))
+    }
+}
+
+impl From<TableError> for Failure {
+    fn from(error: TableError) -> Self {
+        match error {
+            TableError::Query(error) => error.into(),
+            error => Self::new(SqlState::IO, error.to_string()),
+        }
+    }
+}
+
+impl From<DatabaseError> for Failure {
+    fn from(error: DatabaseError) -> Self {
+        Self::new(SqlState::IO, error.to_string())
+    }
+}
+
+impl From<ValueError> for Failure {
+    fn from(error: ValueError) -> Self {
+        Self::new(SqlState::OUT_OF_RANGE, error.to_string())
+    }
+}
+
+impl From<PgWireError> for Failure {
+    /// Errors of the protocol itself end the connection.
+    fn from(error: PgWireError) -> Self {
+        match error {
+            PgWireError::UserError(info) => {
+                Self { message: info.message.clone(), ..Self::fatal(SqlState::PROTOCOL_VIOLATION, "") }
+            }
+            PgWireError::InvalidPassword(user) => {
+                Self::fatal(SqlState::INVALID_PASSWORD, wrong_password(&user))
+            }
+            error => Self::fatal(SqlState::PROTOCOL_VIOLATION, error.to_string()),
+        }
+    }
+}
+
+/// The same for a wrong password and an unknown user.
+pub(crate) fn wrong_password(user: &str) -> String {
+    format!("password authentication failed for user \"{}\"", bounded(user))
+}
+
+fn code_of_limit(limit: &LimitExceeded) -> SqlState {
+    match limit {
+        LimitExceeded::Time { .. } => SqlState::CANCELED,
+        LimitExceeded::Reserved { .. } | LimitExceeded::Process { .. } | LimitExceeded::Allocation { .. } => {
+            SqlState::OUT_OF_MEMORY
+        }
+    }
+}
+
+impl Failure {
+    /// Classifies an error of DataFusion. Its kinds are few, so the text decides among some of them.
+    fn of_engine(error: &DataFusionError, message: String) -> Self {
+        if let Some(limit) = LimitExceeded::of_error(error) {
+            return Self::new(code_of_limit(limit), message);
+        }
+        let place = place_of(error);
+        let code = match error.find_root() {
+            DataFusionError::SQL(parser, _) => {
+                let (code, place) = syntax(parser);
+                return Self { place, ..Self::new(code, message) };
+            }
+            DataFusionError::SchemaError(schema, _) => match schema.as_ref() {
+                SchemaError::FieldNotFound { .. } => SqlState("42703"),
+                SchemaError::AmbiguousReference { .. } => SqlState("42702"),
+                _ => SqlState("42701"),
+            },
+            DataFusionError::ResourcesExhausted(_) => SqlState::OUT_OF_MEMORY,
+            DataFusionError::NotImplemented(_) => SqlState::NOT_SUPPORTED,
+            DataFusionError::ObjectStore(_)
+            | DataFusionError::IoError(_)
+            | DataFusionError::ParquetError(_) => code_of_text(&message).unwrap_or(SqlState::IO),
+            DataFusionError::Plan(_) => code_of_text(&message).unwrap_or(SqlState("42601")),
+            DataFusionError::ArrowError(_, _) | DataFusionError::Execution(_) => {
+                code_of_text(&message).unwrap_or(SqlState("22000"))
+            }
+            _ => code_of_text(&message).unwrap_or(SqlState::INTERNAL),
+        };
+        Self { place, ..Self::new(code, message) }
+    }
+}
+
+/// Returns where in the SQL an error of the planner is.
+fn place_of(error: &DataFusionError) -> Option<(u64, u64)> {
+    let span: Option<Span> = error.diagnostic().and_then(|diagnostic: &Diagnostic| diagnostic.span);
+    span.map(|span| (span.start.line, span.start.column))
+}
+
+/// Code and place of an error of the parser, whose messages end in `at Line: 1, Column: 8`.
+fn syntax(error: &ParserError) -> (SqlState, Option<(u64, u64)>) {
+    let text = match error {
+        ParserError::RecursionLimitExceeded => return (SqlState("54001"), None),
+        ParserError::TokenizerError(text) | ParserError::ParserError(text) => text,
+    };
+    let place = text.rsplit_once("Line: ").and_then(|(_, rest)| {
+        let (line, rest) = rest.split_once(", Column: ")?;
+        let column: String = rest.chars().take_while(char::is_ascii_digit).collect();
+        Some((line.parse().ok()?, column.parse().ok()?))
+    });
+    (SqlState::SYNTAX, place)
+}
+
+/// Codes of errors that the engine has no kinds for.
+fn code_of_text(message: &str) -> Option<SqlState> {
+    let message = message.to_ascii_lowercase();
+    let has = |text: &str| message.contains(text);
+    Some(SqlState(if has("divi") && has("zero") {
+        "22012"
+    } else if has("overflow") || has("out of range") {
+        "22003"
+    } else if has("invalid function") || has("no function matches") {
+        "42883"
+    } else if has("group by") && has("must") {
+        "42803"
+    } else if has("cannot cast") || has("can't cast") || has("parser error") {
+        "22P02"
+    } else if has("coerce") || has("cannot infer common") {
+        "42804"
+    } else if has("unsupported sql type") {
+        "42704"
+    } else {
+        return None;
+    }))
+}

@@ -1,0 +1,40 @@
+//! Tables served by the PostgreSQL protocol, read-only.
+//!
+//! ```text
+//! socket ── startup (encryption, password) ── connection ── statement
+//!                                                 ├─ query on tables ── engine, on threads of its own
+//!                                                 │    tables: the newest version, or that of a setting
+//!                                                 ├─ query on the catalog ── catalog (pg_catalog)
+//!                                                 └─ rows ── values (text, binary) | copy
+//! http ── metrics, health
+//! ```
+//!
+//! `pgwire` reads and writes the messages and checks passwords; `datafusion-pg-catalog` has the
+//! tables and functions that every server of PostgreSQL has. What a message means is decided here.
+//! No statement writes: only those that [`statement`](self) lists are run, and each plan is checked
+//! for side effects.
+
+mod cancel;
+mod catalog;
+mod connection;
+mod copy;
+mod failure;
+mod http;
+mod metrics;
+mod parameters;
+mod passwords;
+mod rows;
+mod server;
+mod settings;
+mod socket;
+mod startup;
+mod statement;
+mod tables;
+mod tls;
+mod types;
+mod values;
+
+pub use crate::passwords::{PasswordError, Passwords};
+pub use crate::server::{ServeError, ServeOptions, Server, check_exposure};
+pub use crate::tables::{ServedTable, ServedTables};
+pub use crate::tls::{Tls, TlsError};

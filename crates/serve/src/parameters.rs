@@ -1,0 +1,198 @@
+//! Values of parameters, as clients send them.
+
+use arrow::datatypes::{DataType, IntervalMonthDayNano, TimeUnit};
+use bytes::Buf;
+use datafusion::common::ScalarValue;
+use pgwire::api::Type;
+
+use crate::failure::{Failure, SqlState};
+use crate::types::to_arrow;
+
+const EPOCH_DAYS: i32 = 10_957;
+const EPOCH_MICROS: i64 = 946_684_800_000_000;
+
+/// A parameter of a statement that is bound.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Parameter {
+    /// A text, to be read as the type that the query needs.
+    Text(String),
+    Value(ScalarValue),
+}
+
+/// Reads one parameter. `number` counts from 1. `declared` is the type that the client gave it, and
+/// `inferred` that which the query needs.
+pub(crate) fn read(
+    number: usize,
+    bytes: Option<&[u8]>,
+    is_binary: bool,
+    declared: Option<&Type>,
+    inferred: Option<&DataType>,
+) -> Result<Parameter, Failure> {
+    let declared = declared.filter(|declared| **declared != Type::UNKNOWN);
+    let declared_arrow = declared.and_then(to_arrow);
+    let Some(bytes) = bytes else {
+        let data_type = inferred.or(declared_arrow.as_ref()).unwrap_or(&DataType::Utf8);
+        return Ok(Parameter::Value(ScalarValue::try_from(data_type)?));
+    };
+    if is_binary {
+        let base = match (declared, inferred) {
+            (Some(declared), _) => declared.clone(),
+            (None, Some(inferred)) => crate::types::from_arrow(inferred).base,
+            (None, None) => Type::TEXT,
+        };
+        return binary(bytes, &base).map(Parameter::Value).ok_or_else(|| {
+            let message = format!("incorrect binary data for parameter ${number} of type {base}");
+            Failure::new(SqlState::INVALID_BINARY, message)
+        });
+    }
+    let text = std::str::from_utf8(bytes)
+        .map_err(|_| Failure::new(SqlState("22021"), format!("parameter ${number} is not valid UTF-8")))?;
+    match (declared, declared_arrow, inferred) {
+        // The type of the query is the narrower one, and says best what the text may be.
+        (None, _, Some(_)) | (Some(_), _, Some(DataType::Timestamp(_, _))) => {
+            Ok(Parameter::Text(text.to_owned()))
+        }
+        (Some(declared), Some(data_type), _) => {
+            typed(number, text, declared, &data_type).map(Parameter::Value)
+        }
+        (Some(declared), None, None) if *declared == Type::NUMERIC => {
+            let number_text = Parameter::Value(ScalarValue::Utf8(Some(text.to_owned())));
+            Ok(decimal(text).map_or(number_text, Parameter::Value))
+        }
+        (Some(_), None, Some(_)) => Ok(Parameter::Text(text.to_owned())),
+        (_, None, None) | (None, Some(_), None) => {
+            Ok(Parameter::Value(ScalarValue::Utf8(Some(text.to_owned()))))
+        }
+    }
+}
+
+/// Reads a text as a value of a declared type.
+fn typed(number: usize, text: &str, declared: &Type, data_type: &DataType) -> Result<ScalarValue, Failure> {
+    let invalid = || {
+        let message = format!("invalid input syntax for type {declared}: \"{text}\" (parameter ${number})");
+        Failure::new(SqlState::INVALID_TEXT, message)
+    };
+    match data_type {
+        DataType::Boolean => match text.trim().to_ascii_lowercase().as_str() {
+            "t" | "true" | "y" | "yes" | "on" | "1" => Ok(ScalarValue::Boolean(Some(true))),
+            "f" | "false" | "n" | "no" | "off" | "0" => Ok(ScalarValue::Boolean(Some(false))),
+            _ => Err(invalid()),
+        },
+        DataType::Binary => {
+            let digits = text.strip_prefix("\\x").ok_or_else(invalid)?;
+            Ok(ScalarValue::Binary(Some(from_hexadecimal(digits).ok_or_else(invalid)?)))
+        }
+        DataType::FixedSizeBinary(16) => {
+            let digits: String = text.chars().filter(|c| !matches!(c, '-' | '{' | '}')).collect();
+            let bytes = from_hexadecimal(&digits).filter(|bytes| bytes.len() == 16).ok_or_else(invalid)?;
+            Ok(ScalarValue::FixedSizeBinary(16, Some(bytes)))
+        }
+        _ => ScalarValue::try_from_string(text.trim().to_owned(), data_type).map_err(|_| invalid()),
+    }
+}
+
+fn from_hexadecimal(digits: &str) -> Option<Vec<u8>> {
+    let (pairs, rest) = digits.as_bytes().as_chunks::<2>();
+    let byte = |pair: &[u8; 2]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
+    rest.is_empty().then(|| pairs.iter().map(byte).collect())?
+}
+
+/// Reads a number in decimal digits exactly.
+fn decimal(text: &str) -> Option<ScalarValue> {
+    let scale = text.split_once('.').map_or(0, |(_, fraction)| fraction.len());
+    let digits: i128 = text.replacen('.', "", 1).parse().ok()?;
+    let scale = i8::try_from(scale).ok().filter(|scale| *scale <= 38)?;
+    let is_fitting = digits.unsigned_abs() < 10u128.pow(38);
+    is_fitting.then_some(ScalarValue::Decimal128(Some(digits), 38, scale))
+}
+
+/// Reads the binary format of a type; `None` if the bytes are not such a value.
+fn binary(mut bytes: &[u8], base: &Type) -> Option<ScalarValue> {
+    let value = match *base {
+        Type::BOOL => ScalarValue::Boolean(Some(bytes.try_get_u8().ok()? != 0)),
+        Type::INT2 => ScalarValue::Int16(Some(bytes.try_get_i16().ok()?)),
+        Type::INT4 => ScalarValue::Int32(Some(bytes.try_get_i32().ok()?)),
+        Type::INT8 => ScalarValue::Int64(Some(bytes.try_get_i64().ok()?)),
+        Type::OID => ScalarValue::Int64(Some(bytes.try_get_u32().ok()?.into())),
+        Type::FLOAT4 => ScalarValue::Float32(Some(bytes.try_get_f32().ok()?)),
+        Type::FLOAT8 => ScalarValue::Float64(Some(bytes.try_get_f64().ok()?)),
+        Type::TEXT | Type::VARCHAR | Type::BPCHAR | Type::NAME | Type::CHAR | Type::JSON | Type::UNKNOWN => {
+            let text = std::str::from_utf8(bytes).ok()?.to_owned();
+            bytes = &[];
+            ScalarValue::Utf8(Some(text))
+        }
+        Type::BYTEA => {
+            let value = ScalarValue::Binary(Some(bytes.to_vec()));
+            bytes = &[];
+            value
+        }
+        Type::UUID => {
+            let value: [u8; 16] = bytes.try_into().ok()?;
+            bytes = &[];
+            ScalarValue::FixedSizeBinary(16, Some(value.to_vec()))
+        }
+        Type::DATE => ScalarValue::Date32(Some(bytes.try_get_i32().ok()?.checked_add(EPOCH_DAYS)?)),
+        Type::TIME => ScalarValue::Time64Microsecond(Some(bytes.try_get_i64().ok()?)),
+        Type::TIMESTAMP | Type::TIMESTAMPTZ => {
+            let micros = bytes.try_get_i64().ok()?.checked_add(EPOCH_MICROS)?;
+            let zone = (*base == Type::TIMESTAMPTZ).then(|| "+00:00".into());
+            ScalarValue::TimestampMicrosecond(Some(micros), zone)
+        }
+        Type::INTERVAL => {
+            let micros = bytes.try_get_i64().ok()?;
+            let days = bytes.try_get_i32().ok()?;
+            let months = bytes.try_get_i32().ok()?;
+            let value = IntervalMonthDayNano::new(months, days, micros.checked_mul(1000)?);
+            ScalarValue::IntervalMonthDayNano(Some(value))
+        }
+        Type::NUMERIC => return numeric(bytes),
+        _ => return None,
+    };
+    bytes.is_empty().then_some(value)
+}
+
+/// Reads a numeric: digits of base 10,000, from the power `weight` on.
+fn numeric(mut bytes: &[u8]) -> Option<ScalarValue> {
+    let groups = bytes.try_get_i16().ok()?;
+    let weight = bytes.try_get_i16().ok()?;
+    let sign = bytes.try_get_u16().ok()?;
+    let scale = bytes.try_get_i16().ok()?;
+    match sign {
+        0 | 0x4000 => {}
+        0xC000 => return Some(ScalarValue::Float64(Some(f64::NAN))),
+        0xD000 => return Some(ScalarValue::Float64(Some(f64::INFINITY))),
+        0xF000 => return Some(ScalarValue::Float64(Some(f64::NEG_INFINITY))),
+        _ => return None,
+    }
+    let mut digits = String::from(if sign == 0x4000 { "-" } else { "" });
+    let groups: Vec<i16> = (0..groups).map(|_| bytes.try_get_i16().ok()).collect::<Option<_>>()?;
+    let group = |power: i16| {
+        let at = usize::try_from(i32::from(weight) - i32::from(power)).ok();
+        at.and_then(|at| groups.get(at)).copied().unwrap_or(0)
+    };
+    for power in (0..=weight.max(0)).rev() {
+        digits.push_str(&format!("{:04}", group(power)));
+    }
+    let scale = usize::try_from(scale).ok()?;
+    let mut fraction = String::new();
+    let mut power = -1;
+    while fraction.len() < scale {
+        fraction.push_str(&format!("{:04}", group(power)));
+        power -= 1;
+    }
+    if scale > 0 {
+        digits.push('.');
+        digits.push_str(fraction.get(..scale)?);
+    }
+    bytes.is_empty().then(|| decimal(&digits))?
+}
+
+/// Returns the Arrow type of a parameter that the client declared, for inference.
+pub(crate) fn declared(base: &Type) -> Option<DataType> {
+    match *base {
+        Type::UNKNOWN => None,
+        Type::NUMERIC => Some(DataType::Decimal128(38, 10)),
+        Type::TIMESTAMP => Some(DataType::Timestamp(TimeUnit::Microsecond, None)),
+        _ => to_arrow(base),
+    }
+}

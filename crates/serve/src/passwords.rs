@@ -1,0 +1,113 @@
+//! Users and their passwords: SCRAM-SHA-256 (RFC 5802, RFC 7677).
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use async_trait::async_trait;
+use pgwire::api::auth::sasl::scram::{SCRAM_ITERATIONS, gen_salted_password};
+use pgwire::api::auth::{AuthSource, LoginInfo, Password};
+use pgwire::error::PgWireResult;
+use ring::digest::{SHA256, digest};
+use thiserror::Error;
+
+use evenkeel_model::bounded::{CREDENTIALS, ReadError, quote_path, read_text};
+
+/// Bytes of a salt.
+const SALT: usize = 16;
+
+/// Error of a password file.
+#[derive(Debug, Error)]
+#[allow(missing_docs, reason = "the fields are named in the messages")]
+pub enum PasswordError {
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    #[error(
+        "{path}: others than its owner can read it (mode {mode:03o}); run 'chmod 600 {shown}'",
+        path = quote_path(path), shown = path.display()
+    )]
+    Readable { path: PathBuf, mode: u32 },
+    #[error("{path}, line {line}: write USER:PASSWORD, with neither of them empty", path = quote_path(path))]
+    Line { path: PathBuf, line: usize },
+    #[error("{path}, line {line}: the user was named before", path = quote_path(path))]
+    Repeated { path: PathBuf, line: usize },
+    #[error("{path}: there is no user; write a line USER:PASSWORD for each", path = quote_path(path))]
+    Empty { path: PathBuf },
+}
+
+/// Salted passwords of users. The passwords themselves are not kept.
+#[derive(Clone)]
+pub struct Passwords {
+    users: BTreeMap<String, (Vec<u8>, Vec<u8>)>,
+    /// Source of salts for names that are no users, which look like those of users.
+    decoy: [u8; SALT],
+}
+
+impl std::fmt::Debug for Passwords {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Passwords").field("users", &self.users.len()).finish_non_exhaustive()
+    }
+}
+
+impl Passwords {
+    /// Reads a file with a line `USER:PASSWORD` for each user. Empty lines and lines that begin with
+    /// `#` are skipped; a password may have colons.
+    ///
+    /// # Errors
+    /// [`PasswordError`] if it cannot be read, can be read by others, or has no user.
+    pub fn read(path: &Path) -> Result<Self, PasswordError> {
+        check_mode(path)?;
+        let text = read_text(path, CREDENTIALS)?;
+        let mut users = BTreeMap::new();
+        for (number, line) in (1..).zip(text.lines()) {
+            if line.trim().is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let pair =
+                line.split_once(':').filter(|(user, password)| !user.is_empty() && !password.is_empty());
+            let Some((user, password)) = pair else {
+                return Err(PasswordError::Line { path: path.to_owned(), line: number });
+            };
+            let salt = rand::random::<[u8; SALT]>().to_vec();
+            let salted = gen_salted_password(password, &salt, SCRAM_ITERATIONS);
+            if users.insert(user.to_owned(), (salt, salted)).is_some() {
+                return Err(PasswordError::Repeated { path: path.to_owned(), line: number });
+            }
+        }
+        if users.is_empty() {
+            return Err(PasswordError::Empty { path: path.to_owned() });
+        }
+        Ok(Self { users, decoy: rand::random() })
+    }
+}
+
+#[cfg(unix)]
+fn check_mode(path: &Path) -> Result<(), PasswordError> {
+    use std::os::unix::fs::MetadataExt;
+    // A file that is missing is reported when it is read.
+    let Ok(metadata) = std::fs::metadata(path) else { return Ok(()) };
+    let mode = metadata.mode() & 0o777;
+    if mode & 0o077 != 0 {
+        return Err(PasswordError::Readable { path: path.to_owned(), mode });
+    }
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn check_mode(_: &Path) -> Result<(), PasswordError> {
+    Ok(())
+}
+
+#[async_trait]
+impl AuthSource for Passwords {
+    /// For a name that is no user, a password that nobody knows: the exchange does not tell whether
+    /// there is such a user.
+    async fn get_password(&self, login: &LoginInfo) -> PgWireResult<Password> {
+        let user = login.user().unwrap_or_default();
+        if let Some((salt, salted)) = self.users.get(user) {
+            return Ok(Password::new(Some(salt.clone()), salted.clone()));
+        }
+        let mixed = [self.decoy.as_slice(), user.as_bytes()].concat();
+        let salt = digest(&SHA256, &mixed).as_ref().iter().take(SALT).copied().collect();
+        Ok(Password::new(Some(salt), rand::random::<[u8; 32]>().to_vec()))
+    }
+}

@@ -1,0 +1,270 @@
+//! The server: sockets, limits and the end.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use evenkeel_engine::query::{LimitExceeded, QueryEnvironment, QueryLimits, Watch, process_memory};
+use evenkeel_model::units::ByteSize;
+use pgwire::api::RandomPidSecretKeyGenerator;
+use thiserror::Error;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::{Handle, Runtime};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use crate::cancel::Connections;
+use crate::catalog::Catalog;
+use crate::connection::Connection;
+use crate::metrics::{Metrics, add, subtract};
+use crate::passwords::Passwords;
+use crate::startup::start;
+use crate::tables::{ServedTables, Tables};
+use crate::tls::Tls;
+
+/// Time for a client to log in.
+const TIME_TO_LOG_IN: Duration = Duration::from_secs(30);
+
+/// Time for connections to close once their queries were ended.
+const TIME_TO_CLOSE: Duration = Duration::from_secs(2);
+
+/// Time between two queries that are ended for lack of memory: the first one has to free its own.
+const TIME_TO_FREE: Duration = Duration::from_millis(500);
+
+/// Stack of a thread that runs queries, in bytes.
+const STACK: usize = 16 << 20;
+
+/// Options of a server.
+#[derive(Debug, Clone)]
+pub struct ServeOptions {
+    /// Address for clients.
+    pub listen: SocketAddr,
+    /// Address for metrics and health; `None` for none.
+    pub metrics: Option<SocketAddr>,
+    /// Users with passwords; `None` if everyone may connect.
+    pub passwords: Option<Passwords>,
+    /// Encryption; `None` for none.
+    pub tls: Option<Tls>,
+    /// Most connections at a time.
+    pub max_connections: usize,
+    /// Memory of all queries together.
+    pub memory: ByteSize,
+    /// Directory that queries spill to.
+    pub spill: Option<std::path::PathBuf>,
+    /// Longest time of a query.
+    pub query_timeout: Option<Duration>,
+    /// Longest time in which a client takes no rows.
+    pub client_timeout: Duration,
+    /// Longest time between two statements.
+    pub idle_timeout: Duration,
+    /// Time for running queries once the server is asked to stop.
+    pub grace: Duration,
+}
+
+/// Error at the start of a server.
+#[derive(Debug, Error)]
+#[allow(missing_docs, reason = "the fields are named in the messages")]
+pub enum ServeError {
+    #[error("cannot listen on {address}: {source}; give another address with {option}")]
+    Listen { address: SocketAddr, option: &'static str, source: std::io::Error },
+    #[error("cannot start threads for queries: {0}")]
+    Threads(std::io::Error),
+    #[error("{0}")]
+    Tables(String),
+    #[error(
+        "{address} is open to other machines, and everyone could connect; add --password-file, or --no-password if that is intended"
+    )]
+    Open { address: SocketAddr },
+}
+
+/// How far a server is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stage {
+    Serving,
+    /// Idle connections are closed, and running queries go on.
+    Stopping,
+}
+
+/// What all connections share.
+pub(crate) struct Shared {
+    pub(crate) options: ServeOptions,
+    pub(crate) tables: Tables,
+    pub(crate) catalog: Arc<Catalog>,
+    /// Threads of queries.
+    pub(crate) queries: Handle,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) connections: Arc<Connections>,
+    pub(crate) keys: RandomPidSecretKeyGenerator,
+    pub(crate) stage: watch::Receiver<Stage>,
+}
+
+/// A server that listens.
+pub struct Server {
+    shared: Arc<Shared>,
+    listener: TcpListener,
+    metrics: Option<TcpListener>,
+    threads: Option<Runtime>,
+    stage: watch::Sender<Stage>,
+}
+
+impl std::fmt::Debug for Server {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Server").field("listener", &self.listener).finish_non_exhaustive()
+    }
+}
+
+impl Server {
+    /// Opens the tables and begins to listen.
+    ///
+    /// # Errors
+    /// [`ServeError`] if an address is taken, or a table cannot be read.
+    pub async fn bind(served: ServedTables, options: ServeOptions) -> Result<Self, ServeError> {
+        let refused = |error: String| ServeError::Tables(error);
+        let limits = QueryLimits { memory: options.memory, spill: options.spill.clone(), timeout: None };
+        let environment = QueryEnvironment::new(&limits).map_err(|error| refused(error.to_string()))?;
+        let catalog = Catalog::new(&environment).map_err(|error| refused(error.to_string()))?;
+        let tables = Tables::new(served, environment).map_err(|failure| refused(failure.message))?;
+        let threads = tokio::runtime::Builder::new_multi_thread()
+            .thread_name("query")
+            .thread_stack_size(STACK)
+            .enable_all()
+            .build()
+            .map_err(ServeError::Threads)?;
+        let listener = listen(options.listen, "--listen").await?;
+        let metrics = match options.metrics {
+            Some(address) => Some(listen(address, "--metrics").await?),
+            None => None,
+        };
+        let (stage, stages) = watch::channel(Stage::Serving);
+        let shared = Arc::new(Shared {
+            options,
+            tables,
+            catalog: Arc::new(catalog),
+            queries: threads.handle().clone(),
+            metrics: Arc::default(),
+            connections: Arc::default(),
+            keys: RandomPidSecretKeyGenerator::default(),
+            stage: stages,
+        });
+        Ok(Self { shared, listener, metrics, threads: Some(threads), stage })
+    }
+
+    /// Address for clients.
+    ///
+    /// # Errors
+    /// If the system does not tell.
+    pub fn address(&self) -> std::io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// Address for metrics and health.
+    #[must_use]
+    pub fn metrics_address(&self) -> Option<SocketAddr> {
+        self.metrics.as_ref().and_then(|listener| listener.local_addr().ok())
+    }
+
+    /// Serves until `stop` completes, and then until the running queries are done or `grace` is
+    /// over.
+    pub async fn run(mut self, stop: impl Future<Output = ()>) {
+        let mut connections = JoinSet::new();
+        let pages = self
+            .metrics
+            .take()
+            .map(|listener| tokio::spawn(crate::http::serve(listener, Arc::clone(&self.shared))));
+        let memory = tokio::spawn(watch_memory(Arc::clone(&self.shared)));
+        tokio::pin!(stop);
+        loop {
+            tokio::select! {
+                () = &mut stop => break,
+                accepted = self.listener.accept() => match accepted {
+                    Ok((stream, _)) => drop(connections.spawn(connect(stream, Arc::clone(&self.shared)))),
+                    Err(error) => {
+                        // Out of files, for example: connections that end give some back.
+                        log::error!("cannot accept a connection: {error}");
+                        tokio::time::sleep(Duration::from_millis(100)).await;
+                    }
+                },
+                Some(_) = connections.join_next() => {}
+            }
+        }
+        drop(self.listener);
+        let _ = self.stage.send(Stage::Stopping);
+        let all_done = async { while connections.join_next().await.is_some() {} };
+        if tokio::time::timeout(self.shared.options.grace, all_done).await.is_err() {
+            self.shared.connections.cancel_all();
+            let all_done = async { while connections.join_next().await.is_some() {} };
+            let _ = tokio::time::timeout(TIME_TO_CLOSE, all_done).await;
+        }
+        connections.abort_all();
+        memory.abort();
+        if let Some(pages) = pages {
+            pages.abort();
+        }
+        if let Some(threads) = self.threads.take() {
+            threads.shutdown_background();
+        }
+    }
+}
+
+/// Whether everyone can connect to an address.
+///
+/// # Errors
+/// [`ServeError::Open`] if other machines can, and nobody needs a password.
+pub fn check_exposure(address: SocketAddr, has_passwords: bool, is_intended: bool) -> Result<(), ServeError> {
+    if address.ip().is_loopback() || has_passwords || is_intended {
+        return Ok(());
+    }
+    Err(ServeError::Open { address })
+}
+
+async fn listen(address: SocketAddr, option: &'static str) -> Result<TcpListener, ServeError> {
+    TcpListener::bind(address).await.map_err(|source| ServeError::Listen { address, option, source })
+}
+
+/// Counts a connection while it is open.
+struct Open(Arc<Metrics>);
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        subtract(&self.0.open_connections, 1);
+    }
+}
+
+async fn connect(stream: TcpStream, shared: Arc<Shared>) {
+    let metrics = &shared.metrics;
+    let before = metrics.open_connections.fetch_add(1, Ordering::Relaxed);
+    let _open = Open(Arc::clone(metrics));
+    add(&metrics.connections, 1);
+    let limit = u64::try_from(shared.options.max_connections).unwrap_or(u64::MAX);
+    let is_beyond_limit = before >= limit;
+    if is_beyond_limit {
+        add(&metrics.refused_connections, 1);
+        // Those that are refused wait for their message, but not in any number.
+        if before >= limit.saturating_mul(2).saturating_add(16) {
+            return;
+        }
+    }
+    let starting = start(stream, &shared, is_beyond_limit);
+    if let Ok(Some(started)) = tokio::time::timeout(TIME_TO_LOG_IN, starting).await {
+        Connection::serve(Arc::clone(&shared), started).await;
+    }
+}
+
+/// Ends the query that began last whenever the process needs more memory than its queries may.
+async fn watch_memory(shared: Arc<Shared>) {
+    let memory = shared.options.memory;
+    let before = process_memory();
+    loop {
+        let exceeded = Watch::over(memory, before).exceeded().await;
+        let message = match exceeded {
+            LimitExceeded::Process { .. } => format!(
+                "the queries of this server need more than its {memory} of memory; raise it with --memory, or run less at a time"
+            ),
+            other => other.to_string(),
+        };
+        log::warn!("{message}: the query that began last is ended");
+        shared.connections.cancel_youngest(&message);
+        tokio::time::sleep(TIME_TO_FREE).await;
+    }
+}

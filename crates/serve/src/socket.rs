@@ -1,0 +1,120 @@
+//! The socket of a connection: limits on the size of messages and on the patience with a client.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::BytesMut;
+use futures::FutureExt;
+use pgwire::error::PgWireError;
+use pgwire::messages::{PgWireBackendMessage, PgWireFrontendMessage};
+use pgwire::tokio::server::{MaybeTls, PgWireMessageServerCodec};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::{Sleep, sleep};
+use tokio_util::codec::{Decoder, Encoder, Framed, FramedParts};
+
+/// Most bytes of one message of a client: of a statement with its parameters.
+pub(crate) const LARGEST_MESSAGE: usize = 16 << 20;
+
+/// Bytes that are collected before they are sent.
+const SENT_AT_ONCE: usize = 64 << 10;
+
+/// Messages of a client and to it.
+pub(crate) type Socket = Framed<Patient, Codec>;
+
+/// The protocol, after the start-up.
+pub(crate) struct Codec {
+    inner: PgWireMessageServerCodec<()>,
+    pub(crate) sent: u64,
+}
+
+impl Decoder for Codec {
+    type Item = PgWireFrontendMessage;
+    type Error = PgWireError;
+
+    fn decode(&mut self, bytes: &mut BytesMut) -> Result<Option<Self::Item>, Self::Error> {
+        // The length follows the kind. It is checked before the rest of the message has come.
+        if let Some([_, a, b, c, d]) = bytes.first_chunk::<5>() {
+            let length = u32::from_be_bytes([*a, *b, *c, *d]) as usize;
+            if length > LARGEST_MESSAGE {
+                return Err(PgWireError::MessageTooLarge(LARGEST_MESSAGE, length));
+            }
+        }
+        self.inner.decode(bytes)
+    }
+}
+
+impl Encoder<PgWireBackendMessage> for Codec {
+    type Error = io::Error;
+
+    fn encode(&mut self, message: PgWireBackendMessage, bytes: &mut BytesMut) -> Result<(), io::Error> {
+        let before = bytes.len();
+        self.inner.encode(message, bytes)?;
+        self.sent += (bytes.len() - before) as u64;
+        Ok(())
+    }
+}
+
+/// Continues with a socket after the start-up.
+pub(crate) fn started(socket: Framed<MaybeTls, PgWireMessageServerCodec<()>>, patience: Duration) -> Socket {
+    let parts = socket.into_parts();
+    let io = Patient { io: parts.io, patience, waiting: None };
+    let mut continued = FramedParts::new(io, Codec { inner: parts.codec, sent: 0 });
+    continued.read_buf = parts.read_buf;
+    continued.write_buf = parts.write_buf;
+    let mut socket = Framed::from_parts(continued);
+    socket.set_backpressure_boundary(SENT_AT_ONCE);
+    socket
+}
+
+/// A stream that fails if the other side takes nothing for some time.
+pub(crate) struct Patient {
+    io: MaybeTls,
+    patience: Duration,
+    /// Set while a write waits.
+    waiting: Option<Pin<Box<Sleep>>>,
+}
+
+impl Patient {
+    /// Fails once a write has waited for too long.
+    fn wait(&mut self, cx: &mut Context<'_>) -> Poll<io::Error> {
+        let patience = self.patience;
+        let waiting = self.waiting.get_or_insert_with(|| Box::pin(sleep(patience)));
+        ready!(waiting.poll_unpin(cx));
+        Poll::Ready(io::Error::new(io::ErrorKind::TimedOut, "the client takes no rows"))
+    }
+}
+
+impl AsyncRead for Patient {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_read(cx, buf)
+    }
+}
+
+impl AsyncWrite for Patient {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        match Pin::new(&mut self.io).poll_write(cx, bytes) {
+            Poll::Pending => self.wait(cx).map(Err),
+            done => {
+                self.waiting = None;
+                done
+            }
+        }
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match Pin::new(&mut self.io).poll_flush(cx) {
+            Poll::Pending => self.wait(cx).map(Err),
+            done => done,
+        }
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_shutdown(cx)
+    }
+}

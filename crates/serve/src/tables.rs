@@ -1,0 +1,164 @@
+//! Tables that are served, at their newest versions or at others.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Instant;
+
+use evenkeel_engine::Table;
+use evenkeel_engine::query::{Database, QueryEnvironment, TableSession};
+use evenkeel_input::source::Export;
+use evenkeel_model::units::Version;
+use tokio::sync::Mutex;
+
+use crate::failure::{Failure, SqlState};
+use crate::settings::Pins;
+
+/// Older versions that stay open, as several clients may read them.
+const KEPT_OPEN: usize = 8;
+
+/// A table and the names that queries know it by.
+#[derive(Debug, Clone)]
+pub struct ServedTable {
+    /// Its names; the last one is that which clients see in lists.
+    pub names: Vec<String>,
+    /// The table.
+    pub table: Table,
+}
+
+impl ServedTable {
+    /// Name that clients see in lists.
+    pub(crate) fn name(&self) -> &str {
+        self.names.last().map_or("", String::as_str)
+    }
+}
+
+/// Tables and exports that are served.
+#[derive(Debug, Clone, Default)]
+pub struct ServedTables {
+    /// Tables.
+    pub tables: Vec<ServedTable>,
+    /// Exports by name. Each query reads their files anew.
+    pub exports: Vec<(String, Arc<Export>)>,
+}
+
+/// All tables at one version each.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    pub(crate) tables: Vec<ServedTable>,
+    pub(crate) session: TableSession,
+}
+
+impl Opened {
+    fn new(served: ServedTables, environment: &QueryEnvironment) -> Result<Self, Failure> {
+        let mut database = Database::default();
+        for ServedTable { names, table } in &served.tables {
+            database.add_table_as(names, table.provider()?)?;
+        }
+        for (name, export) in &served.exports {
+            database.add_export(name, Arc::clone(export))?;
+        }
+        let session = database.session_within(environment)?;
+        Ok(Self { tables: served.tables, session })
+    }
+
+    fn versions(&self) -> Vec<Version> {
+        self.tables.iter().map(|served| served.table.snapshot().version()).collect()
+    }
+}
+
+/// Opens the served tables at the versions that queries need.
+#[derive(Debug)]
+pub(crate) struct Tables {
+    served: ServedTables,
+    environment: QueryEnvironment,
+    newest: Mutex<Newest>,
+    older: Mutex<VecDeque<Arc<Opened>>>,
+}
+
+#[derive(Debug)]
+struct Newest {
+    opened: Arc<Opened>,
+    /// Start of the last look for newer versions.
+    looked: Instant,
+}
+
+impl Tables {
+    pub(crate) fn new(served: ServedTables, environment: QueryEnvironment) -> Result<Self, Failure> {
+        let opened = Arc::new(Opened::new(served.clone(), &environment)?);
+        let newest = Mutex::new(Newest { opened, looked: Instant::now() });
+        Ok(Self { served, environment, newest, older: Mutex::default() })
+    }
+
+    /// Memory, spill directory and caches of queries.
+    pub(crate) fn environment(&self) -> &QueryEnvironment {
+        &self.environment
+    }
+
+    /// Returns all tables as they are now.
+    ///
+    /// # Errors
+    /// [`Failure`] if a log cannot be read.
+    pub(crate) async fn newest(&self) -> Result<Arc<Opened>, Failure> {
+        let arrived = Instant::now();
+        let mut newest = self.newest.lock().await;
+        // Another query looked since this one arrived.
+        if newest.looked >= arrived {
+            return Ok(Arc::clone(&newest.opened));
+        }
+        let looked = Instant::now();
+        let mut tables = newest.opened.tables.clone();
+        for served in &mut tables {
+            served.table.refresh().await?;
+        }
+        let is_same = tables.iter().zip(newest.opened.versions());
+        if !is_same.into_iter().all(|(served, version)| served.table.snapshot().version() == version) {
+            newest.opened = Arc::new(self.open(tables)?);
+        }
+        newest.looked = looked;
+        Ok(Arc::clone(&newest.opened))
+    }
+
+    /// Returns the tables as they are now, except for those whose versions are given.
+    ///
+    /// # Errors
+    /// [`Failure`] if there is no such table or version, or a log cannot be read.
+    pub(crate) async fn at(&self, pins: &Pins) -> Result<Arc<Opened>, Failure> {
+        let newest = self.newest().await?;
+        if pins.is_empty() {
+            return Ok(newest);
+        }
+        let mut tables = newest.tables.clone();
+        for (name, version) in pins {
+            let position = match (name.as_str(), tables.len()) {
+                ("", 1) => Some(0),
+                ("", _) => {
+                    let message =
+                        "several tables are served; write SET evenkeel.version = 'NAME=VERSION, ...'";
+                    return Err(Failure::new(SqlState::INVALID_PARAMETER, message));
+                }
+                (name, _) => tables.iter().position(|served| served.names.iter().any(|own| own == name)),
+            };
+            let Some(served) = position.and_then(|position| tables.get_mut(position)) else {
+                let message = format!("there is no table \"{name}\" whose version could be set");
+                return Err(Failure::new(SqlState::UNDEFINED_TABLE, message));
+            };
+            let snapshot = served.table.log().at(*version).await;
+            let snapshot =
+                snapshot.map_err(|error| Failure::new(SqlState::INVALID_PARAMETER, error.to_string()))?;
+            served.table.move_to(snapshot);
+        }
+        let versions: Vec<Version> = tables.iter().map(|served| served.table.snapshot().version()).collect();
+        let mut older = self.older.lock().await;
+        if let Some(opened) = older.iter().find(|opened| opened.versions() == versions) {
+            return Ok(Arc::clone(opened));
+        }
+        let opened = Arc::new(self.open(tables)?);
+        older.push_front(Arc::clone(&opened));
+        older.truncate(KEPT_OPEN);
+        Ok(opened)
+    }
+
+    fn open(&self, tables: Vec<ServedTable>) -> Result<Opened, Failure> {
+        Opened::new(ServedTables { tables, exports: self.served.exports.clone() }, &self.environment)
+    }
+}
