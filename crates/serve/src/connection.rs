@@ -17,6 +17,7 @@ use arrow::array::{ArrayRef, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, SchemaRef};
 use bytes::BytesMut;
 use datafusion::common::DataFusionError;
+use datafusion::execution::SendableRecordBatchStream;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use evenkeel_engine::query::{Params, QueryDescription, QueryError};
 use futures::{SinkExt, StreamExt, TryStreamExt};
@@ -46,6 +47,7 @@ use crate::socket::Socket;
 use crate::startup::Started;
 use crate::statement::{Command, Piece, split};
 use crate::tables::Opened;
+use crate::threads::QueryThreads;
 use crate::types::{describe, from_arrow};
 use crate::values::Format;
 
@@ -55,8 +57,6 @@ const MOST_STATEMENTS: usize = 1000;
 const MOST_PORTALS: usize = 64;
 /// Messages that are kept while a query runs. More wait in the socket.
 const MOST_PENDING: usize = 8;
-/// Bytes of COPY data that are sent as one message.
-const COPY_CHUNK: usize = 64 << 10;
 
 /// Why a message was not answered.
 enum Problem {
@@ -91,7 +91,8 @@ struct Prepared {
 /// A statement with the values of its parameters.
 struct Portal {
     statement: Arc<PortalStatement>,
-    parameters: Vec<Parameter>,
+    /// Values by position; `None` for those that the query does not need.
+    parameters: Vec<Option<Parameter>>,
     formats: Vec<Format>,
     state: PortalState,
 }
@@ -349,11 +350,12 @@ impl Connection {
         let statement = Arc::new(PortalStatement { piece: piece.clone(), command: command.clone() });
         self.check_transaction(&statement.command)?;
         let parameters = match bind.parameters.is_empty() {
-            true => Vec::new(),
-            false => {
+            true if statement.piece.parameters() == 0 => Vec::new(),
+            _ => {
                 let description = self.description(&name).await?;
                 let declared = self.statements.get(&name).map(|prepared| prepared.declared.clone());
                 read_parameters(
+                    statement.piece.parameters(),
                     &bind.parameters,
                     &bind.parameter_format_codes,
                     &declared.unwrap_or_default(),
@@ -385,19 +387,22 @@ impl Connection {
             Command::Copy(query, _) | Command::Declare(_, query) => *query,
             command => command,
         };
+        let deadline = self.deadline();
         let described = match query {
             Command::Query(sql) => {
                 let opened = self.opened().await?;
                 let session = opened.session.clone();
                 let work = async move { session.describe(&sql, &declared).await };
-                let done = self.in_background(None, work).await;
-                done.map_err(|problem| located(problem, &piece))??
+                let (described, mut threads) = self.in_background(deadline, work).await?;
+                threads.done();
+                described.map_err(|error| located(error.into(), &piece))?
             }
             Command::Catalog(sql) => {
                 let session = self.catalog().await?;
                 let work = async move { session.describe(&sql, &declared).await };
-                let done = self.in_background(None, work).await;
-                done.map_err(|problem| located(problem, &piece))??
+                let (described, mut threads) = self.in_background(deadline, work).await?;
+                threads.done();
+                described.map_err(|error| located(error.into(), &piece))?
             }
             Command::Show(name) => {
                 let schema = setting_batch(&name, "")?.schema();
@@ -421,7 +426,8 @@ impl Connection {
         if message.target_type == b'S' {
             let description = self.description(&name).await?;
             let prepared = self.statements.get(&name).ok_or_else(|| no_statement(&name))?;
-            let types = parameter_types(&prepared.declared, description.as_deref());
+            let count = prepared.piece.as_ref().map_or(0, Piece::parameters);
+            let types = parameter_types(count, &prepared.declared, description.as_deref());
             let has_rows = prepared.command.as_ref().is_some_and(returns_rows);
             let types = PgWireBackendMessage::ParameterDescription(ParameterDescription::new(types));
             self.socket.feed(types).await?;
@@ -532,7 +538,7 @@ impl Connection {
     }
 
     /// Runs a statement without rows.
-    async fn run(&mut self, command: &Command, parameters: &[Parameter]) -> Answered {
+    async fn run(&mut self, command: &Command, parameters: &[Option<Parameter>]) -> Answered {
         match command {
             Command::Set(name, value) => {
                 let is_reset_of_all = name == "all" && value.is_none();
@@ -663,12 +669,14 @@ impl Connection {
     }
 
     /// Begins a statement with rows.
-    async fn start(&mut self, command: &Command, given: &[Parameter]) -> Answered<Rows> {
+    async fn start(&mut self, command: &Command, given: &[Option<Parameter>]) -> Answered<Rows> {
         let mut tally = Tally::start(&self.shared.metrics);
         let deadline = self.deadline();
         let begun = self.begin(command, given, deadline, &mut tally).await;
         match begun {
-            Ok(stream) => Ok(Rows { schema: stream.schema(), stream, batch: None, deadline, tally }),
+            Ok((stream, threads)) => {
+                Ok(Rows { schema: stream.schema(), stream, batch: None, threads, deadline, tally })
+            }
             Err(problem) => {
                 tally.outcome = outcome_of(&problem);
                 Err(problem)
@@ -679,10 +687,10 @@ impl Connection {
     async fn begin(
         &mut self,
         command: &Command,
-        given: &[Parameter],
+        given: &[Option<Parameter>],
         deadline: Option<Instant>,
         tally: &mut Tally,
-    ) -> Answered<datafusion::execution::SendableRecordBatchStream> {
+    ) -> Answered<(SendableRecordBatchStream, Option<QueryThreads>)> {
         match command {
             Command::Query(sql) => {
                 let opened = self.opened().await?;
@@ -690,15 +698,17 @@ impl Connection {
                 for (number, parameter) in (1..).zip(given) {
                     let name = number.to_string();
                     params = match parameter {
-                        Parameter::Text(text) => params.with(&name, text),
-                        Parameter::Value(value) => params.with_value(&name, value.clone()),
+                        Some(Parameter::Text(text)) => params.with(&name, text),
+                        Some(Parameter::Value(value)) => params.with_value(&name, value.clone()),
+                        None => params,
                     };
                 }
                 let (session, sql) = (opened.session.clone(), sql.clone());
                 let work = async move { session.query(&sql, &params).await };
-                let result = self.in_background(deadline, work).await??;
+                let (result, threads) = self.in_background(deadline, work).await?;
+                let result = result?;
                 tally.follow(result.progress);
-                Ok(result.batches)
+                Ok((result.batches, Some(threads)))
             }
             Command::Catalog(sql) => {
                 let session = self.catalog().await?;
@@ -709,9 +719,11 @@ impl Connection {
                     let batches: Vec<RecordBatch> = stream.try_collect().await?;
                     Ok::<_, Failure>((schema, batches))
                 };
-                let (schema, batches) = self.in_background(deadline, work).await??;
+                let (found, mut threads) = self.in_background(deadline, work).await?;
+                threads.done();
+                let (schema, batches) = found?;
                 let batches = futures::stream::iter(batches.into_iter().map(Ok));
-                Ok(Box::pin(RecordBatchStreamAdapter::new(schema, batches)))
+                Ok((Box::pin(RecordBatchStreamAdapter::new(schema, batches)), None))
             }
             Command::Show(name) => {
                 let batch = match name.as_str() {
@@ -720,7 +732,7 @@ impl Connection {
                 };
                 let schema = batch.schema();
                 let batches = futures::stream::iter([Ok(batch)]);
-                Ok(Box::pin(RecordBatchStreamAdapter::new(schema, batches)))
+                Ok((Box::pin(RecordBatchStreamAdapter::new(schema, batches)), None))
             }
             _ => Err(Failure::new(SqlState::INTERNAL, "a statement without rows was asked for them").into()),
         }
@@ -731,8 +743,10 @@ impl Connection {
         &mut self,
         deadline: Option<Instant>,
         work: impl Future<Output = T> + Send + 'static,
-    ) -> Answered<T> {
-        let task = Aborting(self.shared.queries.spawn(work));
+    ) -> Answered<(T, QueryThreads)> {
+        let threads = self.shared.threads.take()?;
+        let no_threads = || Failure::new(SqlState::INTERNAL, "there are no threads for queries");
+        let task = Aborting(threads.spawn(work).ok_or_else(no_threads)?);
         let mut task = std::pin::pin!(task);
         let running = Arc::clone(&self.registered.running);
         let _ending = Ending::begin(&running);
@@ -742,7 +756,7 @@ impl Connection {
                 reason = running.cancelled() => return Err(reason.failure().into()),
                 () = until(deadline) => return Err(self.out_of_time().into()),
                 done = &mut task.0 => {
-                    return done.map_err(|error| {
+                    return done.map(|done| (done, threads)).map_err(|error| {
                         log::error!("a query ended without a result: {error}");
                         Failure::new(SqlState::INTERNAL, "the engine cannot run this query").into()
                     });
@@ -826,7 +840,10 @@ impl Connection {
             let Some(batch) = rows.batch.as_mut().filter(|batch| batch.next < batch.rows) else {
                 match self.next_batch(rows).await? {
                     Some(batch) => rows.batch = Some(Batch::new(&batch, formats)?),
-                    None => return Ok(Sent { count, is_all: true }),
+                    None => {
+                        rows.threads.as_mut().into_iter().for_each(QueryThreads::done);
+                        return Ok(Sent { count, is_all: true });
+                    }
                 }
                 continue;
             };
@@ -880,7 +897,12 @@ impl Connection {
         self.complete(&format!("FETCH {}", sent.count)).await
     }
 
-    async fn copy(&mut self, query: &Command, options: &CopyOptions, parameters: &[Parameter]) -> Answered {
+    async fn copy(
+        &mut self,
+        query: &Command,
+        options: &CopyOptions,
+        parameters: &[Option<Parameter>],
+    ) -> Answered {
         let writer = CopyWriter::new(options)?;
         let mut rows = self.start(query, parameters).await?;
         let copied = self.copy_rows(&mut rows, &writer).await;
@@ -903,13 +925,13 @@ impl Connection {
         while let Some(batch) = self.next_batch(rows).await? {
             let batch = Batch::new(&batch, &[writer.values()])?;
             for row in 0..batch.rows {
+                // Each row is a message: clients rely on that, if only by habit.
                 writer.row(&batch.columns, row, &mut bytes)?;
                 count += 1;
-                if bytes.len() >= COPY_CHUNK {
-                    self.send_copied(&mut bytes).await?;
-                }
+                self.send_copied(&mut bytes).await?;
             }
         }
+        rows.threads.as_mut().into_iter().for_each(QueryThreads::done);
         writer.end(&mut bytes);
         self.send_copied(&mut bytes).await?;
         Ok(count)
@@ -1029,27 +1051,30 @@ fn too_many_portals() -> Failure {
 
 /// Types of the parameters as clients are told: those that they gave, else those that the query
 /// needs.
-fn parameter_types(declared: &[Option<Type>], description: Option<&QueryDescription>) -> Vec<u32> {
+fn parameter_types(
+    count: usize,
+    declared: &[Option<Type>],
+    description: Option<&QueryDescription>,
+) -> Vec<u32> {
     let inferred = |number: usize| {
         let inferred = description.and_then(|known| known.parameters.get(&number.to_string()))?;
         Some(inferred.as_ref().map_or(Type::TEXT, |data_type| from_arrow(data_type).base))
     };
-    let last = description.into_iter().flat_map(|known| known.parameters.keys());
-    let last = last.filter_map(|name| name.parse().ok()).max().unwrap_or(0);
     let of_number = |number: usize| {
         let given = declared.get(number - 1).cloned().flatten().filter(|given| *given != Type::UNKNOWN);
         given.or_else(|| inferred(number)).unwrap_or(Type::TEXT).oid()
     };
-    (1..=declared.len().max(last)).map(of_number).collect()
+    (1..=declared.len().max(count)).map(of_number).collect()
 }
 
+/// Reads the values of `needed` parameters.
 fn read_parameters(
+    needed: usize,
     given: &[Option<bytes::Bytes>],
     formats: &[i16],
     declared: &[Option<Type>],
     description: Option<&QueryDescription>,
-) -> Result<Vec<Parameter>, Failure> {
-    let needed = description.map_or(0, |known| known.parameters.len());
+) -> Result<Vec<Option<Parameter>>, Failure> {
     if given.len() != needed {
         let message = format!(
             "bind message supplies {} parameters, but prepared statement requires {needed}",
@@ -1062,17 +1087,19 @@ fn read_parameters(
             format!("bind message has {} parameter formats but {} parameters", formats.len(), given.len());
         return Err(Failure::new(SqlState::PROTOCOL_VIOLATION, message));
     }
-    let read = |(at, bytes): (usize, &Option<bytes::Bytes>)| {
+    let read = |(at, bytes): (usize, &Option<bytes::Bytes>)| -> Result<Option<Parameter>, Failure> {
+        // A parameter that the query does not need after all, as in a part that is not used.
+        let number = at + 1;
+        let known = description.and_then(|known| known.parameters.get(&number.to_string()));
+        let Some(inferred) = known else { return Ok(None) };
         let code = match formats {
             [] => 0,
             [all] => *all,
             several => several.get(at).copied().unwrap_or(0),
         };
         let is_binary = format_of(code)? == Format::Binary;
-        let number = at + 1;
-        let inferred = description.and_then(|known| known.parameters.get(&number.to_string())?.as_ref());
         let declared = declared.get(at).and_then(Option::as_ref);
-        parameters::read(number, bytes.as_deref(), is_binary, declared, inferred)
+        parameters::read(number, bytes.as_deref(), is_binary, declared, inferred.as_ref()).map(Some)
     };
     given.iter().enumerate().map(read).collect()
 }

@@ -30,6 +30,7 @@ mod socket;
 mod startup;
 mod statement;
 mod tables;
+mod threads;
 mod tls;
 mod types;
 mod values;

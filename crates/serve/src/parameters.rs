@@ -6,7 +6,7 @@ use datafusion::common::ScalarValue;
 use pgwire::api::Type;
 
 use crate::failure::{Failure, SqlState};
-use crate::types::to_arrow;
+use crate::types::{element_of, to_arrow};
 
 const EPOCH_DAYS: i32 = 10_957;
 const EPOCH_MICROS: i64 = 946_684_800_000_000;
@@ -22,6 +22,31 @@ pub(crate) enum Parameter {
 /// Reads one parameter. `number` counts from 1. `declared` is the type that the client gave it, and
 /// `inferred` that which the query needs.
 pub(crate) fn read(
+    number: usize,
+    bytes: Option<&[u8]>,
+    is_binary: bool,
+    declared: Option<&Type>,
+    inferred: Option<&DataType>,
+) -> Result<Parameter, Failure> {
+    let read = read_as_given(number, bytes, is_binary, declared, inferred)?;
+    Ok(match (read, inferred) {
+        // In the type of the query, so that conditions on keys exclude what they can.
+        (Parameter::Value(value), Some(inferred)) => Parameter::Value(exactly(value, inferred)),
+        (read, _) => read,
+    })
+}
+
+/// Returns a value in another type if it is the same there.
+fn exactly(value: ScalarValue, data_type: &DataType) -> ScalarValue {
+    let cast = value.cast_to(data_type);
+    let is_same = |cast: &ScalarValue| cast.cast_to(&value.data_type()).is_ok_and(|back| back == value);
+    match cast.ok().filter(is_same) {
+        Some(cast) => cast,
+        None => value,
+    }
+}
+
+fn read_as_given(
     number: usize,
     bytes: Option<&[u8]>,
     is_binary: bool,
@@ -47,6 +72,9 @@ pub(crate) fn read(
     }
     let text = std::str::from_utf8(bytes)
         .map_err(|_| Failure::new(SqlState("22021"), format!("parameter ${number} is not valid UTF-8")))?;
+    if let (None, Some(list @ DataType::List(_))) = (declared, inferred) {
+        return typed(number, text, &crate::types::from_arrow(list).base, list).map(Parameter::Value);
+    }
     match (declared, declared_arrow, inferred) {
         // The type of the query is the narrower one, and says best what the text may be.
         (None, _, Some(_)) | (Some(_), _, Some(DataType::Timestamp(_, _))) => {
@@ -87,8 +115,86 @@ fn typed(number: usize, text: &str, declared: &Type, data_type: &DataType) -> Re
             let bytes = from_hexadecimal(&digits).filter(|bytes| bytes.len() == 16).ok_or_else(invalid)?;
             Ok(ScalarValue::FixedSizeBinary(16, Some(bytes)))
         }
+        DataType::List(element) => {
+            let items = array_items(text).ok_or_else(invalid)?;
+            let base = element_of(declared).unwrap_or(Type::TEXT);
+            let item = |item: Option<String>| match item {
+                Some(text) => typed(number, &text, &base, element.data_type()),
+                None => Ok(ScalarValue::try_from(element.data_type())?),
+            };
+            let items: Vec<ScalarValue> = items.into_iter().map(item).collect::<Result<_, _>>()?;
+            Ok(ScalarValue::List(ScalarValue::new_list(&items, element.data_type(), true)))
+        }
+        DataType::Utf8 => Ok(ScalarValue::Utf8(Some(text.to_owned()))),
         _ => ScalarValue::try_from_string(text.trim().to_owned(), data_type).map_err(|_| invalid()),
     }
+}
+
+/// Reads the elements of an array such as `{a,"b c",NULL}`; `None` for other text.
+fn array_items(text: &str) -> Option<Vec<Option<String>>> {
+    let inner = text.trim().strip_prefix('{')?.strip_suffix('}')?;
+    let mut items = Vec::new();
+    let mut characters = inner.chars().peekable();
+    if inner.trim().is_empty() {
+        return Some(items);
+    }
+    loop {
+        let (mut item, mut is_quoted) = (String::new(), false);
+        loop {
+            match characters.next() {
+                None | Some(',') => break,
+                Some('"') => {
+                    is_quoted = true;
+                    loop {
+                        match characters.next()? {
+                            '"' => break,
+                            '\\' => item.push(characters.next()?),
+                            other => item.push(other),
+                        }
+                    }
+                }
+                Some('\\') => item.push(characters.next()?),
+                // Arrays of arrays.
+                Some('{' | '}') => return None,
+                Some(other) => item.push(other),
+            }
+        }
+        let plain = item.trim();
+        items.push(match is_quoted {
+            true => Some(item),
+            false if plain.eq_ignore_ascii_case("null") => None,
+            false => Some(plain.to_owned()),
+        });
+        if characters.peek().is_none() {
+            let ends_with_comma = inner.trim_end().ends_with(',');
+            return (!ends_with_comma || is_quoted).then_some(items);
+        }
+    }
+}
+
+/// Reads the binary format of an array of one dimension.
+fn binary_array(mut bytes: &[u8], element: &Type) -> Option<ScalarValue> {
+    let data_type = to_arrow(element)?;
+    let dimensions = bytes.try_get_i32().ok()?;
+    let (_has_null, _type) = (bytes.try_get_i32().ok()?, bytes.try_get_u32().ok()?);
+    let mut items = Vec::new();
+    if dimensions == 1 {
+        let count = bytes.try_get_i32().ok()?;
+        let _first = bytes.try_get_i32().ok()?;
+        for _ in 0..count {
+            let length = bytes.try_get_i32().ok()?;
+            items.push(match usize::try_from(length) {
+                Err(_) => ScalarValue::try_from(&data_type).ok()?,
+                Ok(length) => {
+                    let (item, rest) = bytes.split_at_checked(length)?;
+                    bytes = rest;
+                    binary(item, element)?
+                }
+            });
+        }
+    }
+    let is_whole = dimensions <= 1 && bytes.is_empty();
+    is_whole.then(|| ScalarValue::List(ScalarValue::new_list(&items, &data_type, true)))
 }
 
 fn from_hexadecimal(digits: &str) -> Option<Vec<u8>> {
@@ -146,7 +252,7 @@ fn binary(mut bytes: &[u8], base: &Type) -> Option<ScalarValue> {
             ScalarValue::IntervalMonthDayNano(Some(value))
         }
         Type::NUMERIC => return numeric(bytes),
-        _ => return None,
+        _ => return binary_array(bytes, &element_of(base)?),
     };
     bytes.is_empty().then_some(value)
 }

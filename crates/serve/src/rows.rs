@@ -9,6 +9,7 @@ use datafusion::execution::SendableRecordBatchStream;
 use evenkeel_engine::query::QueryProgress;
 
 use crate::metrics::{Metrics, Outcome, subtract};
+use crate::threads::QueryThreads;
 use crate::values::{Column, Format, ValueError, columns};
 
 /// Rows of a query that has begun.
@@ -17,6 +18,8 @@ pub(crate) struct Rows {
     pub(crate) stream: SendableRecordBatchStream,
     /// Rows that were read, and not sent yet.
     pub(crate) batch: Option<Batch>,
+    /// Threads that compute them.
+    pub(crate) threads: Option<QueryThreads>,
     /// Time at which it has to be done.
     pub(crate) deadline: Option<tokio::time::Instant>,
     pub(crate) tally: Tally,

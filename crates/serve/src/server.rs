@@ -10,7 +10,6 @@ use evenkeel_model::units::ByteSize;
 use pgwire::api::RandomPidSecretKeyGenerator;
 use thiserror::Error;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::runtime::{Handle, Runtime};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -21,6 +20,7 @@ use crate::metrics::{Metrics, add, subtract};
 use crate::passwords::Passwords;
 use crate::startup::start;
 use crate::tables::{ServedTables, Tables};
+use crate::threads::Threads;
 use crate::tls::Tls;
 
 /// Time for a client to log in.
@@ -31,9 +31,6 @@ const TIME_TO_CLOSE: Duration = Duration::from_secs(2);
 
 /// Time between two queries that are ended for lack of memory: the first one has to free its own.
 const TIME_TO_FREE: Duration = Duration::from_millis(500);
-
-/// Stack of a thread that runs queries, in bytes.
-const STACK: usize = 16 << 20;
 
 /// Options of a server.
 #[derive(Debug, Clone)]
@@ -68,8 +65,6 @@ pub struct ServeOptions {
 pub enum ServeError {
     #[error("cannot listen on {address}: {source}; give another address with {option}")]
     Listen { address: SocketAddr, option: &'static str, source: std::io::Error },
-    #[error("cannot start threads for queries: {0}")]
-    Threads(std::io::Error),
     #[error("{0}")]
     Tables(String),
     #[error(
@@ -91,8 +86,7 @@ pub(crate) struct Shared {
     pub(crate) options: ServeOptions,
     pub(crate) tables: Tables,
     pub(crate) catalog: Arc<Catalog>,
-    /// Threads of queries.
-    pub(crate) queries: Handle,
+    pub(crate) threads: Arc<Threads>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) connections: Arc<Connections>,
     pub(crate) keys: RandomPidSecretKeyGenerator,
@@ -104,7 +98,6 @@ pub struct Server {
     shared: Arc<Shared>,
     listener: TcpListener,
     metrics: Option<TcpListener>,
-    threads: Option<Runtime>,
     stage: watch::Sender<Stage>,
 }
 
@@ -125,12 +118,6 @@ impl Server {
         let environment = QueryEnvironment::new(&limits).map_err(|error| refused(error.to_string()))?;
         let catalog = Catalog::new(&environment).map_err(|error| refused(error.to_string()))?;
         let tables = Tables::new(served, environment).map_err(|failure| refused(failure.message))?;
-        let threads = tokio::runtime::Builder::new_multi_thread()
-            .thread_name("query")
-            .thread_stack_size(STACK)
-            .enable_all()
-            .build()
-            .map_err(ServeError::Threads)?;
         let listener = listen(options.listen, "--listen").await?;
         let metrics = match options.metrics {
             Some(address) => Some(listen(address, "--metrics").await?),
@@ -141,13 +128,13 @@ impl Server {
             options,
             tables,
             catalog: Arc::new(catalog),
-            queries: threads.handle().clone(),
+            threads: Arc::default(),
             metrics: Arc::default(),
             connections: Arc::default(),
             keys: RandomPidSecretKeyGenerator::default(),
             stage: stages,
         });
-        Ok(Self { shared, listener, metrics, threads: Some(threads), stage })
+        Ok(Self { shared, listener, metrics, stage })
     }
 
     /// Address for clients.
@@ -201,9 +188,7 @@ impl Server {
         if let Some(pages) = pages {
             pages.abort();
         }
-        if let Some(threads) = self.threads.take() {
-            threads.shutdown_background();
-        }
+        self.shared.threads.end();
     }
 }
 

@@ -146,6 +146,15 @@ impl Piece {
         }
     }
 
+    /// Number of its parameters: the greatest one of `$1`, `$2` and so on.
+    pub(crate) fn parameters(&self) -> usize {
+        let number = |word: &Word| match &word.token {
+            Token::Placeholder(name) => name.trim_start_matches('$').parse().ok(),
+            _ => None,
+        };
+        self.words.iter().filter_map(number).max().unwrap_or(0)
+    }
+
     /// Text from a position on.
     fn rest(&self, at: usize) -> &str {
         self.words.get(at).and_then(|word| self.sql.get(word.start..)).unwrap_or_default()

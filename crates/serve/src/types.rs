@@ -30,6 +30,9 @@ const OID_KEY: &str = "pg.oid_alias";
 /// Metadata with which the catalog marks a text as one character.
 const CHAR_KEY: &str = "pg.char";
 
+/// Metadata of lists that PostgreSQL writes as numbers between blanks.
+const VECTOR_KEY: &str = "pg.int2vector";
+
 /// A type of PostgreSQL with its modifier.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PgType {
@@ -40,26 +43,28 @@ pub(crate) struct PgType {
 
 /// Returns the type that a column has for clients.
 pub(crate) fn pg_type(field: &Field) -> PgType {
-    let base = match field.metadata().get(OID_KEY).map(String::as_str) {
-        Some("regclass") => Some(Type::REGCLASS),
-        Some("regtype") => Some(Type::REGTYPE),
-        Some("regproc") => Some(Type::REGPROC),
-        Some("regnamespace") => Some(Type::REGNAMESPACE),
-        Some("regrole") => Some(Type::REGROLE),
-        Some(_) => Some(Type::OID),
-        None => None,
+    let has = |key: &str| field.metadata().contains_key(key);
+    let base = match field.data_type() {
+        DataType::Int32 if has(OID_KEY) => Type::OID,
+        DataType::List(_) if has(VECTOR_KEY) => Type::INT2_VECTOR,
+        DataType::Utf8 if has(CHAR_KEY) => Type::CHAR,
+        other => return from_arrow(other),
     };
-    let is_char = || field.metadata().contains_key(CHAR_KEY).then_some(Type::CHAR);
-    match base.or_else(is_char) {
-        Some(base) => PgType { base, modifier: -1 },
-        None => from_arrow(field.data_type()),
-    }
+    PgType { base, modifier: -1 }
 }
 
 /// Field of a catalog table that holds identifiers.
 pub(crate) fn oid_field(name: &str, nullable: bool) -> Field {
     let marked = [(OID_KEY.to_owned(), "oid".to_owned())];
     Field::new(name, DataType::Int32, nullable).with_metadata(marked.into())
+}
+
+/// Field of a catalog table that holds the numbers of columns; `is_vector` if PostgreSQL has it as a
+/// vector, not as an array.
+pub(crate) fn numbers_field(name: &str, is_vector: bool) -> Field {
+    let field = Field::new_list(name, Field::new_list_field(DataType::Int16, true), true);
+    let marked = is_vector.then(|| (VECTOR_KEY.to_owned(), String::new()));
+    field.with_metadata(marked.into_iter().collect())
 }
 
 /// Returns the type for values of an Arrow type.
@@ -109,7 +114,8 @@ fn numeric(precision: u8, scale: i8) -> PgType {
 }
 
 /// Types with the types of their arrays.
-const ARRAYS: [(Type, Type); 15] = [
+const ARRAYS: [(Type, Type); 16] = [
+    (Type::INT2, Type::INT2_VECTOR),
     (Type::BOOL, Type::BOOL_ARRAY),
     (Type::INT2, Type::INT2_ARRAY),
     (Type::INT4, Type::INT4_ARRAY),
@@ -128,7 +134,7 @@ const ARRAYS: [(Type, Type); 15] = [
 ];
 
 fn array_of(element: &Type) -> Option<Type> {
-    ARRAYS.iter().find(|(of, _)| of == element).map(|(_, array)| array.clone())
+    ARRAYS.iter().rev().find(|(of, _)| of == element).map(|(_, array)| array.clone())
 }
 
 /// Returns the type of the elements of an array; `None` for other types.
@@ -141,15 +147,7 @@ pub(crate) fn size_of(base: &Type) -> i16 {
     match *base {
         Type::BOOL | Type::CHAR => 1,
         Type::INT2 => 2,
-        Type::INT4
-        | Type::FLOAT4
-        | Type::DATE
-        | Type::OID
-        | Type::REGCLASS
-        | Type::REGTYPE
-        | Type::REGPROC
-        | Type::REGNAMESPACE
-        | Type::REGROLE => 4,
+        Type::INT4 | Type::FLOAT4 | Type::DATE | Type::OID => 4,
         Type::INT8 | Type::FLOAT8 | Type::TIME | Type::TIMESTAMP | Type::TIMESTAMPTZ => 8,
         Type::UUID | Type::INTERVAL => 16,
         _ => -1,
@@ -180,6 +178,9 @@ pub(crate) fn to_arrow(base: &Type) -> Option<DataType> {
         Type::TIMESTAMP => DataType::Timestamp(TimeUnit::Microsecond, None),
         Type::TIMESTAMPTZ => DataType::Timestamp(TimeUnit::Microsecond, Some(Arc::from("+00:00"))),
         Type::INTERVAL => DataType::Interval(IntervalUnit::MonthDayNano),
-        _ => return None,
+        _ => {
+            let element = to_arrow(&element_of(base)?)?;
+            DataType::List(Arc::new(Field::new_list_field(element, true)))
+        }
     })
 }

@@ -9,6 +9,7 @@ use std::fmt::Write as _;
 use arrow::array::{
     Array, ArrayRef, ArrowPrimitiveType, AsArray, GenericListArray, OffsetSizeTrait, RecordBatch,
 };
+use arrow::buffer::NullBuffer;
 use arrow::compute::cast;
 use arrow::datatypes::{
     DataType, Date32Type, DecimalType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
@@ -62,14 +63,15 @@ type Write = Box<dyn Fn(usize, &mut BytesMut) -> Result<(), ValueError> + Send>;
 
 /// Writes the values of a column.
 pub(crate) struct Column {
-    array: ArrayRef,
+    /// Logical: an array of type Null is all NULL, without a mask.
+    nulls: Option<NullBuffer>,
     write: Write,
 }
 
 impl Column {
     /// Whether a value is NULL.
     pub(crate) fn is_null(&self, row: usize) -> bool {
-        self.array.is_null(row)
+        self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row))
     }
 
     /// Appends a value that is not NULL.
@@ -149,7 +151,7 @@ fn column(array: &ArrayRef, pg: &PgType, format: Format) -> Result<Column, Value
         Format::Text => text(array, &pg.base)?,
         Format::Binary => binary(array, &pg.base)?,
     };
-    Ok(Column { array: array.clone(), write })
+    Ok(Column { nulls: array.logical_nulls(), write })
 }
 
 /// Writes a primitive value by a function of it.
@@ -582,6 +584,17 @@ fn range_of<O: OffsetSizeTrait>(list: &GenericListArray<O>, row: usize) -> std::
 
 fn list_text<O: OffsetSizeTrait>(array: &ArrayRef, base: &Type) -> Result<Write, ValueError> {
     let (element, list) = elements::<O>(array, base, Format::Text)?;
+    if *base == Type::INT2_VECTOR {
+        return Ok(Box::new(move |row, out| {
+            for (at, row) in range_of(&list, row).enumerate() {
+                if at > 0 {
+                    out.put_u8(b' ');
+                }
+                element.write(row, out)?;
+            }
+            Ok(())
+        }));
+    }
     Ok(Box::new(move |row, out| {
         out.put_u8(b'{');
         let mut value = BytesMut::new();

@@ -49,6 +49,7 @@ mod runtime;
 mod scan_filters;
 mod scan_summary;
 mod session;
+mod stoppable;
 mod system;
 mod tasks;
 mod visible_scan;

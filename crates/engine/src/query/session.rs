@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use arrow::array::RecordBatch;
-use arrow::datatypes::{DataType, SchemaRef};
+use arrow::datatypes::{DataType, Field, SchemaRef};
 use datafusion::catalog::TableProvider;
 use datafusion::common::{ScalarValue, TableReference};
 use datafusion::dataframe::DataFrame;
@@ -37,12 +37,13 @@ use crate::query::partition_aware::PartitionAware;
 use crate::query::progress::QueryProgress;
 use crate::query::provider::SnapshotTable;
 use crate::query::scan_summary::ScanSummary;
+use crate::query::stoppable::Consumer;
 use crate::query::tasks::{plan_in_thread, run_in_task};
 use crate::query::window_frames::FramesWithoutOffsets;
 use crate::query::yielding::YieldingJoins;
 use crate::sql::{
-    NOW, Params, declared_change, has_outer_join_by_name, parameters_of, parse_within_limits,
-    read_times_in_microseconds, side_effect,
+    NOW, Params, declared_change, has_outer_join_by_name, list_parameters, parameters_of,
+    parse_within_limits, read_times_in_microseconds, side_effect, with_elements,
 };
 
 /// A DataFusion session with tables and their system tables `sys.partition_stats` and
@@ -250,16 +251,19 @@ impl TableSession {
     pub async fn query(&self, sql: &str, params: &Params) -> Result<QueryResult, QueryError> {
         let watch = self.watch();
         let (session, sql, params) = (self.clone(), sql.to_owned(), params.clone());
+        let consumer = Consumer::default();
         let start = async move {
             let frame = session.plan(&sql, &params).await?;
             let _ = (session.take_scans(), session.take_joins());
             let context = Arc::new(frame.task_ctx());
-            let plan = frame.create_physical_plan().await?;
+            let plan = consumer.stoppable(frame.create_physical_plan().await?)?;
             let scans = session.take_scans();
-            Ok((execute_stream(Arc::clone(&plan), context)?, QueryProgress::new(plan, &scans)))
+            let batches = execute_stream(Arc::clone(&plan), context)?;
+            Ok((batches, QueryProgress::new(plan, &scans), consumer))
         };
-        let (batches, progress) = plan_in_thread(watch.as_ref(), &self.memory_pool(), start).await?;
-        let batches = run_in_task(batches, watch, self.memory_pool());
+        let (batches, progress, consumer) =
+            plan_in_thread(watch.as_ref(), &self.memory_pool(), start).await?;
+        let batches = run_in_task(batches, watch, self.memory_pool(), consumer);
         Ok(QueryResult { schema: batches.schema(), batches, progress: Some(progress) })
     }
 
@@ -283,16 +287,23 @@ impl TableSession {
     ) -> Result<QueryDescription, QueryError> {
         let (session, sql, types) = (self.clone(), sql.to_owned(), types.clone());
         let describe = async move {
-            let plan = session.plan_with_parameters(&sql).await?;
+            let (plan, lists) = session.plan_with_parameters(&sql).await?;
             let mut parameters = parameters_of(&plan)?;
             let mut values = Params::default();
-            for (placeholder, data_type) in &mut parameters {
+            for (placeholder, data_type) in &parameters {
                 let name = placeholder.trim_start_matches('$');
-                let data_type = types.get(name).or(data_type.as_ref()).unwrap_or(&DataType::Utf8).clone();
-                values = values.with_value(name, ScalarValue::try_from(&data_type)?);
+                let declared = types.get(name).filter(|_| !lists.contains(name));
+                let data_type = declared.or(data_type.as_ref()).unwrap_or(&DataType::Utf8);
+                values = values.with_value(name, ScalarValue::try_from(data_type)?);
             }
             let bound = values.bind(&parameters, None)?;
             let plan = if parameters.is_empty() { plan } else { plan.with_param_values(bound)? };
+            for (placeholder, data_type) in &mut parameters {
+                if lists.contains(placeholder.trim_start_matches('$')) {
+                    let element = data_type.take().unwrap_or(DataType::Utf8);
+                    *data_type = Some(DataType::List(Arc::new(Field::new_list_field(element, true))));
+                }
+            }
             let frame = session.context.execute_logical_plan(plan).await?;
             let schema = frame.create_physical_plan().await?.schema();
             let _ = (session.take_scans(), session.take_joins());
@@ -346,19 +357,21 @@ impl TableSession {
     }
 
     async fn plan(&self, sql: &str, params: &Params) -> Result<DataFrame, QueryError> {
-        let plan = self.plan_with_parameters(sql).await?;
+        let (plan, _) = self.plan_with_parameters(sql).await?;
         let types = parameters_of(&plan)?;
         let needs_now = types.contains_key(&format!("${NOW}")) && !params.has(NOW);
         let now = if needs_now { newest_time(&self.tables, &self.context).await? } else { None };
         let bound = params.bind(&types, now)?;
-        let plan = if types.is_empty() { plan } else { plan.with_param_values(bound)? };
+        let plan = if types.is_empty() { plan } else { with_elements(plan.with_param_values(bound)?)? };
         Ok(self.context.execute_logical_plan(plan).await?)
     }
 
-    /// Plans a query whose parameters have no values yet.
-    async fn plan_with_parameters(&self, sql: &str) -> Result<LogicalPlan, QueryError> {
+    /// Plans a query whose parameters have no values yet. Also returns the names of those that hold
+    /// lists.
+    async fn plan_with_parameters(&self, sql: &str) -> Result<(LogicalPlan, BTreeSet<String>), QueryError> {
         let state = self.context.state();
         let mut statement = self.statement(&state, sql)?;
+        let lists = list_parameters(&mut statement);
         read_times_in_microseconds(&mut statement);
         let plan = state.statement_to_plan(statement).await?;
         if let Some(action) = side_effect(&plan)? {
@@ -367,7 +380,7 @@ impl TableSession {
         if plan.schema().fields().is_empty() {
             return Err(QueryError::NoColumn);
         }
-        Ok(plan)
+        Ok((plan, lists))
     }
 
     /// Parses one query on tables that exist.

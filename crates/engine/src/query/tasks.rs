@@ -14,6 +14,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::query::error::QueryError;
 use crate::query::limits::{LimitExceeded, QueryMemory, Running, Watch};
+use crate::query::stoppable::Consumer;
 
 /// Stack of a thread that plans, in bytes. Only the used part of it takes memory.
 const PLANNING_STACK: usize = 64 << 20;
@@ -74,6 +75,7 @@ pub(super) fn run_in_task(
     mut batches: SendableRecordBatchStream,
     watch: Option<Watch>,
     pool: Arc<dyn MemoryPool>,
+    consumer: Consumer,
 ) -> SendableRecordBatchStream {
     let schema = batches.schema();
     // Two: one is computed while the other is read.
@@ -88,8 +90,8 @@ pub(super) fn run_in_task(
         }
         drop(running);
     });
-    let state = (receiver, Some(task), watch, pool);
-    let received = stream::unfold(state, |(mut receiver, mut task, watch, pool)| async move {
+    let state = (receiver, Some(task), watch, pool, consumer);
+    let received = stream::unfold(state, |(mut receiver, mut task, watch, pool, consumer)| async move {
         // Nothing follows an error.
         task.as_ref()?;
         let batch = tokio::select! {
@@ -106,7 +108,7 @@ pub(super) fn run_in_task(
         };
         let batch = batch.map_err(|error| QueryMemory::explained(&pool, error));
         let task = task.filter(|_| batch.is_ok());
-        Some((batch, (receiver, task, watch, pool)))
+        Some((batch, (receiver, task, watch, pool, consumer)))
     });
     Box::pin(RecordBatchStreamAdapter::new(schema, received))
 }

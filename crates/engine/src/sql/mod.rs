@@ -4,6 +4,7 @@
 mod conditions;
 mod distinct_from;
 mod limits;
+mod list_parameters;
 mod messages;
 mod names;
 mod outer_using;
@@ -11,11 +12,13 @@ mod params;
 mod query_log;
 mod side_effects;
 mod statements;
+mod text_comparisons;
 mod time_literals;
 
 pub(crate) use crate::sql::conditions::FixedColumns;
 pub use crate::sql::limits::{SqlLimitError, check_text};
 pub(crate) use crate::sql::limits::{check_condition, parse_within_limits};
+pub(crate) use crate::sql::list_parameters::{list_parameters, with_elements};
 pub(crate) use crate::sql::messages::FILTER_FAILED;
 pub use crate::sql::messages::{plain_message, plain_text};
 pub use crate::sql::names::quoted_name;
@@ -26,4 +29,5 @@ pub use crate::sql::query_log::{QueryLog, is_query_log, read_query_log};
 pub(crate) use crate::sql::side_effects::declared_change;
 pub use crate::sql::side_effects::side_effect;
 pub use crate::sql::statements::{Statement, StatementsError, plan_statements, read_statements};
+pub use crate::sql::text_comparisons::plain_text_comparisons;
 pub(crate) use crate::sql::time_literals::read_times_in_microseconds;

@@ -4,6 +4,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use arrow::array::Array;
 use arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::{
@@ -147,6 +148,7 @@ pub(super) fn functions(relations: &Arc<Vec<Relation>>, caller: &Caller) -> Vec<
             ScalarValue::TimestampMicrosecond(Some(0), Some("+00:00".into())),
         ),
         constant("pg_conf_load_time", ScalarValue::TimestampMicrosecond(Some(0), Some("+00:00".into()))),
+        constant("json_build_object", no_text()),
         constant("pg_get_viewdef", no_text()),
         constant("pg_get_ruledef", no_text()),
         constant("pg_get_triggerdef", no_text()),
@@ -164,6 +166,15 @@ pub(super) fn functions(relations: &Arc<Vec<Relation>>, caller: &Caller) -> Vec<
         constant("pg_type_is_visible", ScalarValue::Boolean(Some(true))),
         constant("pg_function_is_visible", ScalarValue::Boolean(Some(true))),
         constant("pg_operator_is_visible", ScalarValue::Boolean(Some(true))),
+        constant("pg_collation_is_visible", ScalarValue::Boolean(Some(true))),
+        constant("pg_opclass_is_visible", ScalarValue::Boolean(Some(true))),
+        constant("pg_opfamily_is_visible", ScalarValue::Boolean(Some(true))),
+        constant("pg_conversion_is_visible", ScalarValue::Boolean(Some(true))),
+        constant("pg_statistics_obj_is_visible", ScalarValue::Boolean(Some(true))),
+        constant("pg_ts_config_is_visible", ScalarValue::Boolean(Some(true))),
+        constant("pg_ts_dict_is_visible", ScalarValue::Boolean(Some(true))),
+        constant("pg_ts_parser_is_visible", ScalarValue::Boolean(Some(true))),
+        constant("pg_ts_template_is_visible", ScalarValue::Boolean(Some(true))),
         constant("has_column_privilege", ScalarValue::Boolean(Some(true))),
         constant("has_function_privilege", ScalarValue::Boolean(Some(true))),
         constant("has_sequence_privilege", ScalarValue::Boolean(Some(false))),
@@ -182,11 +193,80 @@ pub(super) fn functions(relations: &Arc<Vec<Relation>>, caller: &Caller) -> Vec<
             let is_utf8 = as_text(args.first()).is_some_and(|name| crate::statement::is_utf8(&name));
             ScalarValue::Int32(Some(if is_utf8 { 6 } else { -1 }))
         }),
+        function("element_numbers", DataType::new_list(DataType::Int32, true), |args| match args.first() {
+            Some(ScalarValue::List(list)) => {
+                let length = list.values().len();
+                let numbers: Vec<ScalarValue> =
+                    (1..).take(length).map(|number| ScalarValue::Int32(Some(number))).collect();
+                ScalarValue::List(ScalarValue::new_list(&numbers, &DataType::Int32, true))
+            }
+            _ => ScalarValue::Null,
+        }),
         constant("pg_get_userbyid", text(super::tables::OWNER)),
     ];
     all.extend(of_objects(relations));
     all.extend(of_caller(caller));
     all
+}
+
+/// Name of a type as it is declared.
+fn type_name(base: &pgwire::api::Type, modifier: i32) -> String {
+    use pgwire::api::Type;
+    let plain = match base.name() {
+        "bool" => "boolean",
+        "int2" => "smallint",
+        "int4" => "integer",
+        "int8" => "bigint",
+        "float4" => "real",
+        "float8" => "double precision",
+        "varchar" => "character varying",
+        "bpchar" => "character",
+        "char" => "\"char\"",
+        "time" => "time without time zone",
+        "timetz" => "time with time zone",
+        "timestamp" => "timestamp without time zone",
+        "timestamptz" => "timestamp with time zone",
+        name => name,
+    };
+    if let Some(element) = plain.strip_prefix('_') {
+        let element =
+            type_of_name(element).map_or_else(|| element.to_owned(), |element| type_name(&element, -1));
+        return format!("{element}[]");
+    }
+    let sizes = match *base {
+        _ if modifier < 4 => None,
+        Type::NUMERIC => Some(format!("({},{})", (modifier - 4) >> 16, (modifier - 4) & 0xffff)),
+        Type::VARCHAR | Type::BPCHAR => Some(format!("({})", modifier - 4)),
+        _ => None,
+    };
+    format!("{plain}{}", sizes.unwrap_or_default())
+}
+
+/// Finds a type by one of its names.
+fn type_of_name(name: &str) -> Option<pgwire::api::Type> {
+    use pgwire::api::Type;
+    let name = name.trim().trim_start_matches("pg_catalog.").trim_matches('"').to_ascii_lowercase();
+    Some(match name.as_str() {
+        "bool" | "boolean" => Type::BOOL,
+        "int2" | "smallint" => Type::INT2,
+        "int4" | "int" | "integer" => Type::INT4,
+        "int8" | "bigint" => Type::INT8,
+        "float4" | "real" => Type::FLOAT4,
+        "float8" | "double precision" => Type::FLOAT8,
+        "numeric" | "decimal" => Type::NUMERIC,
+        "text" => Type::TEXT,
+        "varchar" | "character varying" => Type::VARCHAR,
+        "bytea" => Type::BYTEA,
+        "uuid" => Type::UUID,
+        "date" => Type::DATE,
+        "time" | "time without time zone" => Type::TIME,
+        "timestamp" | "timestamp without time zone" => Type::TIMESTAMP,
+        "timestamptz" | "timestamp with time zone" => Type::TIMESTAMPTZ,
+        "interval" => Type::INTERVAL,
+        "json" => Type::JSON,
+        "oid" => Type::OID,
+        _ => return None,
+    })
 }
 
 fn total(relations: &[Relation]) -> i64 {
@@ -248,6 +328,33 @@ fn of_objects(relations: &Arc<Vec<Relation>>) -> Vec<ScalarUDF> {
                     ScalarValue::Utf8(column.map(|column| super::objects::written(&column.name)))
                 }
             }
+        }),
+        function("pg_table_is_visible", DataType::Boolean, {
+            let relations = Arc::clone(relations);
+            move |args| {
+                let oid = as_number(args.first()).unwrap_or(0);
+                let is_hidden = relations.iter().any(|relation| {
+                    let own = [relation.oid, relation.index_oid()].map(i64::from);
+                    relation.schema != super::objects::PUBLIC && own.contains(&oid)
+                });
+                ScalarValue::Boolean(Some(!is_hidden))
+            }
+        }),
+        function("format_type", DataType::Utf8, |args| {
+            let base = as_number(args.first()).and_then(|oid| u32::try_from(oid).ok());
+            let base = base.and_then(pgwire::api::Type::from_oid);
+            let modifier =
+                as_number(args.get(1)).and_then(|modifier| i32::try_from(modifier).ok()).unwrap_or(-1);
+            match (base, as_number(args.first())) {
+                (Some(base), _) => text(type_name(&base, modifier)),
+                (None, Some(0)) => text("-"),
+                (None, Some(_)) => text("???"),
+                (None, None) => ScalarValue::Utf8(None),
+            }
+        }),
+        function("to_regtype", DataType::Int32, |args| {
+            let name = as_text(args.first()).unwrap_or_default();
+            ScalarValue::Int32(type_of_name(&name).map(|base| base.oid().cast_signed()))
         }),
         function("to_regclass", DataType::Int32, move |args| {
             let name = as_text(args.first()).unwrap_or_default();

@@ -11,21 +11,26 @@
 
 mod functions;
 mod objects;
+mod rewrites;
 mod tables;
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use arrow::datatypes::{DataType, SchemaRef};
+use arrow::datatypes::DataType;
 use async_trait::async_trait;
 use datafusion::catalog::{CatalogProvider, MemoryCatalogProvider, SchemaProvider, TableProvider};
+use datafusion::common::metadata::ScalarAndMetadata;
 use datafusion::common::{DataFusionError, ParamValues, ScalarValue};
 use datafusion::datasource::MemTable;
 use datafusion::execution::{SendableRecordBatchStream, SessionStateBuilder};
 use datafusion::logical_expr::LogicalPlan;
-use datafusion::physical_plan::execute_stream;
+use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::prelude::{SessionConfig, SessionContext};
 use datafusion::sql::parser::Statement;
+use datafusion::sql::sqlparser::ast::Statement as Ast;
+use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
+use datafusion::sql::sqlparser::parser::Parser;
 use datafusion_pg_catalog::pg_catalog::context::EmptyContextProvider;
 use datafusion_pg_catalog::setup_pg_catalog;
 use datafusion_pg_catalog::sql::PostgresCompatibilityParser;
@@ -38,6 +43,9 @@ use self::tables::{DATABASE, DYNAMIC, INFORMATION};
 use crate::failure::{Failure, SqlState};
 use crate::parameters::Parameter;
 use crate::tables::Opened;
+
+/// Values of parameters by name.
+type Values = HashMap<String, ScalarAndMetadata>;
 
 /// The parts of the catalog that are the same for all connections.
 pub(crate) struct Catalog {
@@ -165,18 +173,53 @@ impl SchemaProvider for InformationSchema {
 }
 
 impl CatalogSession {
-    async fn plan(&self, sql: &str) -> Result<LogicalPlan, Failure> {
-        let parsed = self.catalog.parser.parse(sql).map_err(DataFusionError::from)?;
-        let Some(statement) = parsed.into_iter().next() else {
-            return Err(Failure::new(SqlState::SYNTAX, "there is no statement"));
+    /// Plans a query. `values` gives its parameters their values, of which NULL is one.
+    async fn plan(
+        &self,
+        sql: &str,
+        values: &(dyn Fn(&LogicalPlan) -> Result<Values, DataFusionError> + Sync),
+    ) -> Result<Arc<dyn ExecutionPlan>, Failure> {
+        let parsed = Parser::parse_sql(&PostgreSqlDialect {}, sql).map_err(DataFusionError::from)?;
+        let first = |parsed: Vec<Ast>| {
+            let first = parsed.into_iter().next();
+            first.ok_or_else(|| Failure::new(SqlState::SYNTAX, "there is no statement"))
         };
-        let plan = self.context.state().statement_to_plan(Statement::Statement(Box::new(statement))).await?;
-        match side_effect(&plan)? {
-            Some(action) => {
-                Err(Failure::new(SqlState::READ_ONLY, format!("only queries are run; this would {action}")))
-            }
-            None => Ok(plan),
+        let statement = first(parsed)?;
+        let mut whole = statement.clone();
+        rewrites::give_subqueries_one_row(&mut whole);
+        let failure = match self.plan_statement(self.catalog.parser.rewrite(whole), values).await {
+            Ok(plan) => return Ok(plan),
+            Err(failure) => failure,
+        };
+        // Without subqueries that depend on their surroundings, which describe what no table here
+        // has: defaults, identities and collations of columns.
+        let mut reduced = statement;
+        rewrites::drop_subqueries_of_cases(&mut reduced);
+        if let Ok(plan) = self.plan_statement(self.catalog.parser.rewrite(reduced), values).await {
+            return Ok(plan);
         }
+        // The library knows some questions of clients as a whole, and answers others in their place.
+        let known = self.catalog.parser.parse(sql).map_err(DataFusionError::from)?;
+        self.plan_statement(first(known)?, values).await.map_err(|_| failure)
+    }
+
+    async fn plan_statement(
+        &self,
+        mut statement: Ast,
+        values: &(dyn Fn(&LogicalPlan) -> Result<Values, DataFusionError> + Sync),
+    ) -> Result<Arc<dyn ExecutionPlan>, Failure> {
+        rewrites::complete(&mut statement);
+        let state = self.context.state();
+        let plan = state.statement_to_plan(Statement::Statement(Box::new(statement))).await?;
+        if let Some(action) = side_effect(&plan)? {
+            return Err(Failure::new(
+                SqlState::READ_ONLY,
+                format!("only queries are run; this would {action}"),
+            ));
+        }
+        let values = values(&plan)?;
+        let plan = if values.is_empty() { plan } else { plan.with_param_values(ParamValues::Map(values))? };
+        Ok(state.create_physical_plan(&plan).await?)
     }
 
     /// Returns the parameters and the columns of a query.
@@ -185,47 +228,46 @@ impl CatalogSession {
         sql: &str,
         types: &HashMap<String, DataType>,
     ) -> Result<QueryDescription, Failure> {
-        let plan = self.plan(sql).await?;
-        let inferred = plan.get_parameter_types()?;
-        let mut parameters = BTreeMap::new();
-        let mut values = HashMap::new();
-        for (placeholder, data_type) in inferred {
-            let name = placeholder.trim_start_matches('$').to_owned();
-            let known = types.get(&name).or(data_type.as_ref()).unwrap_or(&DataType::Utf8).clone();
-            values.insert(name.clone(), ScalarValue::try_from(&known)?.into());
-            parameters.insert(name, Some(known));
-        }
-        let plan = bound(plan, values)?;
-        Ok(QueryDescription { parameters, schema: self.physical_schema(plan).await? })
-    }
-
-    async fn physical_schema(&self, plan: LogicalPlan) -> Result<SchemaRef, Failure> {
-        Ok(self.context.state().create_physical_plan(&plan).await?.schema())
+        let lists = rewrites::list_parameters(sql);
+        let parameters = Mutex::new(BTreeMap::new());
+        let values = |plan: &LogicalPlan| {
+            let mut values = Values::new();
+            let mut found = BTreeMap::new();
+            for (placeholder, inferred) in plan.get_parameter_types()? {
+                let name = placeholder.trim_start_matches('$').to_owned();
+                let inferred = match lists.contains(&name) {
+                    true => Some(DataType::new_list(DataType::Utf8, true)),
+                    false => inferred,
+                };
+                let known = types.get(&name).or(inferred.as_ref()).unwrap_or(&DataType::Utf8).clone();
+                values.insert(name.clone(), ScalarValue::try_from(&known)?.into());
+                found.insert(name, Some(known));
+            }
+            *parameters.lock().unwrap_or_else(PoisonError::into_inner) = found;
+            Ok(values)
+        };
+        let schema = self.plan(sql, &values).await?.schema();
+        let parameters = parameters.into_inner().unwrap_or_else(PoisonError::into_inner);
+        Ok(QueryDescription { parameters, schema })
     }
 
     /// Runs a query.
     pub(crate) async fn query(
         &self,
         sql: &str,
-        parameters: &[Parameter],
+        parameters: &[Option<Parameter>],
     ) -> Result<SendableRecordBatchStream, Failure> {
-        let plan = self.plan(sql).await?;
-        let mut values = HashMap::new();
-        for (number, parameter) in (1..).zip(parameters) {
-            let value = match parameter {
-                Parameter::Text(text) => ScalarValue::Utf8(Some(text.clone())),
-                Parameter::Value(value) => value.clone(),
+        let values = |_: &LogicalPlan| {
+            let value = |(number, parameter): (usize, &Option<Parameter>)| {
+                let value = match parameter.as_ref()? {
+                    Parameter::Text(text) => ScalarValue::Utf8(Some(text.clone())),
+                    Parameter::Value(value) => value.clone(),
+                };
+                Some((number.to_string(), value.into()))
             };
-            values.insert(number.to_string(), value.into());
-        }
-        let plan = self.context.state().create_physical_plan(&bound(plan, values)?).await?;
+            Ok((1..).zip(parameters).filter_map(value).collect())
+        };
+        let plan = self.plan(sql, &values).await?;
         Ok(execute_stream(plan, self.context.task_ctx())?)
     }
-}
-
-fn bound(
-    plan: LogicalPlan,
-    values: HashMap<String, datafusion::common::metadata::ScalarAndMetadata>,
-) -> Result<LogicalPlan, DataFusionError> {
-    if values.is_empty() { Ok(plan) } else { plan.with_param_values(ParamValues::Map(values)) }
 }

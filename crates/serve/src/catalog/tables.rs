@@ -12,7 +12,7 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::common::{Result, ScalarValue};
 
 use crate::catalog::objects::{PUBLIC, Relation};
-use crate::types::{oid_field, size_of};
+use crate::types::{numbers_field, oid_field, size_of};
 
 /// Identifier of the schema `pg_catalog` in PostgreSQL.
 const CATALOG_OID: i64 = 11;
@@ -117,7 +117,7 @@ pub(super) fn rows(
     let (rows, columns): (Vec<Row>, Vec<Field>) = match name {
         "pg_class" => {
             let tables = relations.iter().map(table_class);
-            (tables.chain(keyed().map(index_class)).collect(), vec![])
+            (tables.chain(keyed().map(index_class)).chain(CATALOGS.map(catalog_class)).collect(), vec![])
         }
         "pg_attribute" => {
             let tables = relations.iter().flat_map(table_attributes);
@@ -159,10 +159,45 @@ pub(super) fn rows(
     };
     // Views that need no more columns than these are not taken from the library.
     let schema = match (columns.is_empty(), schema) {
-        (true, Some(schema)) => schema,
+        (true, Some(schema)) => complete(name, &schema),
         (_, _) => Arc::new(Schema::new(columns)),
     };
     fill(&schema, &rows)
+}
+
+/// Columns of lists, which the library has as text, and whether they are vectors.
+const LISTS: [(&str, bool); 6] = [
+    ("indkey", true),
+    ("indoption", true),
+    ("indclass", true),
+    ("indcollation", true),
+    ("conkey", false),
+    ("confkey", false),
+];
+
+/// Columns that the library leaves out, which are NULL here.
+const LEFT_OUT: [(&str, &[&str]); 5] = [
+    ("pg_class", &["relacl", "reloptions"]),
+    ("pg_attribute", &["attcacheoff", "attacl", "attoptions", "attfdwoptions", "attmissingval"]),
+    ("pg_namespace", &["nspacl"]),
+    ("pg_database", &["datacl", "daticulocale", "daticurules", "datcollversion"]),
+    ("pg_roles", &["rolpassword", "rolvaliduntil", "rolconfig"]),
+];
+
+/// Returns the columns of the library's table with those that it leaves out, and with lists as lists.
+fn complete(table: &str, schema: &SchemaRef) -> SchemaRef {
+    let column = |field: &Arc<Field>| {
+        let list = LISTS.iter().find(|(name, _)| name == field.name());
+        list.map_or_else(|| Arc::clone(field), |(name, is_vector)| Arc::new(numbers_field(name, *is_vector)))
+    };
+    let mut columns: Vec<Arc<Field>> = schema.fields().iter().map(column).collect();
+    let left_out = LEFT_OUT.iter().filter(|(name, _)| *name == table).flat_map(|(_, columns)| *columns);
+    for name in left_out {
+        if schema.column_with_name(name).is_none() {
+            columns.push(Arc::new(text(name)));
+        }
+    }
+    Arc::new(Schema::new(columns))
 }
 
 fn text(name: &str) -> Field {
@@ -243,6 +278,40 @@ fn table_class(relation: &Relation) -> Row {
     });
     row.insert("reltuples", estimate(relation.rows));
     row
+}
+
+/// Catalogs with their identifiers, by which other catalogs refer to them.
+const CATALOGS: [(i64, &str); 16] = [
+    (1213, "pg_tablespace"),
+    (1247, "pg_type"),
+    (1249, "pg_attribute"),
+    (1255, "pg_proc"),
+    (CLASS_CATALOG, "pg_class"),
+    (1260, "pg_authid"),
+    (1262, "pg_database"),
+    (2601, "pg_am"),
+    (2604, "pg_attrdef"),
+    (2606, "pg_constraint"),
+    (2609, "pg_description"),
+    (2610, "pg_index"),
+    (2615, "pg_namespace"),
+    (2618, "pg_rewrite"),
+    (2620, "pg_trigger"),
+    (3079, "pg_extension"),
+];
+
+fn catalog_class((oid, name): (i64, &'static str)) -> Row {
+    row! {
+        oid: oid,
+        relname: name,
+        relnamespace: CATALOG_OID,
+        relowner: OWNER_OID,
+        relpersistence: "p",
+        relkind: "r",
+        relam: HEAP,
+        relispopulated: true,
+        relreplident: "n",
+    }
 }
 
 fn columns_of(relation: &Relation) -> i64 {

@@ -24,6 +24,7 @@ use crate::sql::distinct_from::bind_distinct_from;
 pub use crate::sql::limits::error::SqlLimitError;
 pub(super) use crate::sql::limits::tables::check_tables;
 pub use crate::sql::limits::text::check_text;
+use crate::sql::text_comparisons::plain_text_comparisons;
 
 /// Parses SQL within the limits.
 ///
@@ -35,8 +36,18 @@ pub(crate) fn parse_within_limits<E: From<SqlLimitError> + From<DataFusionError>
     check_text(sql)?;
     let mut statements = DFParser::parse_sql(sql)?;
     statements.iter_mut().for_each(bind_distinct_from);
+    statements.iter_mut().for_each(compare_text_plainly);
     statements.iter().try_for_each(check_tables)?;
     Ok(statements)
+}
+
+/// Rewrites comparisons of text, also in a statement that is explained.
+fn compare_text_plainly(statement: &mut Statement) {
+    match statement {
+        Statement::Statement(statement) => plain_text_comparisons(statement.as_mut()),
+        Statement::Explain(explain) => compare_text_plainly(&mut explain.statement),
+        _ => {}
+    }
 }
 
 /// Checks that text is one condition and nothing more, so that it means behind WHERE what it says.

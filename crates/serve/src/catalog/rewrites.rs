@@ -1,0 +1,231 @@
+//! Changes to queries on the catalog, beyond those of the library, for what DataFusion does not know.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+
+use datafusion::sql::sqlparser::ast::{
+    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments,
+    GroupByExpr, Ident, ObjectName, ObjectNamePart, Query, SelectItem, SetExpr, Statement, Value,
+    ValueWithSpan, Visit, VisitMut, Visitor, VisitorMut,
+};
+use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
+use datafusion::sql::sqlparser::parser::Parser;
+
+use evenkeel_engine::sql::plain_text_comparisons;
+
+use crate::catalog::tables::DYNAMIC;
+
+/// Columns with the name of a function, which PostgreSQL compares with numbers too.
+const FUNCTION_COLUMNS: [&str; 8] =
+    ["typinput", "typoutput", "typreceive", "typsend", "typmodin", "typmodout", "typanalyze", "typsubscript"];
+
+/// Name that PostgreSQL shows for no function.
+const NO_FUNCTION: &str = "-";
+
+struct Rewriter;
+
+/// Makes sure of subqueries for one value that they have one row.
+pub(super) fn give_subqueries_one_row(statement: &mut Statement) {
+    let _ = statement.visit(&mut OneRow);
+}
+
+/// Replaces what depends on subqueries within CASE by NULL.
+pub(super) fn drop_subqueries_of_cases(statement: &mut Statement) {
+    let _ = statement.visit(&mut CasesWithoutSubqueries);
+}
+
+/// Completes what the library has done.
+pub(super) fn complete(statement: &mut Statement) {
+    let _ = statement.visit(&mut Rewriter);
+    plain_text_comparisons(statement);
+}
+
+/// Returns the names of parameters that hold a list, without `$`.
+pub(super) fn list_parameters(sql: &str) -> BTreeSet<String> {
+    let mut lists = Lists::default();
+    if let Ok(statements) = Parser::parse_sql(&PostgreSqlDialect {}, sql) {
+        let _ = statements.visit(&mut lists);
+    }
+    lists.0
+}
+
+#[derive(Default)]
+struct Lists(BTreeSet<String>);
+
+impl Visitor for Lists {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, expression: &Expr) -> ControlFlow<()> {
+        if let Expr::AnyOp { right, .. } | Expr::AllOp { right, .. } = expression {
+            let mut right = right.as_ref();
+            while let Expr::Nested(inner) = right {
+                right = inner.as_ref();
+            }
+            if let Expr::Value(ValueWithSpan { value: Value::Placeholder(name), .. }) = right {
+                self.0.insert(name.trim_start_matches('$').to_owned());
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Gives subqueries for one value an aggregate function, without which DataFusion cannot know that
+/// they have one row.
+struct OneRow;
+
+impl VisitorMut for OneRow {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, expression: &mut Expr) -> ControlFlow<()> {
+        let Expr::Subquery(query) = expression else { return ControlFlow::Continue(()) };
+        let SetExpr::Select(select) = query.body.as_mut() else { return ControlFlow::Continue(()) };
+        let is_plain = matches!(&select.group_by, GroupByExpr::Expressions(keys, _) if keys.is_empty())
+            && query.limit_clause.is_none()
+            && select.distinct.is_none();
+        if let ([SelectItem::UnnamedExpr(value) | SelectItem::ExprWithAlias { expr: value, .. }], true) =
+            (select.projection.as_mut_slice(), is_plain)
+            && !has_aggregate(value)
+        {
+            let inner = std::mem::replace(value, Expr::value(Value::Null));
+            *value = call("max", vec![inner]);
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+struct CasesWithoutSubqueries;
+
+fn has_subquery(expression: &Expr) -> bool {
+    struct Subqueries;
+    impl Visitor for Subqueries {
+        type Break = ();
+
+        fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+            ControlFlow::Break(())
+        }
+    }
+    expression.visit(&mut Subqueries).is_break()
+}
+
+impl VisitorMut for CasesWithoutSubqueries {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, expression: &mut Expr) -> ControlFlow<()> {
+        if let Expr::Case { conditions, else_result, .. } = expression {
+            let results =
+                conditions.iter_mut().map(|when| &mut when.result).chain(else_result.as_deref_mut());
+            results.filter(|result| has_subquery(result)).for_each(|result| {
+                *result = Expr::value(Value::Null);
+            });
+            conditions.iter_mut().filter(|when| has_subquery(&when.condition)).for_each(|when| {
+                when.condition = Expr::value(Value::Boolean(false));
+            });
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Whether a value is computed of several rows.
+fn has_aggregate(value: &Expr) -> bool {
+    const AGGREGATES: [&str; 9] =
+        ["max", "min", "count", "sum", "array_agg", "string_agg", "bool_and", "bool_or", "json_agg"];
+    matches!(value, Expr::Function(function) if AGGREGATES.iter().any(|name| is_named(&function.name, name)))
+}
+
+impl VisitorMut for Rewriter {
+    type Break = ();
+
+    fn post_visit_relation(&mut self, relation: &mut ObjectName) -> ControlFlow<()> {
+        let [ObjectNamePart::Identifier(name)] = relation.0.as_slice() else {
+            return ControlFlow::Continue(());
+        };
+        if DYNAMIC.contains(&name.value.to_ascii_lowercase().as_str()) {
+            relation.0.insert(0, ObjectNamePart::Identifier(Ident::new("pg_catalog")));
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_expr(&mut self, expression: &mut Expr) -> ControlFlow<()> {
+        let replaced = match expression {
+            Expr::BinaryOp { left, op: BinaryOperator::Eq | BinaryOperator::NotEq, right } => {
+                if is_function_column(left) && is_zero(right) {
+                    **right = Expr::value(Value::SingleQuotedString(NO_FUNCTION.to_owned()));
+                }
+                None
+            }
+            // The escape of a pattern that is computed: as names seldom have any, those of the
+            // backslash serve as well.
+            Expr::Like { pattern, escape_char, .. } | Expr::ILike { pattern, escape_char, .. } => {
+                if let Some(escape) = escape_char.take_if(|_| !matches!(**pattern, Expr::Value(_))) {
+                    let text = std::mem::replace(pattern.as_mut(), Expr::value(Value::Null));
+                    **pattern = with_backslashes(text, escape);
+                }
+                None
+            }
+            // ARRAY(SELECT ...): lists of roles and members, of which there are none.
+            Expr::Function(function) if is_named(&function.name, "array") => {
+                matches!(function.args, FunctionArguments::Subquery(_)).then(|| Expr::value(Value::Null))
+            }
+            // The numbers of the elements of an array.
+            Expr::Function(function) if is_named(&function.name, "generate_subscripts") => {
+                numbers_of_elements(function)
+            }
+            _ => None,
+        };
+        if let Some(replaced) = replaced {
+            *expression = replaced;
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Replaces the escape character of a pattern by the backslash.
+fn with_backslashes(pattern: Expr, escape: ValueWithSpan) -> Expr {
+    let text = |text: &str| Expr::value(Value::SingleQuotedString(text.to_owned()));
+    call("replace", vec![pattern, Expr::Value(escape), text("\\")])
+}
+
+/// Writes `generate_subscripts(array, 1)` as `unnest(element_numbers(array))`.
+fn numbers_of_elements(function: &Function) -> Option<Expr> {
+    let FunctionArguments::List(arguments) = &function.args else { return None };
+    let Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(array))) = arguments.args.first() else {
+        return None;
+    };
+    Some(call("unnest", vec![call("element_numbers", vec![array.clone()])]))
+}
+
+fn call(name: &str, arguments: Vec<Expr>) -> Expr {
+    let argument = |expr| FunctionArg::Unnamed(FunctionArgExpr::Expr(expr));
+    Expr::Function(Function {
+        name: ObjectName::from(vec![Ident::new(name)]),
+        uses_odbc_syntax: false,
+        parameters: FunctionArguments::None,
+        args: FunctionArguments::List(FunctionArgumentList {
+            duplicate_treatment: None,
+            args: arguments.into_iter().map(argument).collect(),
+            clauses: vec![],
+        }),
+        filter: None,
+        null_treatment: None,
+        over: None,
+        within_group: vec![],
+    })
+}
+
+fn is_named(name: &ObjectName, wanted: &str) -> bool {
+    let last = name.0.last().and_then(ObjectNamePart::as_ident);
+    last.is_some_and(|last| last.value.eq_ignore_ascii_case(wanted))
+}
+
+fn is_function_column(expression: &Expr) -> bool {
+    let name = match expression {
+        Expr::Identifier(name) => Some(name),
+        Expr::CompoundIdentifier(parts) => parts.last(),
+        _ => None,
+    };
+    name.is_some_and(|name| FUNCTION_COLUMNS.contains(&name.value.to_ascii_lowercase().as_str()))
+}
+
+fn is_zero(expression: &Expr) -> bool {
+    matches!(expression, Expr::Value(value) if matches!(&value.value, Value::Number(number, _) if number == "0"))
+}

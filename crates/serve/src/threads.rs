@@ -1,0 +1,78 @@
+//! Threads for queries.
+//!
+//! Each query runs on threads of its own, so that one whose operators do not yield delays nobody else:
+//! the system divides the cores among them. Threads of a query that came to its end serve the next
+//! one; those of a query that was given up are left to it.
+
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::runtime::{Builder, Runtime};
+use tokio::task::JoinHandle;
+
+/// Stack of a thread, in bytes: expressions are evaluated recursively, as deep as the limits on SQL
+/// allow.
+const STACK: usize = 16 << 20;
+
+/// Threads that wait for a query.
+#[derive(Debug, Default)]
+pub(crate) struct Threads(Mutex<Vec<Runtime>>);
+
+/// Threads of one query.
+#[derive(Debug)]
+pub(crate) struct QueryThreads {
+    /// `None` only while it is dropped.
+    runtime: Option<Runtime>,
+    waiting: Arc<Threads>,
+    /// Whether the query came to its end, and left nothing behind.
+    is_done: bool,
+}
+
+impl Threads {
+    /// Takes threads for a query.
+    pub(crate) fn take(self: &Arc<Self>) -> io::Result<QueryThreads> {
+        let waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let runtime = match waiting {
+            Some(runtime) => runtime,
+            None => Builder::new_multi_thread()
+                .thread_name("query")
+                .thread_stack_size(STACK)
+                .enable_all()
+                .build()?,
+        };
+        Ok(QueryThreads { runtime: Some(runtime), waiting: Arc::clone(self), is_done: false })
+    }
+
+    /// Ends all threads that wait.
+    pub(crate) fn end(&self) {
+        let waiting = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        waiting.into_iter().for_each(Runtime::shutdown_background);
+    }
+}
+
+impl QueryThreads {
+    /// Runs work on these threads.
+    pub(crate) fn spawn<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> Option<JoinHandle<T>> {
+        Some(self.runtime.as_ref()?.spawn(work))
+    }
+
+    /// Notes that the query came to its end.
+    pub(crate) fn done(&mut self) {
+        self.is_done = true;
+    }
+}
+
+impl Drop for QueryThreads {
+    fn drop(&mut self) {
+        let Some(runtime) = self.runtime.take() else { return };
+        if self.is_done {
+            self.waiting.0.lock().unwrap_or_else(PoisonError::into_inner).push(runtime);
+        } else {
+            // Without waiting for what does not yield.
+            runtime.shutdown_background();
+        }
+    }
+}
