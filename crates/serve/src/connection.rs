@@ -36,6 +36,7 @@ use tokio::time::Instant;
 
 use crate::cancel::{Registered, Running};
 use crate::catalog::CatalogSession;
+use crate::column_names::with_names;
 use crate::copy::{CopyOptions, CopyWriter};
 use crate::failure::{Failure, SqlState};
 use crate::metrics::{Outcome, add};
@@ -388,7 +389,7 @@ impl Connection {
             command => command,
         };
         let deadline = self.deadline();
-        let described = match query {
+        let described = match query.clone() {
             Command::Query(sql) => {
                 let opened = self.opened().await?;
                 let session = opened.session.clone();
@@ -414,7 +415,8 @@ impl Connection {
             }
             _ => return Ok(None),
         };
-        let described = Arc::new(described);
+        let schema = named(&query, &described.schema);
+        let described = Arc::new(QueryDescription { schema, ..described });
         if let Some(prepared) = self.statements.get_mut(name) {
             prepared.description = Some(Arc::clone(&described));
         }
@@ -541,26 +543,16 @@ impl Connection {
     async fn run(&mut self, command: &Command, parameters: &[Option<Parameter>]) -> Answered {
         match command {
             Command::Set(name, value) => {
-                let is_reset_of_all = name == "all" && value.is_none();
-                if is_reset_of_all {
-                    self.settings.reset();
-                    return self.complete("RESET").await;
-                }
-                let changed = self.settings.set(name, value.as_deref())?;
-                if name == VERSION_SETTING {
-                    // A version that does not exist is reported at once.
-                    self.shared.tables.at(self.settings.pins()).await.inspect_err(|_| {
-                        let _ = self.settings.set(VERSION_SETTING, Some(""));
-                    })?;
-                }
-                if name == "transaction_isolation" && self.transaction == TransactionStatus::Transaction {
-                    self.repeatable = Some(None);
-                }
-                if let Some(warning) = changed.warning {
-                    self.warn("01000", &warning).await?;
-                }
-                self.report_setting(name).await?;
+                self.set(name, value.as_deref()).await?;
                 self.complete("SET").await
+            }
+            Command::Reset(name) => {
+                self.set(name, None).await?;
+                self.complete("RESET").await
+            }
+            Command::ResetAll => {
+                self.settings.reset();
+                self.complete("RESET").await
             }
             Command::Begin { is_repeatable } => {
                 if self.transaction == TransactionStatus::Idle {
@@ -634,6 +626,25 @@ impl Connection {
         }
     }
 
+    async fn set(&mut self, name: &str, value: Option<&str>) -> Answered {
+        let before = self.settings.clone();
+        let changed = self.settings.set(name, value)?;
+        // A version that does not exist is reported at once.
+        if name == VERSION_SETTING
+            && let Err(failure) = self.shared.tables.at(self.settings.pins()).await
+        {
+            self.settings = before;
+            return Err(failure.into());
+        }
+        if name == "transaction_isolation" && self.transaction == TransactionStatus::Transaction {
+            self.repeatable = Some(None);
+        }
+        if let Some(warning) = changed.warning {
+            self.warn("01000", &warning).await?;
+        }
+        Ok(self.report_setting(name).await?)
+    }
+
     async fn warn(&mut self, code: &str, message: &str) -> io::Result<()> {
         let notice = ErrorInfo::new("WARNING".to_owned(), code.to_owned(), message.to_owned());
         self.socket.feed(PgWireBackendMessage::NoticeResponse(notice.into())).await
@@ -675,7 +686,8 @@ impl Connection {
         let begun = self.begin(command, given, deadline, &mut tally).await;
         match begun {
             Ok((stream, threads)) => {
-                Ok(Rows { schema: stream.schema(), stream, batch: None, threads, deadline, tally })
+                let schema = named(command, &stream.schema());
+                Ok(Rows { schema, stream, batch: None, threads, deadline, tally })
             }
             Err(problem) => {
                 tally.outcome = outcome_of(&problem);
@@ -1017,6 +1029,14 @@ fn outcome_of(problem: &Problem) -> Outcome {
 
 fn returns_rows(command: &Command) -> bool {
     matches!(command, Command::Query(_) | Command::Catalog(_) | Command::Show(_) | Command::Fetch(..))
+}
+
+/// Returns the columns of a statement with the names that clients expect.
+fn named(command: &Command, schema: &SchemaRef) -> SchemaRef {
+    match command {
+        Command::Query(sql) | Command::Catalog(sql) => with_names(sql, schema),
+        _ => Arc::clone(schema),
+    }
 }
 
 /// Word that answers a statement with rows, before their number.

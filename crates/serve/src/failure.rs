@@ -52,6 +52,8 @@ pub(crate) struct Failure {
     pub(crate) message: String,
     /// Line and column of the statement, both from 1.
     pub(crate) place: Option<(u64, u64)>,
+    /// Name in the statement that the error is about, if its place is not known.
+    pub(crate) name: Option<String>,
     /// Position in the text that the client sent, in characters from 1.
     pub(crate) position: Option<usize>,
     /// Whether the connection ends.
@@ -60,7 +62,7 @@ pub(crate) struct Failure {
 
 impl Failure {
     pub(crate) fn new(code: SqlState, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), place: None, position: None, is_fatal: false }
+        Self { code, message: message.into(), place: None, name: None, position: None, is_fatal: false }
     }
 
     pub(crate) fn fatal(code: SqlState, message: impl Into<String>) -> Self {
@@ -75,6 +77,8 @@ impl Failure {
             let lines: usize = statement.split_inclusive('\n').take(at_line).map(|l| l.chars().count()).sum();
             let in_line = usize::try_from(column).unwrap_or(1).max(1);
             self.position = Some(before + lines + in_line);
+        } else if let Some(name) = self.name.take() {
+            self.position = position_of(statement, &name).map(|position| before + position);
         }
         self
     }
@@ -106,7 +110,10 @@ impl From<QueryError> for Failure {
                 ParamError::Missing { .. } | ParamError::Unknown { .. } | ParamError::NoTime,
             ) => SqlState::UNDEFINED_PARAMETER,
             QueryError::Param(_) => SqlState::INVALID_TEXT,
-            QueryError::UnknownTable { .. } => SqlState::UNDEFINED_TABLE,
+            QueryError::UnknownTable { name, .. } => {
+                let name = name.rsplit('.').next().map(|last| last.trim_matches('"').to_owned());
+                return Self { name, ..Self::new(SqlState::UNDEFINED_TABLE, message) };
+            }
             QueryError::Storage(_) | QueryError::Count { .. } => SqlState::IO,
             QueryError::OuterJoinByName => SqlState::NOT_SUPPORTED,
             QueryError::NotAQuery { .. } => SqlState::READ_ONLY,
@@ -209,6 +216,16 @@ impl Failure {
 fn place_of(error: &DataFusionError) -> Option<(u64, u64)> {
     let span: Option<Span> = error.diagnostic().and_then(|diagnostic: &Diagnostic| diagnostic.span);
     span.map(|span| (span.start.line, span.start.column))
+}
+
+/// Finds a name in a statement, as a whole word. Returns its position in characters from 1.
+fn position_of(statement: &str, name: &str) -> Option<usize> {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    statement.match_indices(name).find_map(|(at, _)| {
+        let (before, after) = (statement.get(..at)?, statement.get(at + name.len()..)?);
+        let is_whole = !before.ends_with(is_part) && !after.starts_with(is_part);
+        is_whole.then(|| before.chars().count() + 1)
+    })
 }
 
 /// Code and place of an error of the parser, whose messages end in `at Line: 1, Column: 8`.

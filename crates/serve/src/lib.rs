@@ -16,6 +16,7 @@
 
 mod cancel;
 mod catalog;
+mod column_names;
 mod connection;
 mod copy;
 mod failure;

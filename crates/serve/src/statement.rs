@@ -49,6 +49,10 @@ pub(crate) enum Command {
     Copy(Box<Command>, CopyOptions),
     /// Sets a setting; `None` for its default.
     Set(String, Option<String>),
+    /// Returns a setting to its value at the start.
+    Reset(String),
+    /// Returns all settings to their values at the start.
+    ResetAll,
     /// Shows a setting.
     Show(String),
     /// Begins a transaction; with `true`, one that sees one version of each table.
@@ -171,8 +175,8 @@ impl Piece {
             "select" | "with" | "values" | "explain" | "table" => self.query(&self.sql)?,
             "copy" => self.copy()?,
             "set" => self.set()?,
-            "reset" if self.is(1, &["all"]) => Command::Set("all".to_owned(), None),
-            "reset" => Command::Set(self.setting(1)?.0, None),
+            "reset" if self.is(1, &["all"]) => Command::ResetAll,
+            "reset" => Command::Reset(self.setting(1)?.0),
             "show" => self.show()?,
             "begin" | "start" => Command::Begin { is_repeatable: self.is_repeatable() },
             "commit" | "end" => Command::Commit,

@@ -4,8 +4,10 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use arrow::array::Array;
-use arrow::datatypes::{DataType, TimeUnit};
+use arrow::array::{Array, ArrayRef, Int32Array, ListArray, StructArray};
+use arrow::buffer::OffsetBuffer;
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Field, Fields, TimeUnit};
 use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TypeSignature, Volatility,
@@ -148,6 +150,7 @@ pub(super) fn functions(relations: &Arc<Vec<Relation>>, caller: &Caller) -> Vec<
             ScalarValue::TimestampMicrosecond(Some(0), Some("+00:00".into())),
         ),
         constant("pg_conf_load_time", ScalarValue::TimestampMicrosecond(Some(0), Some("+00:00".into()))),
+        constant("getdatabaseencoding", text("UTF8")),
         constant("json_build_object", no_text()),
         constant("pg_get_viewdef", no_text()),
         constant("pg_get_ruledef", no_text()),
@@ -202,11 +205,46 @@ pub(super) fn functions(relations: &Arc<Vec<Relation>>, caller: &Caller) -> Vec<
             }
             _ => ScalarValue::Null,
         }),
+        function("array_to_string", DataType::Utf8, |args| match args.first() {
+            Some(ScalarValue::List(list)) if list.is_valid(0) => {
+                let between = as_text(args.get(1)).unwrap_or_default();
+                let elements = list.values();
+                let element = |row| ScalarValue::try_from_array(elements, row).ok();
+                let texts = (0..elements.len()).filter_map(|row| as_text(element(row).as_ref()));
+                text(texts.collect::<Vec<_>>().join(&between))
+            }
+            // Lists that are not given, such as those of rights.
+            _ => ScalarValue::Utf8(None),
+        }),
+        function("numbered_elements", numbered_list(), |args| match args.first() {
+            Some(ScalarValue::List(list)) => numbered(list.values()),
+            _ => ScalarValue::Null,
+        }),
         constant("pg_get_userbyid", text(super::tables::OWNER)),
     ];
     all.extend(of_objects(relations));
     all.extend(of_caller(caller));
     all
+}
+
+/// Type of the elements of an array with their numbers.
+fn numbered_list() -> DataType {
+    DataType::new_list(DataType::Struct(numbered_fields()), true)
+}
+
+fn numbered_fields() -> Fields {
+    let number = |name| Field::new(name, DataType::Int32, true);
+    Fields::from(vec![number("x"), number("n")])
+}
+
+/// Returns elements with their numbers from 1.
+fn numbered(elements: &ArrayRef) -> ScalarValue {
+    let Ok(elements) = cast(elements, &DataType::Int32) else { return ScalarValue::Null };
+    let numbers: Int32Array = (1..).take(elements.len()).map(Some).collect();
+    let rows = StructArray::new(numbered_fields(), vec![elements, Arc::new(numbers)], None);
+    let offsets = OffsetBuffer::from_lengths([rows.len()]);
+    let element = Arc::new(Field::new_list_field(DataType::Struct(numbered_fields()), true));
+    ScalarValue::List(Arc::new(ListArray::new(element, offsets, Arc::new(rows), None)))
 }
 
 /// Name of a type as it is declared.

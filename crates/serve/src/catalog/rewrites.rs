@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments,
-    GroupByExpr, Ident, ObjectName, ObjectNamePart, Query, SelectItem, SetExpr, Statement, Value,
-    ValueWithSpan, Visit, VisitMut, Visitor, VisitorMut,
+    AccessExpr, BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
+    FunctionArguments, GroupByExpr, Ident, ObjectName, ObjectNamePart, Query, SelectItem, SetExpr, Statement,
+    Value, ValueWithSpan, Visit, VisitMut, Visitor, VisitorMut,
 };
 use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::parser::Parser;
@@ -76,7 +76,31 @@ struct OneRow;
 impl VisitorMut for OneRow {
     type Break = ();
 
+    /// Names columns that would have one name.
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+        let SetExpr::Select(select) = query.body.as_mut() else { return ControlFlow::Continue(()) };
+        let mut seen = BTreeSet::new();
+        for (number, item) in (1..).zip(&mut select.projection) {
+            if let SelectItem::UnnamedExpr(value) = item
+                && !seen.insert(value.to_string())
+            {
+                let expr = std::mem::replace(value, Expr::value(Value::Null));
+                *item = SelectItem::ExprWithAlias { expr, alias: Ident::new(format!("column{number}")) };
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
     fn pre_visit_expr(&mut self, expression: &mut Expr) -> ControlFlow<()> {
+        // Columns with the name of a function are texts here, not numbers.
+        if let Expr::BinaryOp { left, right, .. } = expression
+            && is_function_column(left)
+            && let Expr::Cast { expr, data_type, .. } = right.as_mut()
+            && data_type.to_string().to_ascii_lowercase().ends_with("regproc")
+        {
+            let name = std::mem::replace(expr.as_mut(), Expr::value(Value::Null));
+            **right = name;
+        }
         let Expr::Subquery(query) = expression else { return ControlFlow::Continue(()) };
         let SetExpr::Select(select) = query.body.as_mut() else { return ControlFlow::Continue(()) };
         let is_plain = matches!(&select.group_by, GroupByExpr::Expressions(keys, _) if keys.is_empty())
@@ -166,9 +190,21 @@ impl VisitorMut for Rewriter {
             Expr::Function(function) if is_named(&function.name, "array") => {
                 matches!(function.args, FunctionArguments::Subquery(_)).then(|| Expr::value(Value::Null))
             }
+            // (value).field
+            Expr::CompoundFieldAccess { root, access_chain } => match access_chain.as_slice() {
+                [AccessExpr::Dot(Expr::Identifier(field))] => {
+                    let field = Expr::value(Value::SingleQuotedString(field.value.clone()));
+                    Some(call("get_field", vec![(**root).clone(), field]))
+                }
+                _ => None,
+            },
+            // The elements of an array with their numbers, x and n.
+            Expr::Function(function) if is_named(&function.name, "_pg_expandarray") => {
+                argument(function).map(|array| call("unnest", vec![call("numbered_elements", vec![array])]))
+            }
             // The numbers of the elements of an array.
             Expr::Function(function) if is_named(&function.name, "generate_subscripts") => {
-                numbers_of_elements(function)
+                argument(function).map(|array| call("unnest", vec![call("element_numbers", vec![array])]))
             }
             _ => None,
         };
@@ -185,13 +221,13 @@ fn with_backslashes(pattern: Expr, escape: ValueWithSpan) -> Expr {
     call("replace", vec![pattern, Expr::Value(escape), text("\\")])
 }
 
-/// Writes `generate_subscripts(array, 1)` as `unnest(element_numbers(array))`.
-fn numbers_of_elements(function: &Function) -> Option<Expr> {
+/// Returns the first argument of a function.
+fn argument(function: &Function) -> Option<Expr> {
     let FunctionArguments::List(arguments) = &function.args else { return None };
-    let Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(array))) = arguments.args.first() else {
-        return None;
-    };
-    Some(call("unnest", vec![call("element_numbers", vec![array.clone()])]))
+    match arguments.args.first()? {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(argument)) => Some(argument.clone()),
+        _ => None,
+    }
 }
 
 fn call(name: &str, arguments: Vec<Expr>) -> Expr {
