@@ -190,3 +190,61 @@ impl CopyWriter {
         out.put_u8(self.quote);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+
+    use super::*;
+    use crate::values::columns;
+
+    fn copied(options: &CopyOptions) -> String {
+        let texts = vec![Some("a,b"), None, Some(""), Some("say \"hi\"\n\tx\\y")];
+        let batch = RecordBatch::try_from_iter([
+            ("name, of it", Arc::new(StringArray::from(texts)) as ArrayRef),
+            ("n", Arc::new(Int64Array::from(vec![1, 2, 3, 4]))),
+        ])
+        .unwrap();
+        let writer = CopyWriter::new(options).unwrap();
+        let columns = columns(&batch, &[writer.values()]).unwrap();
+        let mut out = BytesMut::new();
+        writer.begin(batch.schema_ref(), &mut out);
+        (0..4).for_each(|row| writer.row(&columns, row, &mut out).unwrap());
+        writer.end(&mut out);
+        String::from_utf8_lossy(&out).into_owned()
+    }
+
+    #[test]
+    fn rows_are_written_as_postgres_writes_them() {
+        let text = copied(&CopyOptions::default());
+        assert_eq!(text, "a,b\t1\n\\N\t2\n\t3\nsay \"hi\"\\n\\tx\\\\y\t4\n");
+        let csv = CopyOptions { format: CopyFormat::Csv, has_header: true, ..CopyOptions::default() };
+        let csv = copied(&csv);
+        assert_eq!(csv, "\"name, of it\",n\n\"a,b\",1\n,2\n\"\",3\n\"say \"\"hi\"\"\n\tx\\y\",4\n");
+        let other = CopyOptions {
+            format: CopyFormat::Csv,
+            delimiter: Some(';'),
+            null: Some("-".to_owned()),
+            quote: '\'',
+            escape: Some('\\'),
+            ..CopyOptions::default()
+        };
+        assert_eq!(copied(&other), "a,b;1\n-;2\n;3\n'say \"hi\"\n\tx\\\\y';4\n");
+        let binary = copied(&CopyOptions { format: CopyFormat::Binary, ..CopyOptions::default() });
+        assert!(binary.starts_with("PGCOPY\n"));
+    }
+
+    #[test]
+    fn options_that_contradict_are_refused() {
+        for options in [
+            CopyOptions { delimiter: Some('\n'), ..CopyOptions::default() },
+            CopyOptions { delimiter: Some('N'), ..CopyOptions::default() },
+            CopyOptions { quote: 'ß', ..CopyOptions::default() },
+            CopyOptions { format: CopyFormat::Binary, has_header: true, ..CopyOptions::default() },
+        ] {
+            assert!(CopyWriter::new(&options).is_err(), "{options:?}");
+        }
+    }
+}

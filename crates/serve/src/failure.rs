@@ -203,6 +203,8 @@ impl Failure {
             | DataFusionError::IoError(_)
             | DataFusionError::ParquetError(_) => code_of_text(&message).unwrap_or(SqlState::IO),
             DataFusionError::Plan(_) => code_of_text(&message).unwrap_or(SqlState("42601")),
+            // Such as a value of an export that its type cannot hold.
+            DataFusionError::External(_) => code_of_text(&message).unwrap_or(SqlState("22000")),
             DataFusionError::ArrowError(_, _) | DataFusionError::Execution(_) => {
                 code_of_text(&message).unwrap_or(SqlState("22000"))
             }

@@ -111,3 +111,54 @@ impl AuthSource for Passwords {
         Ok(Password::new(Some(salt), rand::random::<[u8; 32]>().to_vec()))
     }
 }
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn file(text: &str, mode: u32) -> (tempfile::TempDir, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("users");
+        std::fs::write(&path, text).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+        (folder, path)
+    }
+
+    #[test]
+    fn only_a_file_of_its_owner_is_read() {
+        let (_folder, path) = file("ada:secret", 0o644);
+        assert!(matches!(Passwords::read(&path), Err(PasswordError::Readable { mode: 0o644, .. })));
+        let (_folder, path) = file("# users\n\nada:se:cret\nbob:x\n", 0o600);
+        assert_eq!(Passwords::read(&path).unwrap().users.len(), 2);
+    }
+
+    #[test]
+    fn lines_that_are_not_users_are_refused() {
+        for (text, line) in [("ada", 1), ("ada:x\n:y", 2), ("ada:", 1)] {
+            let (_folder, path) = file(text, 0o600);
+            let refused = Passwords::read(&path).unwrap_err();
+            assert!(matches!(refused, PasswordError::Line { line: found, .. } if found == line), "{text}");
+        }
+        let (_folder, path) = file("ada:x\nada:y", 0o600);
+        assert!(matches!(Passwords::read(&path), Err(PasswordError::Repeated { line: 2, .. })));
+        let (_folder, path) = file("# nobody\n", 0o600);
+        assert!(matches!(Passwords::read(&path), Err(PasswordError::Empty { .. })));
+        assert!(matches!(Passwords::read(Path::new("/none")), Err(PasswordError::Read(_))));
+    }
+
+    #[tokio::test]
+    async fn a_name_that_is_no_user_looks_like_one() {
+        let (_folder, path) = file("ada:secret", 0o600);
+        let passwords = Passwords::read(&path).unwrap();
+        let salt = async |user: &str| {
+            let login = LoginInfo::new(Some(user), None, String::new());
+            passwords.get_password(&login).await.unwrap().salt().unwrap().to_vec()
+        };
+        assert_eq!(salt("eve").await, salt("eve").await);
+        assert_ne!(salt("eve").await, salt("mallory").await);
+        assert_eq!(salt("eve").await.len(), salt("ada").await.len());
+    }
+}

@@ -262,3 +262,61 @@ pub(crate) fn of_options(options: &str) -> BTreeMap<String, String> {
     }
     found
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(given: &[(&str, &str)]) -> Settings {
+        let given = given.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        Settings::new("ada", &given).unwrap()
+    }
+
+    #[test]
+    fn settings_return_to_those_of_the_start() {
+        let mut settings =
+            settings(&[("application_name", "x"), ("Statement_Timeout", "5s"), ("unknown", "1")]);
+        assert_eq!(settings.get("session_authorization").unwrap(), "ada");
+        settings.set("application_name", Some("y")).unwrap();
+        settings.set("evenkeel.version", Some("7")).unwrap();
+        assert_eq!(settings.pins().values().copied().collect::<Vec<_>>(), [Version(7)]);
+        settings.set("statement_timeout", Some("0")).unwrap();
+        assert_eq!(settings.statement_timeout(), None);
+        settings.reset();
+        assert_eq!(settings.get("application_name").unwrap(), "x");
+        assert_eq!(settings.statement_timeout(), Some(Duration::from_secs(5)));
+        assert!(settings.pins().is_empty());
+    }
+
+    #[test]
+    fn what_cannot_be_kept_is_refused() {
+        let mut settings = settings(&[]);
+        for (name, value) in [
+            ("client_encoding", "LATIN1"),
+            ("datestyle", "German"),
+            ("standard_conforming_strings", "off"),
+            ("default_transaction_read_only", "off"),
+            ("statement_timeout", "soon"),
+            ("evenkeel.version", "newest"),
+            ("evenkeel.version", "7, users=3"),
+            ("datafusion.execution.batch_size", "1"),
+        ] {
+            assert!(settings.set(name, Some(value)).is_err(), "{name} = {value}");
+        }
+        assert!(settings.set("timezone", Some("Asia/Tokyo")).unwrap().warning.is_some());
+        assert_eq!(settings.get("timezone").unwrap(), "UTC");
+    }
+
+    #[test]
+    fn versions_and_times_are_read() {
+        let two = pins("events=7, users = 3").unwrap();
+        assert_eq!((two["events"], two["users"]), (Version(7), Version(3)));
+        assert_eq!(pins(""), Some(Pins::new()));
+        for (text, millis) in [("250", 250), ("2 min", 120_000), ("1h", 3_600_000), ("0", 0)] {
+            assert_eq!(timeout(text), Some(Duration::from_millis(millis)), "{text}");
+        }
+        let options = of_options("-c statement_timeout=5s --search-path=x -c a=b -x");
+        assert_eq!(options["statement_timeout"], "5s");
+        assert_eq!((options["search_path"].as_str(), options["a"].as_str()), ("x", "b"));
+    }
+}

@@ -528,3 +528,140 @@ impl Visitor for Relations {
         ControlFlow::Continue(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn commands(text: &str) -> Vec<Command> {
+        split(text).unwrap().iter().map(|piece| piece.command().unwrap()).collect()
+    }
+
+    fn query(sql: &str) -> Command {
+        Command::Query(sql.to_owned())
+    }
+
+    fn catalog(sql: &str) -> Command {
+        Command::Catalog(sql.to_owned())
+    }
+
+    #[test]
+    fn a_text_is_split_at_its_semicolons_alone() {
+        let text = " select ';' -- ; \n; /* ; */ select \"a;b\" from t ;; select $$;$$;\n";
+        let pieces: Vec<String> = split(text).unwrap().into_iter().map(|piece| piece.sql).collect();
+        assert_eq!(pieces, ["select ';' -- ;", "select \"a;b\" from t", "select $$;$$"]);
+        assert!(split(" ; -- nothing\n ; ").unwrap().is_empty());
+        let pieces = split("select 'ä'; select ö").unwrap();
+        assert_eq!(pieces[1].before, 12);
+        assert!(split("select 'open").is_err());
+    }
+
+    #[test]
+    fn queries_on_tables_and_on_the_catalog_are_told_apart() {
+        for sql in [
+            "select 1",
+            "select a from pgtable",
+            "with pg_x as (select 1) select * from pg_x",
+            "select lower(a) from t, u",
+            "values (1)",
+            "explain select * from t",
+            "table t",
+        ] {
+            assert_eq!(commands(sql), [query(sql)], "{sql}");
+        }
+        for sql in [
+            "select * from pg_class",
+            "select * from information_schema.tables",
+            "select version()",
+            "select current_schema",
+            "select 'events'::regclass",
+            "select a.relname from pg_catalog.pg_class a join pg_namespace n on true",
+        ] {
+            assert_eq!(commands(sql), [catalog(sql)], "{sql}");
+        }
+        let both = split("select * from t join pg_class on true").unwrap().remove(0);
+        assert_eq!(both.command().unwrap_err().code, SqlState::NOT_SUPPORTED);
+    }
+
+    #[test]
+    fn nothing_that_writes_is_run() {
+        for sql in [
+            "insert into t values (1)",
+            "delete from t",
+            "create table x (a int)",
+            "drop table t",
+            "truncate t",
+            "alter system set x = 1",
+            "copy t from stdin",
+            "vacuum",
+        ] {
+            assert_eq!(split(sql).unwrap()[0].command().unwrap_err().code, SqlState::READ_ONLY, "{sql}");
+        }
+        for sql in ["copy t to '/tmp/x'", "copy (select 1) to program 'id'"] {
+            assert_eq!(split(sql).unwrap()[0].command().unwrap_err().code.0, "42501", "{sql}");
+        }
+    }
+
+    #[test]
+    fn settings_and_transactions_are_read() {
+        let set = |name: &str, value: &str| Command::Set(name.to_owned(), Some(value.to_owned()));
+        for (sql, expected) in [
+            ("SET x = 1", set("x", "1")),
+            (
+                "set session Evenkeel.Version to 'events=7, users=3'",
+                set("evenkeel.version", "events=7, users=3"),
+            ),
+            ("SET LOCAL datestyle TO ISO, MDY", set("datestyle", "ISO, MDY")),
+            ("SET TIME ZONE 'UTC'", set("timezone", "UTC")),
+            ("SET NAMES 'UTF8'", set("client_encoding", "UTF8")),
+            ("SET x TO DEFAULT", Command::Set("x".to_owned(), None)),
+            ("SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY", Command::Nothing("SET")),
+            ("RESET ALL", Command::ResetAll),
+            ("SHOW TRANSACTION ISOLATION LEVEL", Command::Show("transaction_isolation".to_owned())),
+            ("BEGIN", Command::Begin { is_repeatable: false }),
+            (
+                "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY",
+                Command::Begin { is_repeatable: true },
+            ),
+            ("START TRANSACTION ISOLATION LEVEL SERIALIZABLE", Command::Begin { is_repeatable: true }),
+            ("END", Command::Commit),
+            ("ROLLBACK", Command::Rollback),
+            ("ROLLBACK TO SAVEPOINT a", Command::Nothing("ROLLBACK")),
+            ("DEALLOCATE PREPARE \"S_1\"", Command::Deallocate(Some("S_1".to_owned()))),
+            ("DEALLOCATE ALL", Command::Deallocate(None)),
+            ("DISCARD ALL", Command::DiscardAll),
+        ] {
+            assert_eq!(commands(sql), [expected], "{sql}");
+        }
+    }
+
+    #[test]
+    fn cursors_and_copies_are_read() {
+        let declared = Command::Declare("c".to_owned(), Box::new(query("select * from t")));
+        assert_eq!(commands("DECLARE c NO SCROLL CURSOR WITH HOLD FOR select * from t"), [declared]);
+        let fetch = |count| Command::Fetch("c".to_owned(), count);
+        for (sql, count) in [
+            ("FETCH c", Some(1)),
+            ("FETCH NEXT FROM c", Some(1)),
+            ("FETCH FORWARD 100 FROM c", Some(100)),
+            ("FETCH 5 IN c", Some(5)),
+            ("FETCH ALL c", None),
+        ] {
+            assert_eq!(commands(sql), [fetch(count)], "{sql}");
+        }
+        for sql in
+            ["FETCH BACKWARD 1 FROM c", "DECLARE c SCROLL CURSOR FOR select 1", "PREPARE a AS select 1"]
+        {
+            assert_eq!(split(sql).unwrap()[0].command().unwrap_err().code, SqlState::NOT_SUPPORTED, "{sql}");
+        }
+        let csv = CopyOptions { format: CopyFormat::Csv, has_header: true, ..CopyOptions::default() };
+        let binary = CopyOptions { format: CopyFormat::Binary, ..CopyOptions::default() };
+        for (sql, of, options) in [
+            ("COPY t TO STDOUT", "SELECT * FROM t", CopyOptions::default()),
+            ("COPY s.t (a, \"B\") TO STDOUT WITH CSV HEADER", "SELECT a, \"B\" FROM s.t", csv),
+            ("COPY (SELECT 1 AS a FROM t) TO STDOUT (FORMAT \"binary\")", "SELECT 1 AS a FROM t", binary),
+        ] {
+            assert_eq!(commands(sql), [Command::Copy(Box::new(query(of)), options)], "{sql}");
+        }
+    }
+}

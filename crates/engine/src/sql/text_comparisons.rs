@@ -3,7 +3,10 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{Expr, ObjectName, Value, ValueWithSpan, VisitMut, VisitorMut};
+use datafusion::sql::sqlparser::ast::{
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, ObjectName,
+    Value, ValueWithSpan, VisitMut, VisitorMut,
+};
 
 /// Collations that compare bytes.
 const OF_BYTES: [&str; 5] = ["c", "posix", "ucs_basic", "c.utf-8", "default"];
@@ -26,12 +29,19 @@ impl VisitorMut for Comparisons {
             }
             Expr::Like { pattern, escape_char, .. } | Expr::ILike { pattern, escape_char, .. } => {
                 let escape = escape_char.as_ref().and_then(|escape| single(&escape.value));
-                if let (Some(escape), Expr::Value(ValueWithSpan { value, .. })) = (escape, pattern.as_mut())
-                    && let Value::SingleQuotedString(text) = value
-                {
-                    *text = with_backslashes(text, escape);
-                    *escape_char = None;
+                let Some(escape) = escape.filter(|escape| !matches!(escape, '%' | '_')) else {
+                    return ControlFlow::Continue(());
+                };
+                match pattern.as_mut() {
+                    Expr::Value(ValueWithSpan { value: Value::SingleQuotedString(text), .. }) => {
+                        *text = with_backslashes(text, escape);
+                    }
+                    computed => {
+                        let inner = std::mem::replace(computed, Expr::value(Value::Null));
+                        *computed = computed_with_backslashes(inner, escape);
+                    }
                 }
+                *escape_char = None;
             }
             _ => {}
         }
@@ -71,6 +81,43 @@ fn with_backslashes(pattern: &str, escape: char) -> String {
     written
 }
 
+/// Stands for an escape character that is escaped, while others are replaced. It is not a character of
+/// any language.
+const ESCAPED: &str = "\u{10fffe}";
+
+/// Writes a pattern that is computed with backslashes as escapes.
+fn computed_with_backslashes(pattern: Expr, escape: char) -> Expr {
+    let steps = [
+        ("\\".to_owned(), "\\\\".to_owned()),
+        (format!("{escape}{escape}"), ESCAPED.to_owned()),
+        (format!("{escape}%"), "\\%".to_owned()),
+        (format!("{escape}_"), "\\_".to_owned()),
+        (escape.to_string(), String::new()),
+        (ESCAPED.to_owned(), escape.to_string()),
+    ];
+    let text = |text| Expr::value(Value::SingleQuotedString(text));
+    steps.into_iter().fold(pattern, |pattern, (from, to)| replaced(vec![pattern, text(from), text(to)]))
+}
+
+/// Calls `replace`.
+fn replaced(arguments: Vec<Expr>) -> Expr {
+    let argument = |expr| FunctionArg::Unnamed(FunctionArgExpr::Expr(expr));
+    Expr::Function(Function {
+        name: ObjectName::from(vec![Ident::new("replace")]),
+        uses_odbc_syntax: false,
+        parameters: FunctionArguments::None,
+        args: FunctionArguments::List(FunctionArgumentList {
+            duplicate_treatment: None,
+            args: arguments.into_iter().map(argument).collect(),
+            clauses: vec![],
+        }),
+        filter: None,
+        null_treatment: None,
+        over: None,
+        within_group: vec![],
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use datafusion::sql::sqlparser::dialect::GenericDialect;
@@ -87,11 +134,28 @@ mod tests {
             ("SELECT a LIKE 'x/%//\\%' ESCAPE '/'", "SELECT a LIKE 'x\\%/\\\\%'"),
             ("SELECT a ILIKE '!!x!_' ESCAPE '!'", "SELECT a ILIKE '!x\\_'"),
             ("SELECT a LIKE 'x\\%' ESCAPE '\\'", "SELECT a LIKE 'x\\%' ESCAPE '\\'"),
-            ("SELECT a LIKE b ESCAPE '/'", "SELECT a LIKE b ESCAPE '/'"),
+            ("SELECT a LIKE b ESCAPE '%'", "SELECT a LIKE b ESCAPE '%'"),
         ] {
             let mut statements = Parser::parse_sql(&GenericDialect {}, sql).unwrap();
             plain_text_comparisons(&mut statements[0]);
             assert_eq!(statements[0].to_string(), expected);
+        }
+    }
+
+    /// A pattern means the same, whether it is known or computed.
+    #[tokio::test]
+    async fn computed_patterns_match_as_those_that_are_known() {
+        let (_folder, table) = crate::testing::scores(&[]).await;
+        let session = table.session().unwrap();
+        let texts = ["a%b", "a/b", "axb", "a\\b", "a_b", "ab", "a//b", "a%%b"];
+        for pattern in ["a/%b", "a//b", "a%b", "a/_b", "a\\b", "a//%", "a///%b", "a/%%b", "%", "a/xb"] {
+            for text in texts {
+                let sql = format!(
+                    "SELECT '{text}' LIKE '{pattern}' ESCAPE '/' AS known, '{text}' LIKE concat('{pattern}', '') ESCAPE '/' AS computed"
+                );
+                let rows = session.collect(&sql, &crate::sql::Params::default()).await.unwrap();
+                assert_eq!(rows[0].column(0), rows[0].column(1), "{sql}");
+            }
         }
     }
 }

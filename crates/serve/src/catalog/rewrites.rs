@@ -5,8 +5,9 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     AccessExpr, BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
-    FunctionArguments, GroupByExpr, Ident, ObjectName, ObjectNamePart, Query, SelectItem, SetExpr, Statement,
-    Value, ValueWithSpan, Visit, VisitMut, Visitor, VisitorMut,
+    FunctionArguments, GroupByExpr, Ident, Join, JoinOperator, ObjectName, ObjectNamePart, Query, SelectItem,
+    SetExpr, Statement, TableFactor, TableWithJoins, Value, ValueWithSpan, Visit, VisitMut, Visitor,
+    VisitorMut,
 };
 use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::parser::Parser;
@@ -79,6 +80,7 @@ impl VisitorMut for OneRow {
     /// Names columns that would have one name.
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
         let SetExpr::Select(select) = query.body.as_mut() else { return ControlFlow::Continue(()) };
+        select.from.iter_mut().for_each(unnest_in_table);
         let mut seen = BTreeSet::new();
         for (number, item) in (1..).zip(&mut select.projection) {
             if let SelectItem::UnnamedExpr(value) = item
@@ -149,6 +151,33 @@ impl VisitorMut for CasesWithoutSubqueries {
     }
 }
 
+/// Writes `t CROSS JOIN UNNEST(list) AS e` as `(SELECT *, unnest(list) AS e FROM t) AS t`: DataFusion
+/// does not join a table with its own lists.
+fn unnest_in_table(from: &mut TableWithJoins) {
+    let TableFactor::Table { name, alias, .. } = &from.relation else { return };
+    let of_lists = |join: &Join| match (&join.join_operator, &join.relation) {
+        (JoinOperator::CrossJoin(_), TableFactor::UNNEST { alias: Some(element), array_exprs, .. })
+            if element.columns.is_empty() =>
+        {
+            Some(format!("unnest({}) AS {}", array_exprs.first()?, element.name))
+        }
+        _ => None,
+    };
+    let columns: Vec<String> = from.joins.iter().filter_map(of_lists).collect();
+    if columns.is_empty() {
+        return;
+    }
+    let table = alias.as_ref().map_or_else(|| name.to_string(), |alias| alias.name.to_string());
+    let sql = format!("SELECT 1 FROM (SELECT *, {} FROM {name} AS {table}) AS {table}", columns.join(", "));
+    let parsed = Parser::parse_sql(&PostgreSqlDialect {}, &sql).ok().and_then(|mut parsed| parsed.pop());
+    let Some(Statement::Query(query)) = parsed else { return };
+    let SetExpr::Select(select) = *query.body else { return };
+    if let Some(derived) = select.from.into_iter().next() {
+        from.relation = derived.relation;
+        from.joins.retain(|join| of_lists(join).is_none());
+    }
+}
+
 /// Whether a value is computed of several rows.
 fn has_aggregate(value: &Expr) -> bool {
     const AGGREGATES: [&str; 9] =
@@ -174,15 +203,6 @@ impl VisitorMut for Rewriter {
             Expr::BinaryOp { left, op: BinaryOperator::Eq | BinaryOperator::NotEq, right } => {
                 if is_function_column(left) && is_zero(right) {
                     **right = Expr::value(Value::SingleQuotedString(NO_FUNCTION.to_owned()));
-                }
-                None
-            }
-            // The escape of a pattern that is computed: as names seldom have any, those of the
-            // backslash serve as well.
-            Expr::Like { pattern, escape_char, .. } | Expr::ILike { pattern, escape_char, .. } => {
-                if let Some(escape) = escape_char.take_if(|_| !matches!(**pattern, Expr::Value(_))) {
-                    let text = std::mem::replace(pattern.as_mut(), Expr::value(Value::Null));
-                    **pattern = with_backslashes(text, escape);
                 }
                 None
             }
@@ -213,12 +233,6 @@ impl VisitorMut for Rewriter {
         }
         ControlFlow::Continue(())
     }
-}
-
-/// Replaces the escape character of a pattern by the backslash.
-fn with_backslashes(pattern: Expr, escape: ValueWithSpan) -> Expr {
-    let text = |text: &str| Expr::value(Value::SingleQuotedString(text.to_owned()));
-    call("replace", vec![pattern, Expr::Value(escape), text("\\")])
 }
 
 /// Returns the first argument of a function.
