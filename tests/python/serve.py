@@ -13,6 +13,7 @@ import pathlib
 import re
 import shutil
 import socket
+import ssl
 import stat
 import struct
 import subprocess
@@ -217,6 +218,12 @@ def drivers(fixture, server):
     check(one("SELECT count(*) FROM events WHERE id = ANY(%s)", [1, 2, 2999]), (3,))
     check(one("SELECT count(*) FROM events WHERE id <> ALL(%s)", [1, 2]), (2998,))
     check(one("SELECT count(*) FROM events WHERE user = ANY(%s)", []), (0,))
+    numbers = [decimal.Decimal(2**64 - 1), decimal.Decimal(7), decimal.Decimal("0.5")]
+    for format in ("%s", "%b", "%t"):
+        check(one(f"SELECT count(*) FROM events WHERE id = ANY({format})", numbers), (2,), format)
+        check(one(f"SELECT count(*) FROM events WHERE cost = ANY({format})", numbers), (2,), format)
+    check(one("SELECT '\\x00ff'::bytea"), (b"\0\xff",))
+    check(one("WITH events AS (SELECT * FROM events WHERE user = 'u1') SELECT count(*), lower('X') FROM events"), (300, "x"))
     check(one("SELECT sum(cost) FROM events WHERE cost <= %s", decimal.Decimal("0.02")), (decimal.Decimal("0.03"),))
     check(one("SELECT %s::bigint + 1, %s, %s::date", 41, None, datetime.date(2024, 2, 29)), (42, None, datetime.date(2024, 2, 29)))
     check(one("SELECT kind FROM events WHERE kind IS NULL OR kind = %s LIMIT 1", None), (None,))
@@ -249,6 +256,11 @@ def drivers(fixture, server):
         ("CREATE EXTERNAL TABLE x STORED AS CSV LOCATION '/etc/passwd'", "25006"),
         ("SET datafusion.execution.batch_size = 1", "42704"),
         ("FETCH 1 FROM nothing", "34000"),
+        ("SELECT abs(1)" + "\n+1" * 5000, "54001"),
+        ("SELECT 1" + "\n+1" * 300_000, "54001"),
+        ("SELECT 1" + "\nUNION ALL\nSELECT abs(1)" * 2000, "54001"),
+        ("SELECT $3000000000", "54000"),
+        ("COPY events TO STDOUT (DELIMITER 'n')", "22023"),
     ]:
         error = refused(code, lambda: connection.execute(sql), sql)
     position = refused("42703", lambda: connection.execute("SELECT id, nothing FROM events")).diag.statement_position
@@ -284,6 +296,8 @@ def drivers(fixture, server):
         session = await asyncpg.connect(server.url())
         found = await session.fetch("SELECT id, at FROM events WHERE user = $1 ORDER BY at LIMIT 1", "u7")
         check(tuple(found[0]), (decimal.Decimal(7), datetime.datetime(2026, 1, 1, 0, 0, 7)))
+        found = await session.fetchrow("SELECT $1::int + 1, $2::text, $3::timestamp, $4::bool", 4, "007", datetime.datetime(2026, 1, 1), True)
+        check(tuple(found), (5, "007", datetime.datetime(2026, 1, 1), True))
         async with session.transaction():
             check(len([row async for row in session.cursor("SELECT id FROM events", prefetch=100)]), 3000)
         await session.close()
@@ -363,9 +377,25 @@ def transactions(server):
     refused("25P02", lambda: connection.execute("SELECT 1"))
     connection.execute("ROLLBACK")
     check(connection.execute("SELECT 1").fetchone(), (1,))
+    connection.execute("BEGIN")
+    connection.execute("SET LOCAL application_name = 'local'")
+    connection.execute("SET statement_timeout = '7s'")
+    check(connection.execute("SHOW application_name").fetchone(), ("local",))
+    connection.execute("COMMIT")
+    check(connection.execute("SHOW application_name").fetchone()[0] != "local")
+    check(connection.execute("SHOW statement_timeout").fetchone(), ("7s",))
+    connection.execute("BEGIN")
+    connection.execute("SET statement_timeout = '9s'")
+    connection.execute("ROLLBACK")
+    check(connection.execute("SHOW statement_timeout").fetchone(), ("7s",))
+    connection.execute("RESET ALL")
+    connection.execute("SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+    check(connection.execute("SHOW default_transaction_isolation").fetchone(), ("repeatable read",))
     connection.execute("DECLARE a CURSOR WITH HOLD FOR SELECT id FROM events ORDER BY at")
     check(len(connection.execute("FETCH 3 FROM a").fetchall()), 3)
+    check(connection.execute("FETCH 0 FROM a").fetchall(), [])
     check(connection.execute("FETCH NEXT FROM a").fetchone(), (3,))
+    check(connection.cursor(binary=True).execute("FETCH 2 FROM a").fetchall(), [(4,), (5,)])
     refused("42P03", lambda: connection.execute("DECLARE a CURSOR FOR SELECT 1"))
     connection.execute("CLOSE a")
     notices = []
@@ -451,6 +481,15 @@ def garbage(server):
     while part := stream.recv(65536):
         answer += part
     check(b"08P01" in answer, about=answer)
+    # Messages whose counts and texts are wrong.
+    for kind, body, code in [(b"B", b"\0\0\0\5", b"08P01"), (b"P", b"\0select 1\0\x7f\xff", b"08P01"), (b"Q", b"select '\xff\xfe'\0", b"22021")]:
+        stream = raw(server)
+        stream.settimeout(20)
+        stream.sendall(kind + struct.pack(">i", len(body) + 4) + body)
+        answer = b""
+        while part := stream.recv(65536):
+            answer += part
+        check(code in answer, about=(kind, answer))
     check(psycopg.connect(server.url()).execute("SELECT 1").fetchone(), (1,))
 
 
@@ -462,6 +501,14 @@ def cancellation(server):
     refused("57014", lambda: connection.execute(SLOW), "a cancelled query")
     check(time.monotonic() - started < 20)
     timer.join()
+    check(connection.execute("SELECT 1").fetchone(), (1,))
+
+    def cancelled():
+        for number, _ in enumerate(connection.cursor().stream("SELECT a.* FROM events a, events b, events c")):
+            if number == 100:
+                connection.cancel_safe(timeout=10)
+
+    refused("57014", cancelled, "a query whose rows are being sent")
     check(connection.execute("SELECT 1").fetchone(), (1,))
 
 
@@ -511,6 +558,18 @@ def security(fixture):
         except psycopg.OperationalError as error:
             check("encrypted" in str(error), about=error)
         check(server.figure("evenkeel_logins_failed_total") >= 3)
+        # Plain bytes behind the request for encryption, as if they had come through it.
+        stream = socket.create_connection(("127.0.0.1", server.port))
+        parameters = b"user\0ada\0\0"
+        stream.sendall(struct.pack(">ii", 8, 80877103) + struct.pack(">ii", 8 + len(parameters), 196608) + parameters)
+        check(stream.recv(1), b"S")
+        context = ssl.create_default_context(cafile=root)
+        with context.wrap_socket(stream, server_hostname="127.0.0.1") as wrapped:
+            wrapped.settimeout(20)
+            answer = b""
+            while part := wrapped.recv(65536):
+                answer += part
+        check(b"unencrypted data" in answer and b"SCRAM" not in answer, about=answer)
         check("se:cr" in server.log(), False)
     before = open(key).read()
     issue()

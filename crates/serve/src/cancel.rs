@@ -105,6 +105,11 @@ impl Connections {
         }
     }
 
+    /// Number of connections that are at work.
+    pub(crate) fn running(&self) -> usize {
+        self.lock().values().filter(|(_, running)| running.lock().since.is_some()).count()
+    }
+
     /// Ends all queries.
     pub(crate) fn cancel_all(&self) {
         self.lock().values().for_each(|(_, running)| running.cancel(Reason::Shutdown));

@@ -31,6 +31,7 @@ use pgwire::messages::extendedquery::{
 use pgwire::messages::response::{CommandComplete, EmptyQueryResponse, ReadyForQuery, TransactionStatus};
 use pgwire::messages::startup::{Authentication, BackendKeyData, ParameterStatus};
 use pgwire::messages::{PgWireBackendMessage, PgWireFrontendMessage};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
@@ -42,13 +43,13 @@ use crate::failure::{Failure, SqlState};
 use crate::metrics::{Outcome, add};
 use crate::parameters::{self, Parameter};
 use crate::rows::{Batch, Rows, Tally};
-use crate::server::{Shared, Stage};
+use crate::server::{Open, Shared, Stage};
 use crate::settings::{REPORTED, Settings, VERSION_SETTING};
 use crate::socket::Socket;
 use crate::startup::Started;
-use crate::statement::{Command, Piece, split};
+use crate::statement::{Command, Piece, Setting, split};
 use crate::tables::Opened;
-use crate::threads::QueryThreads;
+use crate::threads::{QueryThreads, TURN};
 use crate::types::{describe, from_arrow};
 use crate::values::Format;
 
@@ -124,12 +125,16 @@ pub(crate) struct Connection {
     number: i32,
     settings: Settings,
     registered: Registered,
+    _open: Open,
     statements: HashMap<String, Prepared>,
     portals: HashMap<String, Portal>,
     cursors: BTreeMap<String, Cursor>,
     transaction: TransactionStatus,
     /// Tables of a transaction that sees one version of each.
     repeatable: Option<Option<Arc<Opened>>>,
+    /// Settings to which ROLLBACK returns, and those that COMMIT leaves.
+    before: Option<Settings>,
+    after_commit: Option<Settings>,
     is_skipping: bool,
     reported_bytes: u64,
 }
@@ -137,7 +142,7 @@ pub(crate) struct Connection {
 impl Connection {
     /// Serves a connection until the client leaves it.
     pub(crate) async fn serve(shared: Arc<Shared>, started: Started) {
-        let Started { socket, user, settings, number, key } = started;
+        let Started { socket, user, settings, number, key, open } = started;
         let registered = shared.connections.add(number, key.clone());
         let mut connection = Self {
             shared,
@@ -147,11 +152,14 @@ impl Connection {
             number,
             settings,
             registered,
+            _open: open,
             statements: HashMap::new(),
             portals: HashMap::new(),
             cursors: BTreeMap::new(),
             transaction: TransactionStatus::Idle,
             repeatable: None,
+            before: None,
+            after_commit: None,
             is_skipping: false,
             reported_bytes: 0,
         };
@@ -200,7 +208,11 @@ impl Connection {
             if self.is_skipping && !matches!(message, PgWireFrontendMessage::Sync(_)) {
                 continue;
             }
-            let failure = match self.answer(message).await {
+            let running = Arc::clone(&self.registered.running);
+            let ending = Ending::begin(&running);
+            let answered = self.answer(message).await;
+            drop(ending);
+            let failure = match answered {
                 Ok(()) => continue,
                 Err(Problem::Gone(error)) => return Err(error),
                 Err(Problem::Failed(failure)) => failure,
@@ -291,7 +303,7 @@ impl Connection {
     }
 
     async fn run_simple(&mut self, piece: &Piece) -> Answered {
-        let command = piece.command()?;
+        let command = piece.command(&self.shared.known)?;
         self.check_transaction(&command)?;
         if !returns_rows(&command) {
             return self.run(&command, &[]).await;
@@ -317,6 +329,10 @@ impl Connection {
                 format!("a connection has at most {MOST_STATEMENTS} prepared statements; close some");
             return Err(Failure::new(SqlState::TOO_LARGE, message).into());
         }
+        if !name.is_empty() && self.statements.contains_key(&name) {
+            let message = format!("prepared statement \"{name}\" already exists");
+            return Err(Failure::new(SqlState("42P05"), message).into());
+        }
         let mut pieces = split(&parse.query)?;
         if pieces.len() > 1 {
             let message = "cannot insert multiple commands into a prepared statement";
@@ -324,9 +340,11 @@ impl Connection {
         }
         let piece = pieces.pop();
         let command = match &piece {
-            Some(piece) => {
-                Some(piece.command().map_err(|failure| failure.located(&piece.sql, piece.before))?)
-            }
+            Some(piece) => Some(
+                piece
+                    .command(&self.shared.known)
+                    .map_err(|failure| failure.located(&piece.sql, piece.before))?,
+            ),
             None => None,
         };
         let declared = parse.type_oids.iter().map(|oid| Type::from_oid(*oid)).collect();
@@ -407,11 +425,11 @@ impl Connection {
             }
             Command::Show(name) => {
                 let schema = setting_batch(&name, "")?.schema();
-                QueryDescription { parameters: BTreeMap::new(), schema }
+                nothing_known(schema)
             }
             Command::Fetch(name, _) => {
                 let cursor = self.cursors.get(&name).ok_or_else(|| no_cursor(&name))?;
-                QueryDescription { parameters: BTreeMap::new(), schema: Arc::clone(&cursor.schema) }
+                nothing_known(Arc::clone(&cursor.schema))
             }
             _ => return Ok(None),
         };
@@ -442,8 +460,16 @@ impl Connection {
             let schema = Arc::clone(&cursor.schema);
             return self.describe_rows(&schema, &[]).await;
         }
+        if message.target_type != b'P' {
+            return Err(Failure::new(SqlState::PROTOCOL_VIOLATION, "invalid kind of DESCRIBE").into());
+        }
         let Some(portal) = self.portals.get(&name) else {
-            return Ok(self.socket.feed(PgWireBackendMessage::NoData(NoData::new())).await?);
+            if name.is_empty() {
+                // An empty statement.
+                return Ok(self.socket.feed(PgWireBackendMessage::NoData(NoData::new())).await?);
+            }
+            let message = format!("portal \"{name}\" does not exist");
+            return Err(Failure::new(SqlState::NO_SUCH_CURSOR, message).into());
         };
         let (statement, formats) = (Arc::clone(&portal.statement), portal.formats.clone());
         if !returns_rows(&statement.command) {
@@ -542,25 +568,26 @@ impl Connection {
     /// Runs a statement without rows.
     async fn run(&mut self, command: &Command, parameters: &[Option<Parameter>]) -> Answered {
         match command {
-            Command::Set(name, value) => {
-                self.set(name, value.as_deref()).await?;
+            Command::Set(setting) => {
+                self.set(setting).await?;
                 self.complete("SET").await
             }
             Command::Reset(name) => {
-                self.set(name, None).await?;
+                self.set(&Setting { name: name.clone(), value: None, is_local: false }).await?;
                 self.complete("RESET").await
             }
             Command::ResetAll => {
                 self.settings.reset();
+                self.after_commit = self.after_commit.as_ref().map(|_| self.settings.clone());
                 self.complete("RESET").await
             }
-            Command::Begin { is_repeatable } => {
+            Command::Begin { isolation } => {
                 if self.transaction == TransactionStatus::Idle {
                     self.transaction = TransactionStatus::Transaction;
-                    let level = self.settings.get("default_transaction_isolation").unwrap_or_default();
-                    let is_default = level.eq_ignore_ascii_case("repeatable read")
-                        || level.eq_ignore_ascii_case("serializable");
-                    self.repeatable = (*is_repeatable || is_default).then_some(None);
+                    let default = self.settings.get("default_transaction_isolation").unwrap_or_default();
+                    self.repeatable = sees_one_version(isolation.unwrap_or(default)).then_some(None);
+                    self.before = Some(self.settings.clone());
+                    self.after_commit = Some(self.settings.clone());
                 } else {
                     self.warn("25001", "there is already a transaction in progress").await?;
                 }
@@ -571,6 +598,13 @@ impl Connection {
                     self.warn(SqlState::NO_TRANSACTION.0, "there is no transaction in progress").await?;
                 }
                 let is_commit = *command == Command::Commit && self.transaction != TransactionStatus::Error;
+                let (before, after) = (self.before.take(), self.after_commit.take());
+                if let Some(settings) = if is_commit { after } else { before } {
+                    self.settings = settings;
+                    for (name, _) in REPORTED {
+                        self.report_setting(name).await?;
+                    }
+                }
                 self.transaction = TransactionStatus::Idle;
                 self.repeatable = None;
                 self.cursors.clear();
@@ -626,17 +660,28 @@ impl Connection {
         }
     }
 
-    async fn set(&mut self, name: &str, value: Option<&str>) -> Answered {
-        let before = self.settings.clone();
-        let changed = self.settings.set(name, value)?;
-        // A version that does not exist is reported at once.
-        if name == VERSION_SETTING
-            && let Err(failure) = self.shared.tables.at(self.settings.pins()).await
-        {
-            self.settings = before;
-            return Err(failure.into());
+    async fn set(&mut self, setting: &Setting) -> Answered {
+        let Setting { name, value, is_local } = setting;
+        if *is_local && self.transaction == TransactionStatus::Idle {
+            return Ok(self
+                .warn(SqlState::NO_TRANSACTION.0, "SET LOCAL can only be used in transaction blocks")
+                .await?);
         }
-        if name == "transaction_isolation" && self.transaction == TransactionStatus::Transaction {
+        let mut settings = self.settings.clone();
+        let changed = settings.set(name, value.as_deref())?;
+        // A version that does not exist is reported at once.
+        if name == VERSION_SETTING {
+            self.shared.tables.at(settings.pins()).await?;
+        }
+        self.settings = settings;
+        if let Some(after) = self.after_commit.as_mut().filter(|_| !is_local) {
+            after.set(name, value.as_deref())?;
+        }
+        let is_level = name == "transaction_isolation" && self.transaction == TransactionStatus::Transaction;
+        if is_level {
+            let level = self.settings.get(name).unwrap_or_default();
+            self.repeatable = sees_one_version(level).then_some(None);
+        } else if name == VERSION_SETTING && self.repeatable.is_some() {
             self.repeatable = Some(None);
         }
         if let Some(warning) = changed.warning {
@@ -756,24 +801,16 @@ impl Connection {
         deadline: Option<Instant>,
         work: impl Future<Output = T> + Send + 'static,
     ) -> Answered<(T, QueryThreads)> {
+        let turn = self.turn(deadline).await?;
         let threads = self.shared.threads.take()?;
+        let task = threads.spawn(work);
         let no_threads = || Failure::new(SqlState::INTERNAL, "there are no threads for queries");
-        let task = Aborting(threads.spawn(work).ok_or_else(no_threads)?);
-        let mut task = std::pin::pin!(task);
-        let running = Arc::clone(&self.registered.running);
-        let _ending = Ending::begin(&running);
-        loop {
-            let listens = self.pending.len() < MOST_PENDING;
-            tokio::select! {
-                reason = running.cancelled() => return Err(reason.failure().into()),
-                () = until(deadline) => return Err(self.out_of_time().into()),
-                done = &mut task.0 => {
-                    return done.map(|done| (done, threads)).map_err(|error| {
-                        log::error!("a query ended without a result: {error}");
-                        Failure::new(SqlState::INTERNAL, "the engine cannot run this query").into()
-                    });
-                }
-                message = self.socket.next(), if listens => self.keep(message)?,
+        let mut task = Aborting(task.ok_or_else(no_threads)?);
+        match self.waiting(deadline, in_turn(turn, &mut task.0)).await? {
+            Ok(done) => Ok((done, threads)),
+            Err(error) => {
+                log::error!("a query ended without a result: {error}");
+                Err(Failure::new(SqlState::INTERNAL, "the engine cannot run this query").into())
             }
         }
     }
@@ -801,16 +838,28 @@ impl Connection {
 
     /// Returns the next batch of a query.
     async fn next_batch(&mut self, rows: &mut Rows) -> Answered<Option<RecordBatch>> {
+        let turn = self.turn(rows.deadline).await?;
+        let batch = in_turn(turn, rows.stream.next());
+        let batch = self.waiting(rows.deadline, batch).await?;
+        Ok(batch.transpose().map_err(QueryError::from)?)
+    }
+
+    /// Waits for a turn to compute.
+    async fn turn(&mut self, deadline: Option<Instant>) -> Answered<Option<OwnedSemaphorePermit>> {
+        let turn = Arc::clone(&self.shared.turns).acquire_owned();
+        Ok(self.waiting(deadline, turn).await?.ok())
+    }
+
+    /// Waits for work of a query, until it is done, cancelled or out of time, or the client is gone.
+    async fn waiting<T>(&mut self, deadline: Option<Instant>, work: impl Future<Output = T>) -> Answered<T> {
         let running = Arc::clone(&self.registered.running);
-        let _ending = Ending::begin(&running);
+        let mut work = std::pin::pin!(work);
         loop {
             let listens = self.pending.len() < MOST_PENDING;
             tokio::select! {
                 reason = running.cancelled() => return Err(reason.failure().into()),
-                () = until(rows.deadline) => return Err(self.out_of_time().into()),
-                batch = rows.stream.next() => {
-                    return Ok(batch.transpose().map_err(QueryError::from)?);
-                }
+                () = until(deadline) => return Err(self.out_of_time().into()),
+                done = &mut work => return Ok(done),
                 message = self.socket.next(), if listens => self.keep(message)?,
             }
         }
@@ -823,6 +872,8 @@ impl Connection {
         limit: Option<usize>,
         formats: &[Format],
     ) -> Answered<Sent> {
+        // Each statement has the whole time: between two of them the client thinks.
+        rows.deadline = self.deadline();
         let sent = self.send_some(rows, limit, formats).await;
         rows.tally.outcome = match &sent {
             Ok(sent) => {
@@ -845,6 +896,9 @@ impl Connection {
             Failure::new(SqlState::TOO_LARGE, "a result has at most 32,767 columns in this protocol")
         })?;
         let mut bytes = BytesMut::new();
+        if let Some(batch) = rows.batch.as_mut() {
+            batch.write_as(formats)?;
+        }
         loop {
             if limit.is_some_and(|limit| count >= limit) {
                 return Ok(Sent { count, is_all: false });
@@ -900,8 +954,7 @@ impl Connection {
         count: Option<usize>,
         formats: &[Format],
     ) -> Answered {
-        let Some(mut rows) = rows.filter(|_| count != Some(0)) else { return self.complete("FETCH 0").await };
-        // Rows that are left of the last batch have its format.
+        let Some(mut rows) = rows else { return self.complete("FETCH 0").await };
         let sent = self.send_rows(&mut rows, count, formats).await?;
         if let Some(cursor) = self.cursors.get_mut(name).filter(|_| !sent.is_all) {
             cursor.rows = Some(rows);
@@ -990,6 +1043,23 @@ impl Drop for Ending<'_> {
     }
 }
 
+/// Does work that has its turn to compute, which passes on after some time.
+async fn in_turn<T>(turn: Option<OwnedSemaphorePermit>, work: impl Future<Output = T>) -> T {
+    let mut work = std::pin::pin!(work);
+    match tokio::time::timeout(TURN, &mut work).await {
+        Ok(done) => done,
+        Err(_) => {
+            drop(turn);
+            work.await
+        }
+    }
+}
+
+/// Whether a transaction at a level of isolation sees one version of each table.
+fn sees_one_version(level: &str) -> bool {
+    level.eq_ignore_ascii_case("repeatable read") || level.eq_ignore_ascii_case("serializable")
+}
+
 async fn until(deadline: Option<Instant>) {
     match deadline {
         Some(deadline) => tokio::time::sleep_until(deadline).await,
@@ -1069,7 +1139,12 @@ fn too_many_portals() -> Failure {
     Failure::new(SqlState::LIMIT, message)
 }
 
-/// Types of the parameters as clients are told: those that they gave, else those that the query
+/// Describes a statement without parameters.
+fn nothing_known(schema: SchemaRef) -> QueryDescription {
+    QueryDescription { parameters: BTreeMap::new(), casts: BTreeMap::new(), schema }
+}
+
+/// Types of the parameters as clients see them: those that they gave, else those that the query
 /// needs.
 fn parameter_types(
     count: usize,
@@ -1077,8 +1152,9 @@ fn parameter_types(
     description: Option<&QueryDescription>,
 ) -> Vec<u32> {
     let inferred = |number: usize| {
-        let inferred = description.and_then(|known| known.parameters.get(&number.to_string()))?;
-        Some(inferred.as_ref().map_or(Type::TEXT, |data_type| from_arrow(data_type).base))
+        let (known, name) = (description?, number.to_string());
+        let inferred = known.parameters.get(&name)?.as_ref().or_else(|| known.casts.get(&name));
+        Some(inferred.map_or(Type::TEXT, |data_type| from_arrow(data_type).base))
     };
     let of_number = |number: usize| {
         let given = declared.get(number - 1).cloned().flatten().filter(|given| *given != Type::UNKNOWN);
@@ -1118,7 +1194,11 @@ fn read_parameters(
             several => several.get(at).copied().unwrap_or(0),
         };
         let is_binary = format_of(code)? == Format::Binary;
-        let declared = declared.get(at).and_then(Option::as_ref);
+        let cast = description.and_then(|known| known.casts.get(&number.to_string()));
+        let cast = cast.map(|data_type| from_arrow(data_type).base).filter(|_| is_binary);
+        let declared =
+            declared.get(at).and_then(Option::as_ref).filter(|declared| **declared != Type::UNKNOWN);
+        let declared = declared.or(cast.as_ref().filter(|_| inferred.is_none()));
         parameters::read(number, bytes.as_deref(), is_binary, declared, inferred.as_ref()).map(Some)
     };
     given.iter().enumerate().map(read).collect()

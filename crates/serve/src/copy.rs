@@ -69,6 +69,17 @@ impl CopyWriter {
         };
         let delimiter = options.delimiter.unwrap_or(if is_csv { ',' } else { '\t' });
         let null = options.null.clone().unwrap_or_else(|| if is_csv { "" } else { "\\N" }.to_owned());
+        let invalid = |message: &str| Err(Failure::new(SqlState::INVALID_PARAMETER, message));
+        if null.contains(['\r', '\n']) {
+            return invalid("COPY null representation cannot use newline or carriage return");
+        }
+        if is_csv && delimiter == options.quote {
+            return invalid("COPY delimiter and quote must be different");
+        }
+        if options.format == CopyFormat::Text && "\\.abcdefghijklmnopqrstuvwxyz0123456789".contains(delimiter)
+        {
+            return invalid("COPY delimiter cannot be a letter, a digit, a point or a backslash");
+        }
         if null.contains(delimiter) {
             let message = "COPY delimiter must not appear in the NULL specification";
             return Err(Failure::new(SqlState::INVALID_PARAMETER, message));
@@ -241,6 +252,10 @@ mod tests {
         for options in [
             CopyOptions { delimiter: Some('\n'), ..CopyOptions::default() },
             CopyOptions { delimiter: Some('N'), ..CopyOptions::default() },
+            CopyOptions { delimiter: Some('n'), ..CopyOptions::default() },
+            CopyOptions { delimiter: Some('.'), ..CopyOptions::default() },
+            CopyOptions { null: Some("a\nb".to_owned()), ..CopyOptions::default() },
+            CopyOptions { format: CopyFormat::Csv, delimiter: Some('"'), ..CopyOptions::default() },
             CopyOptions { quote: 'ß', ..CopyOptions::default() },
             CopyOptions { format: CopyFormat::Binary, has_header: true, ..CopyOptions::default() },
         ] {

@@ -156,7 +156,9 @@ impl From<PgWireError> for Failure {
     fn from(error: PgWireError) -> Self {
         match error {
             PgWireError::UserError(info) => {
-                Self { message: info.message.clone(), ..Self::fatal(SqlState::PROTOCOL_VIOLATION, "") }
+                let is_text = info.code == "22021";
+                let code = if is_text { SqlState("22021") } else { SqlState::PROTOCOL_VIOLATION };
+                Self::fatal(code, info.message.clone())
             }
             PgWireError::InvalidPassword(user) => {
                 Self::fatal(SqlState::INVALID_PASSWORD, wrong_password(&user))

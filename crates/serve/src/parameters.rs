@@ -72,6 +72,25 @@ fn read_as_given(
     }
     let text = std::str::from_utf8(bytes)
         .map_err(|_| Failure::new(SqlState("22021"), format!("parameter ${number} is not valid UTF-8")))?;
+    let invalid = || {
+        let message = format!("invalid input syntax for parameter ${number}: \"{text}\"");
+        Failure::new(SqlState::INVALID_TEXT, message)
+    };
+    if declared == Some(&Type::NUMERIC_ARRAY) {
+        let items = array_items(text).ok_or_else(invalid)?;
+        let item = |item: Option<String>| item.map_or(Some(ScalarValue::Null), |text| decimal(&text));
+        let items: Option<Vec<ScalarValue>> = items.into_iter().map(item).collect();
+        return items.and_then(|items| numbers(&items)).map(Parameter::Value).ok_or_else(invalid);
+    }
+    if let (None | Some(&Type::TEXT), Some(DataType::Binary | DataType::LargeBinary | DataType::BinaryView)) =
+        (declared, inferred)
+    {
+        let bytes = match text.strip_prefix("\\x") {
+            Some(digits) => from_hexadecimal(digits).ok_or_else(invalid)?,
+            None => text.as_bytes().to_vec(),
+        };
+        return Ok(Parameter::Value(ScalarValue::Binary(Some(bytes))));
+    }
     if let (None, Some(list @ DataType::List(_))) = (declared, inferred) {
         return typed(number, text, &crate::types::from_arrow(list).base, list).map(Parameter::Value);
     }
@@ -174,9 +193,25 @@ fn array_items(text: &str) -> Option<Vec<Option<String>>> {
     }
 }
 
+/// Returns decimals of several scales as a list of one type; `None` if they have too many digits.
+fn numbers(items: &[ScalarValue]) -> Option<ScalarValue> {
+    let scale = |item: &ScalarValue| match item {
+        ScalarValue::Decimal128(_, _, scale) => *scale,
+        _ => 0,
+    };
+    let data_type = DataType::Decimal128(38, items.iter().map(scale).max().unwrap_or(0));
+    let item = |item: &ScalarValue| match item {
+        ScalarValue::Null => ScalarValue::try_from(&data_type).ok(),
+        item => item.cast_to(&data_type).ok().filter(|cast| !cast.is_null()),
+    };
+    let items: Vec<ScalarValue> = items.iter().map(item).collect::<Option<_>>()?;
+    Some(ScalarValue::List(ScalarValue::new_list(&items, &data_type, true)))
+}
+
 /// Reads the binary format of an array of one dimension.
 fn binary_array(mut bytes: &[u8], element: &Type) -> Option<ScalarValue> {
-    let data_type = to_arrow(element)?;
+    let is_numeric = *element == Type::NUMERIC;
+    let data_type = if is_numeric { DataType::Null } else { to_arrow(element)? };
     let dimensions = bytes.try_get_i32().ok()?;
     let (_has_null, _type) = (bytes.try_get_i32().ok()?, bytes.try_get_u32().ok()?);
     let mut items = Vec::new();
@@ -196,6 +231,9 @@ fn binary_array(mut bytes: &[u8], element: &Type) -> Option<ScalarValue> {
         }
     }
     let is_whole = dimensions <= 1 && bytes.is_empty();
+    if is_numeric {
+        return is_whole.then(|| numbers(&items))?;
+    }
     is_whole.then(|| ScalarValue::List(ScalarValue::new_list(&items, &data_type, true)))
 }
 

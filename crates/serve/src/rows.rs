@@ -33,6 +33,8 @@ impl std::fmt::Debug for Rows {
 
 /// A batch of rows, of which the first ones may have been sent.
 pub(crate) struct Batch {
+    batch: RecordBatch,
+    formats: Vec<Format>,
     pub(crate) columns: Vec<Column>,
     pub(crate) next: usize,
     pub(crate) rows: usize,
@@ -40,7 +42,17 @@ pub(crate) struct Batch {
 
 impl Batch {
     pub(crate) fn new(batch: &RecordBatch, formats: &[Format]) -> Result<Self, ValueError> {
-        Ok(Self { columns: columns(batch, formats)?, next: 0, rows: batch.num_rows() })
+        let columns = columns(batch, formats)?;
+        Ok(Self { batch: batch.clone(), formats: formats.to_vec(), columns, next: 0, rows: batch.num_rows() })
+    }
+
+    /// Writes what is left in these formats.
+    pub(crate) fn write_as(&mut self, formats: &[Format]) -> Result<(), ValueError> {
+        if self.formats != formats {
+            self.columns = columns(&self.batch, formats)?;
+            self.formats = formats.to_vec();
+        }
+        Ok(())
     }
 }
 

@@ -1,16 +1,20 @@
 //! The server: sockets, limits and the end.
 
 use std::net::SocketAddr;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use evenkeel_engine::query::{LimitExceeded, QueryEnvironment, QueryLimits, Watch, process_memory};
+use evenkeel_engine::query::{
+    LimitExceeded, QueryEnvironment, QueryLimits, Watch, expect_panics, process_memory, running_queries,
+};
 use evenkeel_model::units::ByteSize;
+use futures::FutureExt;
 use pgwire::api::RandomPidSecretKeyGenerator;
 use thiserror::Error;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 
 use crate::cancel::Connections;
@@ -19,12 +23,16 @@ use crate::connection::Connection;
 use crate::metrics::{Metrics, add, subtract};
 use crate::passwords::Passwords;
 use crate::startup::start;
+use crate::statement::Known;
 use crate::tables::{ServedTables, Tables};
-use crate::threads::Threads;
+use crate::threads::{Threads, turns};
 use crate::tls::Tls;
 
 /// Time for a client to log in.
-const TIME_TO_LOG_IN: Duration = Duration::from_secs(30);
+const TIME_TO_LOG_IN: Duration = Duration::from_secs(20);
+
+/// Most logins at a time.
+const MOST_LOGINS: usize = 256;
 
 /// Time for connections to close once their queries were ended.
 const TIME_TO_CLOSE: Duration = Duration::from_secs(2);
@@ -87,8 +95,13 @@ pub(crate) struct Shared {
     pub(crate) tables: Tables,
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) threads: Arc<Threads>,
+    /// Names of functions and tables.
+    pub(crate) known: Known,
+    /// Turns of queries that compute.
+    pub(crate) turns: Arc<Semaphore>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) connections: Arc<Connections>,
+    pub(crate) logins: Arc<Semaphore>,
     pub(crate) keys: RandomPidSecretKeyGenerator,
     pub(crate) stage: watch::Receiver<Stage>,
 }
@@ -123,14 +136,23 @@ impl Server {
             Some(address) => Some(listen(address, "--metrics").await?),
             None => None,
         };
+        let opened = tables.newest().await.map_err(|failure| refused(failure.message))?;
+        let known = Known {
+            functions: opened.session.function_names().into_iter().collect(),
+            tables: opened.session.names().iter().cloned().collect(),
+        };
+        let turns = turns(options.memory);
         let (stage, stages) = watch::channel(Stage::Serving);
         let shared = Arc::new(Shared {
             options,
             tables,
             catalog: Arc::new(catalog),
             threads: Arc::default(),
+            known,
+            turns: Arc::new(Semaphore::new(turns)),
             metrics: Arc::default(),
             connections: Arc::default(),
+            logins: Arc::new(Semaphore::new(MOST_LOGINS)),
             keys: RandomPidSecretKeyGenerator::default(),
             stage: stages,
         });
@@ -207,8 +229,19 @@ async fn listen(address: SocketAddr, option: &'static str) -> Result<TcpListener
     TcpListener::bind(address).await.map_err(|source| ServeError::Listen { address, option, source })
 }
 
-/// Counts a connection while it is open.
-struct Open(Arc<Metrics>);
+/// Counts a connection of a user while it is open.
+pub(crate) struct Open(Arc<Metrics>);
+
+impl Open {
+    /// Counts another connection. Returns `None` beyond the limit.
+    pub(crate) fn new(shared: &Shared) -> Option<Self> {
+        let limit = u64::try_from(shared.options.max_connections).unwrap_or(u64::MAX);
+        let counter = &shared.metrics.open_connections;
+        let more = |open: u64| (open < limit).then_some(open + 1);
+        counter.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok()?;
+        Some(Self(Arc::clone(&shared.metrics)))
+    }
+}
 
 impl Drop for Open {
     fn drop(&mut self) {
@@ -216,23 +249,21 @@ impl Drop for Open {
     }
 }
 
+/// Leads a connection through its login, of which there are at most [`MOST_LOGINS`] at a time.
 async fn connect(stream: TcpStream, shared: Arc<Shared>) {
-    let metrics = &shared.metrics;
-    let before = metrics.open_connections.fetch_add(1, Ordering::Relaxed);
-    let _open = Open(Arc::clone(metrics));
-    add(&metrics.connections, 1);
-    let limit = u64::try_from(shared.options.max_connections).unwrap_or(u64::MAX);
-    let is_beyond_limit = before >= limit;
-    if is_beyond_limit {
-        add(&metrics.refused_connections, 1);
-        // Those that are refused wait for their message, but not in any number.
-        if before >= limit.saturating_mul(2).saturating_add(16) {
-            return;
-        }
-    }
-    let starting = start(stream, &shared, is_beyond_limit);
-    if let Ok(Some(started)) = tokio::time::timeout(TIME_TO_LOG_IN, starting).await {
-        Connection::serve(Arc::clone(&shared), started).await;
+    add(&shared.metrics.connections, 1);
+    let Ok(login) = Arc::clone(&shared.logins).try_acquire_owned() else {
+        add(&shared.metrics.refused_connections, 1);
+        return;
+    };
+    let _expected = expect_panics();
+    let starting = AssertUnwindSafe(start(stream, &shared)).catch_unwind();
+    let started = tokio::time::timeout(TIME_TO_LOG_IN, starting).await;
+    drop((login, _expected));
+    let Ok(Ok(Some(started))) = started else { return };
+    let serving = AssertUnwindSafe(Connection::serve(Arc::clone(&shared), started)).catch_unwind();
+    if serving.await.is_err() {
+        log::error!("a connection ended by an error of the program");
     }
 }
 
@@ -242,6 +273,12 @@ async fn watch_memory(shared: Arc<Shared>) {
     let before = process_memory();
     loop {
         let exceeded = Watch::over(memory, before).exceeded().await;
+        // A query that was ended before may still be in the middle of something, and hold its memory.
+        // To end others would not help.
+        if running_queries() > shared.connections.running() {
+            tokio::time::sleep(TIME_TO_FREE).await;
+            continue;
+        }
         let message = match exceeded {
             LimitExceeded::Process { .. } => format!(
                 "the queries of this server need more than its {memory} of memory; raise it with --memory, or run less at a time"

@@ -1,13 +1,15 @@
 //! The socket of a connection: limits on the size of messages and on the patience with a client.
 
 use std::io;
+use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::BytesMut;
+use evenkeel_engine::query::expect_panics;
 use futures::FutureExt;
-use pgwire::error::PgWireError;
+use pgwire::error::{ErrorInfo, PgWireError};
 use pgwire::messages::{PgWireBackendMessage, PgWireFrontendMessage};
 use pgwire::tokio::server::{MaybeTls, PgWireMessageServerCodec};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -41,7 +43,35 @@ impl Decoder for Codec {
                 return Err(PgWireError::MessageTooLarge(LARGEST_MESSAGE, length));
             }
         }
-        self.inner.decode(bytes)
+        check_texts(bytes)?;
+        // The library panics on counts and lengths that the message does not have.
+        let _expected = expect_panics();
+        let decoded = std::panic::catch_unwind(AssertUnwindSafe(|| self.inner.decode(bytes)));
+        decoded.unwrap_or(Err(PgWireError::InvalidStartupMessage)).map_err(|error| match error {
+            PgWireError::InvalidStartupMessage => malformed("08P01", "invalid message format"),
+            error => error,
+        })
+    }
+}
+
+fn malformed(code: &str, message: &str) -> PgWireError {
+    let info = ErrorInfo::new("FATAL".to_owned(), code.to_owned(), message.to_owned());
+    PgWireError::UserError(Box::new(info))
+}
+
+/// Checks that statements are text; the library would replace what is not.
+fn check_texts(bytes: &BytesMut) -> Result<(), PgWireError> {
+    let Some([kind, a, b, c, d]) = bytes.first_chunk::<5>() else { return Ok(()) };
+    let length = u32::from_be_bytes([*a, *b, *c, *d]) as usize;
+    let (Some(body), true) = (bytes.get(5..length.saturating_add(1)), matches!(kind, b'Q' | b'P')) else {
+        return Ok(());
+    };
+    // A name and a statement in Parse, a statement in Query.
+    let texts = body.split(|byte| *byte == 0).take(if *kind == b'P' { 2 } else { 1 });
+    let is_text = |text: &[u8]| std::str::from_utf8(text).is_ok();
+    match texts.into_iter().all(is_text) {
+        true => Ok(()),
+        false => Err(malformed("22021", "invalid byte sequence for encoding \"UTF8\"")),
     }
 }
 

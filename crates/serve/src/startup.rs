@@ -16,7 +16,7 @@ use tokio_util::codec::Framed;
 
 use crate::failure::{Failure, SqlState, wrong_password};
 use crate::metrics::add;
-use crate::server::Shared;
+use crate::server::{Open, Shared};
 use crate::settings::{Settings, of_options};
 use crate::socket::{Socket, started};
 
@@ -32,20 +32,37 @@ pub(crate) struct Started {
     pub(crate) settings: Settings,
     pub(crate) number: i32,
     pub(crate) key: SecretKey,
+    /// Counts the connection.
+    pub(crate) open: Open,
 }
 
 /// Leads a connection to its first statement. Returns `None` if it ended before: it was a request to
 /// cancel a query, or was refused.
-pub(crate) async fn start(stream: TcpStream, shared: &Arc<Shared>, is_beyond_limit: bool) -> Option<Started> {
+pub(crate) async fn start(stream: TcpStream, shared: &Arc<Shared>) -> Option<Started> {
     let acceptor = shared.options.tls.as_ref().map(|tls| tls.acceptor.clone());
     let mut socket = negotiate_tls::<()>(stream, acceptor).await.ok()??;
-    match log_in(&mut socket, shared, is_beyond_limit).await {
-        Ok(Some((user, settings))) => {
+    let logged_in = match log_in(&mut socket, shared).await {
+        Ok(Some((user, settings))) => match Open::new(shared) {
+            Some(open) => Ok(Some((user, settings, open))),
+            None => {
+                add(&shared.metrics.refused_connections, 1);
+                let message = format!(
+                    "too many connections: the limit is {}; raise it with --max-connections",
+                    shared.options.max_connections
+                );
+                Err(Failure::fatal(SqlState::TOO_MANY_CONNECTIONS, message))
+            }
+        },
+        Ok(None) => Ok(None),
+        Err(failure) => Err(failure),
+    };
+    match logged_in {
+        Ok(Some((user, settings, open))) => {
             let (number, key) = shared.keys.generate(&socket);
             // From here on, messages begin with their kind.
             socket.set_state(PgWireConnectionState::ReadyForQuery);
             let socket = started(socket, shared.options.client_timeout);
-            Some(Started { socket, user, settings, number, key })
+            Some(Started { socket, user, settings, number, key, open })
         }
         Ok(None) => None,
         Err(failure) => {
@@ -59,11 +76,12 @@ pub(crate) async fn start(stream: TcpStream, shared: &Arc<Shared>, is_beyond_lim
     }
 }
 
-async fn log_in(
-    socket: &mut Starting,
-    shared: &Arc<Shared>,
-    is_beyond_limit: bool,
-) -> Result<Option<(String, Settings)>, Failure> {
+async fn log_in(socket: &mut Starting, shared: &Arc<Shared>) -> Result<Option<(String, Settings)>, Failure> {
+    // What came before the encryption is not from the one who is on its other end.
+    if socket.is_secure() && !socket.read_buffer().is_empty() {
+        let message = "received unencrypted data after the request for encryption";
+        return Err(Failure::fatal(SqlState::PROTOCOL_VIOLATION, message));
+    }
     let startup = loop {
         match socket.next().await {
             Some(Ok(PgWireFrontendMessage::Startup(startup))) => break startup,
@@ -81,13 +99,6 @@ async fn log_in(
     };
     protocol_negotiation(socket, &startup).await?;
     save_startup_parameters_to_metadata(socket, &startup);
-    if is_beyond_limit {
-        let message = format!(
-            "too many connections: the limit is {}; raise it with --max-connections",
-            shared.options.max_connections
-        );
-        return Err(Failure::fatal(SqlState::TOO_MANY_CONNECTIONS, message));
-    }
     if shared.options.tls.is_some() && !socket.is_secure() {
         let message = "this server only takes encrypted connections; connect with sslmode=require";
         return Err(Failure::fatal(SqlState::INVALID_AUTHORIZATION, message));

@@ -9,6 +9,7 @@
 //!                                               └─ all others are refused: nothing is written
 //! ```
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
@@ -18,6 +19,9 @@ use datafusion::sql::sqlparser::ast::{
 use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer, TokenizerError};
+
+use evenkeel_engine::query::QueryError;
+use evenkeel_engine::sql::check_text;
 
 use crate::copy::{CopyFormat, CopyOptions};
 use crate::failure::{Failure, SqlState};
@@ -38,6 +42,15 @@ struct Word {
     start: usize,
 }
 
+/// A change of a setting.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Setting {
+    pub(crate) name: String,
+    pub(crate) value: Option<String>,
+    /// Whether it holds until the end of the transaction only.
+    pub(crate) is_local: bool,
+}
+
 /// What a statement does.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Command {
@@ -48,16 +61,16 @@ pub(crate) enum Command {
     /// A query whose rows are copied.
     Copy(Box<Command>, CopyOptions),
     /// Sets a setting; `None` for its default.
-    Set(String, Option<String>),
+    Set(Setting),
     /// Returns a setting to its value at the start.
     Reset(String),
     /// Returns all settings to their values at the start.
     ResetAll,
     /// Shows a setting.
     Show(String),
-    /// Begins a transaction; with `true`, one that sees one version of each table.
+    /// Begins a transaction, at a level of isolation if it names one.
     Begin {
-        is_repeatable: bool,
+        isolation: Option<&'static str>,
     },
     Commit,
     Rollback,
@@ -77,6 +90,8 @@ pub(crate) enum Command {
 
 /// Splits a text into its statements.
 pub(crate) fn split(text: &str) -> Result<Vec<Piece>, Failure> {
+    // Before anything is parsed: parsers are recursive.
+    check_text(text).map_err(QueryError::from)?;
     let tokens = Tokenizer::new(&PostgreSqlDialect {}, text).tokenize_with_location().map_err(
         |TokenizerError { message, location }| {
             let mut failure = Failure::new(SqlState::SYNTAX, format!("cannot read the SQL: {message}"));
@@ -84,49 +99,75 @@ pub(crate) fn split(text: &str) -> Result<Vec<Piece>, Failure> {
             failure.located(text, 0)
         },
     )?;
-    let lines = Lines::of(text);
+    let places = Places::of(text);
     let mut pieces = Vec::new();
     let mut words: Vec<(Token, usize)> = Vec::new();
     let mut finish = |words: &mut Vec<(Token, usize)>, end: usize| {
-        let Some(start) = words.first().map(|(_, start)| *start) else { return };
+        let Some(first) = words.first().map(|(_, first)| *first) else { return };
+        let (start, end) = (places.byte(first), places.byte(end));
         let sql = text.get(start..end).unwrap_or_default().trim_end().to_owned();
-        let before = text.get(..start).map_or(0, |before| before.chars().count());
-        let words = words.drain(..).map(|(token, at)| Word { token, start: at - start }).collect();
-        pieces.push(Piece { sql, before, words });
+        let word = |(token, at)| Word { token, start: places.byte(at) - start };
+        pieces.push(Piece { sql, before: first, words: words.drain(..).map(word).collect() });
     };
     for TokenWithSpan { token, span } in tokens {
-        let start = lines.byte(span.start.line, span.start.column);
+        let start = places.character(span.start.line, span.start.column);
         match token {
             Token::Whitespace(_) | Token::EOF => {}
             Token::SemiColon => finish(&mut words, start),
             token => words.push((token, start)),
         }
     }
-    finish(&mut words, text.len());
+    finish(&mut words, places.bytes.len());
     Ok(pieces)
 }
 
-/// Bytes at which the lines of a text begin.
-struct Lines<'a> {
-    text: &'a str,
-    starts: Vec<usize>,
+/// Places in a text.
+struct Places {
+    /// Byte of each character.
+    bytes: Vec<usize>,
+    /// First character of each line.
+    lines: Vec<usize>,
+    end: usize,
 }
 
-impl<'a> Lines<'a> {
-    fn of(text: &'a str) -> Self {
-        let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
-        Self { text, starts: std::iter::once(0).chain(ends).collect() }
+impl Places {
+    fn of(text: &str) -> Self {
+        let bytes = text.char_indices().map(|(at, _)| at).collect();
+        let ends = text.chars().enumerate().filter(|(_, c)| *c == '\n').map(|(at, _)| at + 1);
+        Self { bytes, lines: std::iter::once(0).chain(ends).collect(), end: text.len() }
     }
 
-    /// Byte at a line and a column, both counted in characters from 1.
-    fn byte(&self, line: u64, column: u64) -> usize {
-        let line = usize::try_from(line).unwrap_or(1).saturating_sub(1);
-        let column = usize::try_from(column).unwrap_or(1).saturating_sub(1);
-        let start = self.starts.get(line).copied().unwrap_or(self.text.len());
-        let rest = self.text.get(start..).unwrap_or_default();
-        start + rest.char_indices().nth(column).map_or(rest.len(), |(at, _)| at)
+    /// Character at a line and a column, both counted from 1.
+    fn character(&self, line: u64, column: u64) -> usize {
+        let before = |number: u64| usize::try_from(number).unwrap_or(usize::MAX).saturating_sub(1);
+        let start = self.lines.get(before(line)).copied().unwrap_or(self.bytes.len());
+        start.saturating_add(before(column))
+    }
+
+    fn byte(&self, character: usize) -> usize {
+        self.bytes.get(character).copied().unwrap_or(self.end)
     }
 }
+
+/// Names by which a query is recognised as one that the engine runs.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Known {
+    /// Functions, in lower case.
+    pub(crate) functions: BTreeSet<String>,
+    /// Tables and exports.
+    pub(crate) tables: BTreeSet<String>,
+}
+
+impl Known {
+    /// Whether the engine has a function. `version` is asked for that of PostgreSQL.
+    fn has(&self, function: &str) -> bool {
+        let name = function.to_ascii_lowercase();
+        name != "version" && self.functions.contains(&name)
+    }
+}
+
+/// Most parameters of a statement: their number has 16 bits in messages.
+const MOST_PARAMETERS: usize = 65_535;
 
 impl Piece {
     /// Word at a position, in lower case unless it is quoted.
@@ -169,16 +210,20 @@ impl Piece {
     }
 
     /// Reads what the statement does.
-    pub(crate) fn command(&self) -> Result<Command, Failure> {
-        let Some(first) = self.word(0) else { return self.query(&self.sql) };
+    pub(crate) fn command(&self, known: &Known) -> Result<Command, Failure> {
+        if self.parameters() > MOST_PARAMETERS {
+            let message = format!("a statement has at most {MOST_PARAMETERS} parameters, from $1 on");
+            return Err(Failure::new(SqlState::TOO_LARGE, message));
+        }
+        let Some(first) = self.word(0) else { return query(&self.sql, known) };
         Ok(match first.as_str() {
-            "select" | "with" | "values" | "explain" | "table" => self.query(&self.sql)?,
-            "copy" => self.copy()?,
+            "select" | "with" | "values" | "explain" | "table" => query(&self.sql, known)?,
+            "copy" => self.copy(known)?,
             "set" => self.set()?,
             "reset" if self.is(1, &["all"]) => Command::ResetAll,
             "reset" => Command::Reset(self.setting(1)?.0),
             "show" => self.show()?,
-            "begin" | "start" => Command::Begin { is_repeatable: self.is_repeatable() },
+            "begin" | "start" => Command::Begin { isolation: self.isolation() },
             "commit" | "end" => Command::Commit,
             "rollback" if !self.is(1, &["to"]) && !self.is(2, &["to"]) => Command::Rollback,
             "abort" => Command::Rollback,
@@ -193,7 +238,7 @@ impl Piece {
             }
             "discard" if self.is(1, &["all"]) => Command::DiscardAll,
             "discard" => Command::Nothing("DISCARD"),
-            "declare" => self.declare()?,
+            "declare" => self.declare(known)?,
             "fetch" => self.fetch()?,
             "close" if self.is(1, &["all"]) => Command::Close(None),
             "close" => Command::Close(Some(self.name(1).ok_or_else(|| self.syntax("the name of a cursor"))?)),
@@ -201,12 +246,12 @@ impl Piece {
                 let message = format!("{} is not supported", first.to_uppercase());
                 return Err(Failure::new(SqlState::NOT_SUPPORTED, message));
             }
-            _ => return self.other(&first),
+            _ => return self.other(&first, known),
         })
     }
 
     /// Refuses statements that change something, and reports all others as unreadable.
-    fn other(&self, first: &str) -> Result<Command, Failure> {
+    fn other(&self, first: &str, known: &Known) -> Result<Command, Failure> {
         const CHANGES: [&str; 24] = [
             "insert",
             "update",
@@ -240,31 +285,10 @@ impl Piece {
             );
             return Err(Failure::new(SqlState::READ_ONLY, message));
         }
-        self.query(&self.sql)
+        query(&self.sql, known)
     }
 
-    /// Decides whether a query is about tables or about the catalog.
-    fn query(&self, sql: &str) -> Result<Command, Failure> {
-        // What cannot be parsed here is reported by the engine, whose dialect is another one.
-        let parsed = Parser::parse_sql(&PostgreSqlDialect {}, sql);
-        let Some(statement) = parsed.ok().and_then(|mut statements| statements.pop()) else {
-            return Ok(Command::Query(sql.to_owned()));
-        };
-        let mut relations = Relations::default();
-        let _ = statement.visit(&mut relations);
-        match (relations.catalog, relations.tables) {
-            (true, true) => Err(Failure::new(
-                SqlState::NOT_SUPPORTED,
-                "a query reads either tables or the catalog (pg_catalog, information_schema), not both",
-            )),
-            // Without a table, functions decide: those of PostgreSQL are known to the catalog.
-            (false, false) if relations.functions.is_empty() => Ok(Command::Query(sql.to_owned())),
-            (_, false) => Ok(Command::Catalog(sql.to_owned())),
-            (false, true) => Ok(Command::Query(sql.to_owned())),
-        }
-    }
-
-    fn copy(&self) -> Result<Command, Failure> {
+    fn copy(&self, known: &Known) -> Result<Command, Failure> {
         let parsed = Parser::parse_sql(&PostgreSqlDialect {}, &self.sql).map_err(|error| {
             Failure::from(datafusion::common::DataFusionError::from(error)).located(&self.sql, self.before)
         })?;
@@ -293,24 +317,28 @@ impl Piece {
             }
             CopySource::Query(query) => query.to_string(),
         };
-        Ok(Command::Copy(Box::new(self.query(&sql)?), copy_options(&options, &legacy_options)?))
+        Ok(Command::Copy(Box::new(query(&sql, known)?), copy_options(&options, &legacy_options)?))
     }
 
     /// Reads `SET [SESSION | LOCAL] name {TO | =} value`.
     fn set(&self) -> Result<Command, Failure> {
-        let at = if self.is(1, &["session", "local"]) && !self.is(2, &["to"]) { 2 } else { 1 };
+        let is_scoped = self.is(1, &["session", "local"]) && !self.is(2, &["to"]);
+        let at = if is_scoped { 2 } else { 1 };
+        let is_local = is_scoped && self.is(1, &["local"]);
+        let set = |name: &str, value| Command::Set(Setting { name: name.to_owned(), value, is_local });
         if self.is(at, &["transaction", "characteristics"]) {
-            return Ok(if self.is_repeatable() {
-                Command::Set("transaction_isolation".to_owned(), Some("repeatable read".to_owned()))
-            } else {
-                Command::Nothing("SET")
+            let of_session = self.is(at, &["characteristics"]);
+            let name = if of_session { "default_transaction_isolation" } else { "transaction_isolation" };
+            return Ok(match self.isolation() {
+                Some(level) => set(name, Some(level.to_owned())),
+                None => Command::Nothing("SET"),
             });
         }
         if self.is(at, &["time"]) && self.is(at + 1, &["zone"]) {
-            return Ok(Command::Set("timezone".to_owned(), self.value(at + 2)));
+            return Ok(set("timezone", self.value(at + 2)));
         }
         if self.is(at, &["names"]) {
-            return Ok(Command::Set("client_encoding".to_owned(), self.value(at + 1)));
+            return Ok(set("client_encoding", self.value(at + 1)));
         }
         if self.is(at, &["role"]) || (self.is(at, &["authorization"])) {
             return Ok(Command::Nothing("SET"));
@@ -321,7 +349,7 @@ impl Piece {
         if !is_assigned {
             return Err(self.syntax("TO or = after the name of a setting"));
         }
-        Ok(Command::Set(name, self.value(next + 1)))
+        Ok(set(&name, self.value(next + 1)))
     }
 
     /// Reads the name of a setting, which may have dots; returns the position after it.
@@ -364,15 +392,21 @@ impl Piece {
         Ok(Command::Show(self.setting(1)?.0))
     }
 
-    /// Whether it names a level of isolation at which a transaction sees one version.
-    fn is_repeatable(&self) -> bool {
-        (0..self.words.len()).any(|at| {
-            self.is(at, &["serializable"]) || (self.is(at, &["repeatable"]) && self.is(at + 1, &["read"]))
-        })
+    /// Level of isolation that it names.
+    fn isolation(&self) -> Option<&'static str> {
+        const LEVELS: [(&[&str], &str); 4] = [
+            (&["serializable"], "serializable"),
+            (&["repeatable", "read"], "repeatable read"),
+            (&["read", "committed"], "read committed"),
+            (&["read", "uncommitted"], "read uncommitted"),
+        ];
+        let is_at = |at: usize, words: &[&str]| (at..).zip(words).all(|(at, word)| self.is(at, &[*word]));
+        let is_named = |words: &[&str]| (0..self.words.len()).any(|at| is_at(at, words));
+        LEVELS.iter().find(|(words, _)| is_named(words)).map(|(_, level)| *level)
     }
 
     /// Reads `DECLARE name ... CURSOR ... FOR query`.
-    fn declare(&self) -> Result<Command, Failure> {
+    fn declare(&self, known: &Known) -> Result<Command, Failure> {
         let name = self.name(1).ok_or_else(|| self.syntax("the name of a cursor"))?;
         let cursor = (2..self.words.len()).find(|at| self.is(*at, &["cursor"]));
         let start = cursor.and_then(|cursor| (cursor..self.words.len()).find(|at| self.is(*at, &["for"])));
@@ -380,7 +414,7 @@ impl Piece {
         if (2..start).any(|at| self.is(at, &["scroll"]) && !self.is(at - 1, &["no"])) {
             return Err(Failure::new(SqlState::NOT_SUPPORTED, "cursors only go forward; leave out SCROLL"));
         }
-        Ok(Command::Declare(name, Box::new(self.query(self.rest(start + 1))?)))
+        Ok(Command::Declare(name, Box::new(query(self.rest(start + 1), known)?)))
     }
 
     /// Reads `FETCH [NEXT | FORWARD] [count | ALL] [FROM | IN] name`.
@@ -404,6 +438,28 @@ impl Piece {
         }
         let name = self.name(at).ok_or_else(|| self.syntax("the name of a cursor"))?;
         Ok(Command::Fetch(name, count))
+    }
+}
+
+/// Decides whether a query is about tables or about the catalog.
+fn query(sql: &str, known: &Known) -> Result<Command, Failure> {
+    // What cannot be parsed here is reported by the engine, whose dialect is another one.
+    let parsed = Parser::parse_sql(&PostgreSqlDialect {}, sql);
+    let Some(statement) = parsed.ok().and_then(|mut statements| statements.pop()) else {
+        return Ok(Command::Query(sql.to_owned()));
+    };
+    let mut relations = Relations { known, catalog: false, tables: false, foreign: false, named: Vec::new() };
+    let _ = statement.visit(&mut relations);
+    match (relations.catalog, relations.tables) {
+        (true, true) => Err(Failure::new(
+            SqlState::NOT_SUPPORTED,
+            "a query reads either tables or the catalog (pg_catalog, information_schema), not both",
+        )),
+        (false, true) => Ok(Command::Query(sql.to_owned())),
+        (true, false) => Ok(Command::Catalog(sql.to_owned())),
+        // Without a table, functions decide: those of PostgreSQL are known to the catalog.
+        (false, false) if relations.foreign => Ok(Command::Catalog(sql.to_owned())),
+        (false, false) => Ok(Command::Query(sql.to_owned())),
     }
 }
 
@@ -466,16 +522,18 @@ pub(crate) fn is_utf8(encoding: &str) -> bool {
 }
 
 /// Whether a query reads tables, the catalog or neither.
-#[derive(Debug, Default)]
-struct Relations {
+#[derive(Debug)]
+struct Relations<'a> {
+    known: &'a Known,
     catalog: bool,
     tables: bool,
-    functions: Vec<String>,
+    /// Whether it calls what only PostgreSQL has.
+    foreign: bool,
     /// Names of WITH clauses, which are neither.
     named: Vec<String>,
 }
 
-impl Visitor for Relations {
+impl Visitor for Relations<'_> {
     type Break = ();
 
     fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
@@ -497,12 +555,14 @@ impl Visitor for Relations {
         let name = parts.last().map(String::as_str).unwrap_or_default();
         match schema {
             Some("pg_catalog" | "information_schema") => self.catalog = true,
-            None if self.named.iter().any(|named| named == name) => {}
+            // A table and what WITH names may have one name. The engine tells them apart.
+            None if self.named.iter().any(|named| named == name) => {
+                self.tables |= self.known.tables.contains(name);
+            }
             None if name.starts_with("pg_") => self.catalog = true,
             // Functions that return rows.
-            None if ["generate_series", "unnest", "range", "string_to_array"].contains(&name) => {
-                self.functions.push(name.to_owned());
-            }
+            None if ["generate_series", "unnest", "range"].contains(&name) => {}
+            None if name == "string_to_array" => self.foreign = true,
             _ => self.tables = true,
         }
         ControlFlow::Continue(())
@@ -510,18 +570,16 @@ impl Visitor for Relations {
 
     fn pre_visit_expr(&mut self, expression: &Expr) -> ControlFlow<()> {
         match expression {
-            Expr::Function(function) => self.functions.push(function.name.to_string()),
+            Expr::Function(function) => self.foreign |= !self.known.has(&function.name.to_string()),
             // Names of objects as numbers, such as 'events'::regclass.
-            Expr::Cast { data_type, .. } if data_type.to_string().to_ascii_lowercase().contains("reg") => {
-                self.functions.push(data_type.to_string());
+            Expr::Cast { data_type, .. } => {
+                let name = data_type.to_string().to_ascii_lowercase();
+                self.foreign |= name.starts_with("reg") || name.starts_with("pg_catalog.") || name == "oid";
             }
             Expr::Identifier(name) if name.quote_style.is_none() => {
-                let name = name.value.to_ascii_lowercase();
-                if ["current_schema", "current_catalog", "current_user", "user", "session_user"]
-                    .contains(&name.as_str())
-                {
-                    self.functions.push(name);
-                }
+                const SPECIAL: [&str; 5] =
+                    ["current_schema", "current_catalog", "current_user", "user", "session_user"];
+                self.foreign |= SPECIAL.contains(&name.value.to_ascii_lowercase().as_str());
             }
             _ => {}
         }
@@ -533,8 +591,13 @@ impl Visitor for Relations {
 mod tests {
     use super::*;
 
+    fn known() -> Known {
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        Known { functions: names(&["lower", "count", "version", "abs"]), tables: names(&["t", "u"]) }
+    }
+
     fn commands(text: &str) -> Vec<Command> {
-        split(text).unwrap().iter().map(|piece| piece.command().unwrap()).collect()
+        split(text).unwrap().iter().map(|piece| piece.command(&known()).unwrap()).collect()
     }
 
     fn query(sql: &str) -> Command {
@@ -563,6 +626,9 @@ mod tests {
             "select a from pgtable",
             "with pg_x as (select 1) select * from pg_x",
             "select lower(a) from t, u",
+            "select abs(-1), count(*)",
+            "with t as (select * from t) select pg_typeof(a) from t",
+            "select v from generate_series(1, 3) as s(v)",
             "values (1)",
             "explain select * from t",
             "table t",
@@ -580,7 +646,22 @@ mod tests {
             assert_eq!(commands(sql), [catalog(sql)], "{sql}");
         }
         let both = split("select * from t join pg_class on true").unwrap().remove(0);
-        assert_eq!(both.command().unwrap_err().code, SqlState::NOT_SUPPORTED);
+        assert_eq!(both.command(&known()).unwrap_err().code, SqlState::NOT_SUPPORTED);
+    }
+
+    #[test]
+    fn what_no_thread_could_parse_is_refused_first() {
+        for part in ["\n+1", "\n::int", "\nunion all\nselect abs(1)", " and true", ".a"] {
+            let deep = format!("select abs(1){}", part.repeat(5000));
+            let refused = split(&deep).and_then(|pieces| pieces[0].command(&known()));
+            assert!(refused.is_err(), "{part}");
+        }
+        let large = split("select $65536").unwrap()[0].command(&known()).unwrap_err();
+        assert_eq!(large.code, SqlState::TOO_LARGE);
+        assert!(split("select $65535").unwrap()[0].command(&known()).is_ok());
+        // On one line, in time that grows with its length.
+        let list = format!("select {}", vec!["1"; 20_000].join(","));
+        assert_eq!(split(&list).unwrap()[0].words.len(), 40_000);
     }
 
     #[test]
@@ -595,35 +676,49 @@ mod tests {
             "copy t from stdin",
             "vacuum",
         ] {
-            assert_eq!(split(sql).unwrap()[0].command().unwrap_err().code, SqlState::READ_ONLY, "{sql}");
+            assert_eq!(
+                split(sql).unwrap()[0].command(&known()).unwrap_err().code,
+                SqlState::READ_ONLY,
+                "{sql}"
+            );
         }
         for sql in ["copy t to '/tmp/x'", "copy (select 1) to program 'id'"] {
-            assert_eq!(split(sql).unwrap()[0].command().unwrap_err().code.0, "42501", "{sql}");
+            assert_eq!(split(sql).unwrap()[0].command(&known()).unwrap_err().code.0, "42501", "{sql}");
         }
     }
 
     #[test]
     fn settings_and_transactions_are_read() {
-        let set = |name: &str, value: &str| Command::Set(name.to_owned(), Some(value.to_owned()));
+        let set_in = |name: &str, value: Option<&str>, is_local: bool| {
+            Command::Set(Setting { name: name.to_owned(), value: value.map(str::to_owned), is_local })
+        };
+        let set = |name: &str, value: &str| set_in(name, Some(value), false);
         for (sql, expected) in [
             ("SET x = 1", set("x", "1")),
             (
                 "set session Evenkeel.Version to 'events=7, users=3'",
                 set("evenkeel.version", "events=7, users=3"),
             ),
-            ("SET LOCAL datestyle TO ISO, MDY", set("datestyle", "ISO, MDY")),
+            ("SET LOCAL datestyle TO ISO, MDY", set_in("datestyle", Some("ISO, MDY"), true)),
             ("SET TIME ZONE 'UTC'", set("timezone", "UTC")),
             ("SET NAMES 'UTF8'", set("client_encoding", "UTF8")),
-            ("SET x TO DEFAULT", Command::Set("x".to_owned(), None)),
+            ("SET x TO DEFAULT", set_in("x", None, false)),
             ("SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY", Command::Nothing("SET")),
+            (
+                "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL REPEATABLE READ",
+                set("default_transaction_isolation", "repeatable read"),
+            ),
             ("RESET ALL", Command::ResetAll),
             ("SHOW TRANSACTION ISOLATION LEVEL", Command::Show("transaction_isolation".to_owned())),
-            ("BEGIN", Command::Begin { is_repeatable: false }),
+            ("BEGIN", Command::Begin { isolation: None }),
             (
                 "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY",
-                Command::Begin { is_repeatable: true },
+                Command::Begin { isolation: Some("serializable") },
             ),
-            ("START TRANSACTION ISOLATION LEVEL SERIALIZABLE", Command::Begin { is_repeatable: true }),
+            (
+                "START TRANSACTION ISOLATION LEVEL SERIALIZABLE",
+                Command::Begin { isolation: Some("serializable") },
+            ),
             ("END", Command::Commit),
             ("ROLLBACK", Command::Rollback),
             ("ROLLBACK TO SAVEPOINT a", Command::Nothing("ROLLBACK")),
@@ -652,7 +747,11 @@ mod tests {
         for sql in
             ["FETCH BACKWARD 1 FROM c", "DECLARE c SCROLL CURSOR FOR select 1", "PREPARE a AS select 1"]
         {
-            assert_eq!(split(sql).unwrap()[0].command().unwrap_err().code, SqlState::NOT_SUPPORTED, "{sql}");
+            assert_eq!(
+                split(sql).unwrap()[0].command(&known()).unwrap_err().code,
+                SqlState::NOT_SUPPORTED,
+                "{sql}"
+            );
         }
         let csv = CopyOptions { format: CopyFormat::Csv, has_header: true, ..CopyOptions::default() };
         let binary = CopyOptions { format: CopyFormat::Binary, ..CopyOptions::default() };

@@ -1,14 +1,33 @@
 //! Threads for queries.
 //!
-//! Each query runs on threads of its own, so that one whose operators do not yield delays nobody else:
+//! Few queries compute at a time, and the next ones wait for their turn; sending rows takes none. Each
+//! query runs on threads of its own, so that one whose operators do not yield delays nobody else:
 //! the system divides the cores among them. Threads of a query that came to its end serve the next
 //! one; those of a query that was given up are left to it.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use evenkeel_model::units::ByteSize;
 
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
+
+/// Memory that a query takes beside that which its operators reserve: buffers of files, and batches on
+/// their way. Measured on tables of 8 partitions.
+const BESIDES: u64 = 32 << 20;
+
+/// Longest time that a query keeps others from beginning: those that take longer share the cores with
+/// all others.
+pub(crate) const TURN: Duration = Duration::from_secs(1);
+
+/// Number of queries that compute at a time, unless they take longer than a [`TURN`].
+pub(crate) fn turns(memory: ByteSize) -> usize {
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let fitting = usize::try_from(memory.0 / BESIDES).unwrap_or(usize::MAX);
+    (2 * cores).max(4).min(fitting.max(1))
+}
 
 /// Stack of a thread, in bytes: expressions are evaluated recursively, as deep as the limits on SQL
 /// allow.

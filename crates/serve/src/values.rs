@@ -651,7 +651,7 @@ fn list_binary<O: OffsetSizeTrait>(array: &ArrayRef, base: &Type) -> Result<Writ
 fn shown(array: &ArrayRef) -> Write {
     let array = array.clone();
     Box::new(move |row, out| {
-        let options = FormatOptions::default();
+        let options = FormatOptions::default().with_null("NULL");
         let formatter = ArrayFormatter::try_new(array.as_ref(), &options)?;
         let _ = write!(out, "{}", formatter.value(row).try_to_string()?);
         Ok(())

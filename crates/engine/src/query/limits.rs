@@ -256,6 +256,30 @@ pub fn panics_are_caught() -> bool {
     RUNNING.load(Ordering::Relaxed) > 0
 }
 
+/// Number of queries that are planned or run, among them those that nobody waits for any longer.
+#[must_use]
+pub fn running_queries() -> usize {
+    RUNNING.load(Ordering::Relaxed).saturating_sub(EXPECTED.load(Ordering::Relaxed))
+}
+
+/// Number of places where a panic is caught and becomes an error, other than queries.
+static EXPECTED: AtomicUsize = AtomicUsize::new(0);
+
+/// Makes [`panics_are_caught`] true until the guard is dropped: for work of libraries that may panic,
+/// and whose panics the caller catches.
+#[must_use]
+pub fn expect_panics() -> impl Drop {
+    struct Expected(Running);
+    impl Drop for Expected {
+        fn drop(&mut self) {
+            let Self(Running) = self;
+            EXPECTED.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+    EXPECTED.fetch_add(1, Ordering::Relaxed);
+    Expected(Running::start())
+}
+
 /// Guard that counts a running query.
 #[derive(Debug)]
 pub(super) struct Running;

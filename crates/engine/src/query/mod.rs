@@ -63,8 +63,8 @@ pub use crate::query::explanation::Explanation;
 pub use crate::query::functions::{aggregates, functions};
 pub use crate::query::key_order::key_ordering;
 pub use crate::query::limits::{
-    LEAST_QUERY_MEMORY, LimitExceeded, QueryLimits, Watch, default_memory, panics_are_caught, process_memory,
-    report_failed_allocation,
+    LEAST_QUERY_MEMORY, LimitExceeded, QueryLimits, Watch, default_memory, expect_panics, panics_are_caught,
+    process_memory, report_failed_allocation, running_queries,
 };
 pub use crate::query::local_joins::JoinSummary;
 pub use crate::query::optimizer_rules::corrected_rules;

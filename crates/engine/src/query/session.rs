@@ -42,7 +42,7 @@ use crate::query::tasks::{plan_in_thread, run_in_task};
 use crate::query::window_frames::FramesWithoutOffsets;
 use crate::query::yielding::YieldingJoins;
 use crate::sql::{
-    NOW, Params, declared_change, has_outer_join_by_name, list_parameters, parameters_of,
+    NOW, Params, casts_of, declared_change, has_outer_join_by_name, list_parameters, parameters_of,
     parse_within_limits, read_times_in_microseconds, side_effect, with_elements,
 };
 
@@ -78,6 +78,8 @@ pub struct QueryResult {
 pub struct QueryDescription {
     /// Parameters by name, without `$`, with their types if the query determines them.
     pub parameters: BTreeMap<String, Option<DataType>>,
+    /// Types that parameters are cast to, as in `$1::int`.
+    pub casts: BTreeMap<String, DataType>,
     /// Columns of the result.
     pub schema: SchemaRef,
 }
@@ -289,6 +291,7 @@ impl TableSession {
         let describe = async move {
             let (plan, lists) = session.plan_with_parameters(&sql).await?;
             let mut parameters = parameters_of(&plan)?;
+            let casts = casts_of(&plan)?;
             let mut values = Params::default();
             for (placeholder, data_type) in &parameters {
                 let name = placeholder.trim_start_matches('$');
@@ -308,7 +311,9 @@ impl TableSession {
             let schema = frame.create_physical_plan().await?.schema();
             let _ = (session.take_scans(), session.take_joins());
             let named = |(name, data_type): (String, _)| (name.trim_start_matches('$').to_owned(), data_type);
-            Ok(QueryDescription { parameters: parameters.into_iter().map(named).collect(), schema })
+            let casts = casts.into_iter().map(|(name, cast)| (name.trim_start_matches('$').to_owned(), cast));
+            let parameters = parameters.into_iter().map(named).collect();
+            Ok(QueryDescription { parameters, casts: casts.collect(), schema })
         };
         plan_in_thread(self.watch().as_ref(), &self.memory_pool(), describe).await
     }

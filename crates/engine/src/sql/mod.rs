@@ -23,7 +23,7 @@ pub(crate) use crate::sql::messages::FILTER_FAILED;
 pub use crate::sql::messages::{plain_message, plain_text};
 pub use crate::sql::names::quoted_name;
 pub(crate) use crate::sql::outer_using::has_outer_join_by_name;
-pub(crate) use crate::sql::params::{NOW, parameters_of};
+pub(crate) use crate::sql::params::{NOW, casts_of, parameters_of};
 pub use crate::sql::params::{ParamError, Params};
 pub use crate::sql::query_log::{QueryLog, is_query_log, read_query_log};
 pub(crate) use crate::sql::side_effects::declared_change;

@@ -205,6 +205,27 @@ pub(crate) fn parameters_of(
     Ok(types)
 }
 
+/// Types that the parameters of a plan are cast to.
+///
+/// # Errors
+/// None that a caller can cause.
+pub(crate) fn casts_of(plan: &LogicalPlan) -> Result<HashMap<String, DataType>, DataFusionError> {
+    let mut casts = HashMap::new();
+    plan.apply_with_subqueries(|node| {
+        node.apply_expressions(|expression| {
+            expression.apply(|part| {
+                if let Expr::Cast(cast) = part
+                    && let Expr::Placeholder(Placeholder { id, .. }) = cast.expr.as_ref()
+                {
+                    casts.insert(id.clone(), cast.field.data_type().clone());
+                }
+                Ok(TreeNodeRecursion::Continue)
+            })
+        })
+    })?;
+    Ok(casts)
+}
+
 fn typed(name: &str, value: &str, data_type: &DataType) -> Result<ScalarValue, ParamError> {
     let error = |reason: Option<String>| ParamError::Value {
         name: name.to_owned(),

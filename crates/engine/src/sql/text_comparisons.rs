@@ -4,8 +4,8 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, ObjectName,
-    Value, ValueWithSpan, VisitMut, VisitorMut,
+    DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident,
+    ObjectName, Value, ValueWithSpan, VisitMut, VisitorMut,
 };
 
 /// Collations that compare bytes.
@@ -26,6 +26,17 @@ impl VisitorMut for Comparisons {
             Expr::Collate { expr, collation } if compares_bytes(collation) => {
                 let inner = std::mem::replace(expr.as_mut(), Expr::value(Value::Null));
                 *expression = inner;
+            }
+            // Bytes in hexadecimal digits, as PostgreSQL writes them.
+            Expr::Cast { expr, data_type: DataType::Bytea, .. } => {
+                if let Expr::Value(ValueWithSpan { value: Value::SingleQuotedString(text), .. }) =
+                    expr.as_ref()
+                    && let Some(digits) = text.strip_prefix("\\x")
+                    && digits.len().is_multiple_of(2)
+                    && digits.bytes().all(|digit| digit.is_ascii_hexdigit())
+                {
+                    *expression = Expr::value(Value::HexStringLiteral(digits.to_owned()));
+                }
             }
             Expr::Like { pattern, escape_char, .. } | Expr::ILike { pattern, escape_char, .. } => {
                 let escape = escape_char.as_ref().and_then(|escape| single(&escape.value));
@@ -134,6 +145,7 @@ mod tests {
             ("SELECT a LIKE 'x/%//\\%' ESCAPE '/'", "SELECT a LIKE 'x\\%/\\\\%'"),
             ("SELECT a ILIKE '!!x!_' ESCAPE '!'", "SELECT a ILIKE '!x\\_'"),
             ("SELECT a LIKE 'x\\%' ESCAPE '\\'", "SELECT a LIKE 'x\\%' ESCAPE '\\'"),
+            ("SELECT '\\x41ff'::bytea, '\\x4'::bytea", "SELECT X'41ff', '\\x4'::BYTEA"),
             ("SELECT a LIKE b ESCAPE '%'", "SELECT a LIKE b ESCAPE '%'"),
         ] {
             let mut statements = Parser::parse_sql(&GenericDialect {}, sql).unwrap();

@@ -367,6 +367,8 @@ fn of_objects(relations: &Arc<Vec<Relation>>) -> Vec<ScalarUDF> {
                 }
             }
         }),
+        // For settings that change nothing here, such as jit.
+        function("set_config", DataType::Utf8, |args| ScalarValue::Utf8(as_text(args.get(1)))),
         function("pg_table_is_visible", DataType::Boolean, {
             let relations = Arc::clone(relations);
             move |args| {

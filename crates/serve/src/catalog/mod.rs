@@ -248,7 +248,7 @@ impl CatalogSession {
         };
         let schema = self.plan(sql, &values).await?.schema();
         let parameters = parameters.into_inner().unwrap_or_else(PoisonError::into_inner);
-        Ok(QueryDescription { parameters, schema })
+        Ok(QueryDescription { parameters, casts: BTreeMap::new(), schema })
     }
 
     /// Runs a query.
