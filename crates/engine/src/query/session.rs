@@ -29,6 +29,7 @@ use crate::query::error::QueryError;
 use crate::query::explanation::Explanation;
 use crate::query::export_table::ExportTable;
 use crate::query::functions::{aggregates, functions};
+use crate::query::interval_literals::IntervalsAsDurations;
 use crate::query::limits::Watch;
 use crate::query::local_joins::{JoinSummary, Joins, LocalJoins, ShowPartitions};
 use crate::query::newest_time::newest_time;
@@ -147,7 +148,7 @@ impl TableSession {
         tables: Vec<(NamedTable, Arc<dyn TableProvider>)>,
     ) -> Result<Self, QueryError> {
         let mut rules = Analyzer::new().rules;
-        rules.insert(0, Arc::new(FramesWithoutOffsets));
+        rules.splice(0..0, [Arc::new(FramesWithoutOffsets) as _, Arc::new(IntervalsAsDurations) as _]);
         let optimizers = corrected_logical_rules(state.optimizers());
         let state = SessionStateBuilder::new_from_existing(state)
             .with_analyzer_rules(rules)

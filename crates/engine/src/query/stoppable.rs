@@ -133,7 +133,7 @@ mod tests {
         for join in ["JOIN", "LEFT JOIN"] {
             // Pairs by the hundred millions, of which none meets the condition.
             let sql = format!(
-                "WITH n AS (SELECT value AS v FROM generate_series(1, 20000)) \
+                "WITH n AS (SELECT unnest(range(1, 20000)) AS v) \
                  SELECT count(*) FROM n a {join} n b ON a.v + b.v < 0 {join} n c ON a.v * c.v < 0"
             );
             let mut result = session.query(&sql, &Params::default()).await.unwrap();
