@@ -27,6 +27,7 @@ const OF_BALLISTA: [(&str, Option<&str>); 7] = [
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Whose {
     /// A command, whose user reads our messages while it runs.
+    #[cfg_attr(not(feature = "cluster"), expect(dead_code, reason = "only commands on a cluster log"))]
     Client,
     /// A process of a cluster, whose operator also needs the warnings of libraries.
     Server,
