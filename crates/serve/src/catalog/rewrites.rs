@@ -11,7 +11,6 @@ use datafusion::sql::sqlparser::ast::{
 };
 use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::parser::Parser;
-
 use evenkeel_engine::sql::plain_text_comparisons;
 
 use crate::catalog::tables::DYNAMIC;

@@ -1,0 +1,389 @@
+//! One connection: messages of the protocol, and what is known between them.
+//!
+//! ```text
+//! Query ── pieces ── Command ─┬─ rows ── text
+//! Parse ── Prepared           ├─ settings, transactions, cursors
+//!   Bind ── Portal            └─ COPY
+//!     Execute ── rows, up to a number
+//! ```
+//! After an error, messages are skipped up to the next Sync, or the text that holds the statement is
+//! given up. A statement that waits for rows listens to the client: one that has gone needs none.
+
+mod commands;
+mod extended;
+mod sending;
+mod work;
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::io;
+use std::sync::Arc;
+
+use arrow::datatypes::SchemaRef;
+use evenkeel_engine::query::QueryDescription;
+use futures::{SinkExt, StreamExt};
+use pgwire::api::Type;
+use pgwire::error::PgWireError;
+use pgwire::messages::response::{EmptyQueryResponse, ReadyForQuery, TransactionStatus};
+use pgwire::messages::startup::{Authentication, BackendKeyData, ParameterStatus};
+use pgwire::messages::{PgWireBackendMessage, PgWireFrontendMessage};
+
+use crate::cancel::{Registered, Running};
+use crate::column_names::with_names;
+use crate::failure::{Failure, SqlState};
+use crate::metrics::add;
+use crate::parameters::Parameter;
+use crate::rows::Rows;
+use crate::server::{Open, Shared, Stage};
+use crate::settings::{REPORTED, Settings};
+use crate::socket::Socket;
+use crate::startup::Started;
+use crate::statement::{Command, Piece, split};
+use crate::tables::Opened;
+use crate::values::Format;
+
+/// Most prepared statements of a connection.
+const MOST_STATEMENTS: usize = 1000;
+/// Most portals and cursors of a connection: each holds a query that has begun.
+const MOST_PORTALS: usize = 64;
+/// Messages that are kept while a query runs. More wait in the socket.
+const MOST_PENDING: usize = 8;
+
+/// Why a message was not answered.
+enum Problem {
+    Failed(Failure),
+    /// The client is gone, or takes nothing.
+    Gone(io::Error),
+}
+
+impl<F: Into<Failure>> From<F> for Problem {
+    fn from(failure: F) -> Self {
+        Self::Failed(failure.into())
+    }
+}
+
+impl From<io::Error> for Problem {
+    fn from(error: io::Error) -> Self {
+        Self::Gone(error)
+    }
+}
+
+type Answered<T = ()> = Result<T, Problem>;
+
+/// A statement that was parsed.
+struct Prepared {
+    piece: Option<Piece>,
+    command: Option<Command>,
+    declared: Vec<Option<Type>>,
+    /// What is known about the statement, once it was needed.
+    description: Option<Arc<QueryDescription>>,
+}
+
+/// A statement with the values of its parameters.
+struct Portal {
+    statement: Arc<PortalStatement>,
+    /// Values by position; `None` for those that the query does not need.
+    parameters: Vec<Option<Parameter>>,
+    formats: Vec<Format>,
+    state: PortalState,
+}
+
+struct PortalStatement {
+    piece: Piece,
+    command: Command,
+}
+
+enum PortalState {
+    Ready,
+    Running(Box<Rows>),
+    Done,
+}
+
+/// A cursor, which DECLARE opened.
+struct Cursor {
+    rows: Option<Box<Rows>>,
+    schema: SchemaRef,
+}
+
+/// A connection after its start-up.
+pub(crate) struct Connection {
+    shared: Arc<Shared>,
+    socket: Socket,
+    pending: VecDeque<PgWireFrontendMessage>,
+    user: String,
+    number: i32,
+    settings: Settings,
+    registered: Registered,
+    _open: Open,
+    statements: HashMap<String, Prepared>,
+    portals: HashMap<String, Portal>,
+    cursors: BTreeMap<String, Cursor>,
+    transaction: TransactionStatus,
+    /// Tables of a transaction that sees one version of each.
+    repeatable: Option<Option<Arc<Opened>>>,
+    /// Settings to which ROLLBACK returns, and those that COMMIT leaves.
+    before: Option<Settings>,
+    after_commit: Option<Settings>,
+    is_skipping: bool,
+    reported_bytes: u64,
+}
+
+impl Connection {
+    /// Serves a connection until the client leaves it.
+    pub(crate) async fn serve(shared: Arc<Shared>, started: Started) {
+        let Started { socket, user, settings, number, key, open } = started;
+        let registered = shared.connections.add(number, key.clone());
+        let mut connection = Self {
+            shared,
+            socket,
+            pending: VecDeque::new(),
+            user,
+            number,
+            settings,
+            registered,
+            _open: open,
+            statements: HashMap::new(),
+            portals: HashMap::new(),
+            cursors: BTreeMap::new(),
+            transaction: TransactionStatus::Idle,
+            repeatable: None,
+            before: None,
+            after_commit: None,
+            is_skipping: false,
+            reported_bytes: 0,
+        };
+        if connection.greet(BackendKeyData::new(number, key)).await.is_ok() {
+            let ended = connection.answer_all().await;
+            log::debug!("connection {number} ended: {ended:?}");
+        }
+        connection.report_bytes();
+        let _ = connection.socket.close().await;
+    }
+
+    async fn greet(&mut self, key: BackendKeyData) -> io::Result<()> {
+        self.socket.feed(PgWireBackendMessage::Authentication(Authentication::Ok)).await?;
+        for (name, _) in REPORTED {
+            self.report_setting(name).await?;
+        }
+        self.socket.feed(PgWireBackendMessage::BackendKeyData(key)).await?;
+        self.ready().await
+    }
+
+    async fn report_setting(&mut self, name: &str) -> io::Result<()> {
+        let Some((_, spelling)) = REPORTED.iter().find(|(reported, _)| *reported == name) else {
+            return Ok(());
+        };
+        let value = self.settings.get(name).unwrap_or_default().to_owned();
+        let status = ParameterStatus::new((*spelling).to_owned(), value);
+        self.socket.feed(PgWireBackendMessage::ParameterStatus(status)).await
+    }
+
+    async fn ready(&mut self) -> io::Result<()> {
+        let ready = ReadyForQuery::new(self.transaction);
+        self.socket.send(PgWireBackendMessage::ReadyForQuery(ready)).await?;
+        self.report_bytes();
+        Ok(())
+    }
+
+    fn report_bytes(&mut self) {
+        let sent = self.socket.codec().sent;
+        add(&self.shared.metrics.bytes_sent, sent - self.reported_bytes);
+        self.reported_bytes = sent;
+    }
+
+    async fn answer_all(&mut self) -> io::Result<()> {
+        while let Some(message) = self.next_message().await? {
+            let is_extended = is_extended(&message);
+            if self.is_skipping && !matches!(message, PgWireFrontendMessage::Sync(_)) {
+                continue;
+            }
+            let running = Arc::clone(&self.registered.running);
+            let ending = Ending::begin(&running);
+            let answered = self.answer(message).await;
+            drop(ending);
+            let failure = match answered {
+                Ok(()) => continue,
+                Err(Problem::Gone(error)) => return Err(error),
+                Err(Problem::Failed(failure)) => failure,
+            };
+            let is_fatal = failure.is_fatal;
+            self.send_failure(failure).await?;
+            if is_fatal {
+                return Ok(());
+            }
+            if self.transaction == TransactionStatus::Transaction {
+                self.transaction = TransactionStatus::Error;
+            }
+            if is_extended {
+                self.is_skipping = true;
+            } else {
+                self.ready().await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn send_failure(&mut self, failure: Failure) -> io::Result<()> {
+        log::debug!("connection {}: {failure}", self.number);
+        self.socket.send(PgWireBackendMessage::ErrorResponse(failure.into_info().into())).await
+    }
+
+    /// Returns the next message; `None` if the client has left, or has to.
+    async fn next_message(&mut self) -> io::Result<Option<PgWireFrontendMessage>> {
+        if let Some(message) = self.pending.pop_front() {
+            return Ok(Some(message).filter(|message| !is_end(message)));
+        }
+        let mut stage = self.shared.stage.clone();
+        let failure = tokio::select! {
+            message = self.socket.next() => match message {
+                Some(Ok(message)) => return Ok(Some(message).filter(|message| !is_end(message))),
+                Some(Err(PgWireError::IoError(error))) => return Err(error),
+                Some(Err(error)) => Failure::from(error),
+                None => return Ok(None),
+            },
+            () = tokio::time::sleep(self.shared.options.idle_timeout) => {
+                Failure::fatal(SqlState::IDLE, "terminating connection: it was idle for too long")
+            }
+            _ = stage.wait_for(|stage| *stage != Stage::Serving) => {
+                Failure::fatal(SqlState::SHUTDOWN, "terminating connection: the server is shutting down")
+            }
+        };
+        self.send_failure(failure).await?;
+        Ok(None)
+    }
+
+    async fn answer(&mut self, message: PgWireFrontendMessage) -> Answered {
+        match message {
+            PgWireFrontendMessage::Query(query) => self.query(&query.query).await,
+            PgWireFrontendMessage::Parse(parse) => self.parse(parse).await,
+            PgWireFrontendMessage::Bind(bind) => self.bind(bind).await,
+            PgWireFrontendMessage::Describe(describe) => self.describe(describe).await,
+            PgWireFrontendMessage::Execute(execute) => self.execute(execute).await,
+            PgWireFrontendMessage::Close(close) => self.close(close).await,
+            PgWireFrontendMessage::Flush(_) => Ok(self.socket.flush().await?),
+            PgWireFrontendMessage::Sync(_) => {
+                self.is_skipping = false;
+                if self.transaction == TransactionStatus::Idle {
+                    self.portals.clear();
+                }
+                Ok(self.ready().await?)
+            }
+            // Data of a COPY that was refused, which a client may have sent ahead.
+            PgWireFrontendMessage::CopyData(_)
+            | PgWireFrontendMessage::CopyDone(_)
+            | PgWireFrontendMessage::CopyFail(_) => Ok(()),
+            _ => Err(Failure::fatal(SqlState::PROTOCOL_VIOLATION, "unexpected message").into()),
+        }
+    }
+
+    async fn query(&mut self, text: &str) -> Answered {
+        self.portals.remove("");
+        let pieces = split(text)?;
+        if pieces.is_empty() {
+            self.socket.feed(PgWireBackendMessage::EmptyQueryResponse(EmptyQueryResponse::new())).await?;
+        }
+        for piece in pieces {
+            let done = self.run_simple(&piece).await;
+            done.map_err(|problem| located(problem, &piece))?;
+        }
+        Ok(self.ready().await?)
+    }
+
+    async fn run_simple(&mut self, piece: &Piece) -> Answered {
+        let command = piece.command(&self.shared.known)?;
+        self.check_transaction(&command)?;
+        if !returns_rows(&command) {
+            return self.run(&command, &[]).await;
+        }
+        if let Command::Fetch(name, count) = &command {
+            let (schema, rows) = self.take_cursor(name)?;
+            self.describe_rows(&schema, &[]).await?;
+            return self.fetch(name, rows, *count, &[]).await;
+        }
+        let mut rows = self.start(&command, &[]).await?;
+        let schema = Arc::clone(&rows.schema);
+        self.describe_rows(&schema, &[]).await?;
+        let sent = self.send_rows(&mut rows, None, &[]).await?;
+        self.complete(&format!("{} {}", tag(&command), sent.count)).await
+    }
+}
+
+/// Marks the time in which a query can be cancelled.
+struct Ending<'a>(&'a Running);
+
+impl<'a> Ending<'a> {
+    fn begin(running: &'a Running) -> Self {
+        running.begin();
+        Self(running)
+    }
+}
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}
+
+fn is_extended(message: &PgWireFrontendMessage) -> bool {
+    matches!(
+        message,
+        PgWireFrontendMessage::Parse(_)
+            | PgWireFrontendMessage::Bind(_)
+            | PgWireFrontendMessage::Describe(_)
+            | PgWireFrontendMessage::Execute(_)
+            | PgWireFrontendMessage::Close(_)
+            | PgWireFrontendMessage::Flush(_)
+    )
+}
+
+fn is_end(message: &PgWireFrontendMessage) -> bool {
+    matches!(message, PgWireFrontendMessage::Terminate(_))
+}
+
+fn located(problem: Problem, piece: &Piece) -> Problem {
+    match problem {
+        Problem::Failed(failure) => Problem::Failed(failure.located(&piece.sql, piece.before)),
+        gone => gone,
+    }
+}
+
+fn returns_rows(command: &Command) -> bool {
+    matches!(command, Command::Query(_) | Command::Catalog(_) | Command::Show(_) | Command::Fetch(..))
+}
+
+/// Returns the columns of a statement with the names that clients expect.
+fn named(command: &Command, schema: &SchemaRef) -> SchemaRef {
+    match command {
+        Command::Query(sql) | Command::Catalog(sql) => with_names(sql, schema),
+        _ => Arc::clone(schema),
+    }
+}
+
+/// Word that answers a statement with rows, before their number.
+fn tag(command: &Command) -> &'static str {
+    match command {
+        Command::Show(_) => "SHOW",
+        Command::Fetch(..) => "FETCH",
+        _ => "SELECT",
+    }
+}
+
+fn format_of(code: i16) -> Result<Format, Failure> {
+    match code {
+        0 => Ok(Format::Text),
+        1 => Ok(Format::Binary),
+        other => Err(Failure::new(SqlState::PROTOCOL_VIOLATION, format!("unsupported format code: {other}"))),
+    }
+}
+
+fn no_statement(name: &str) -> Failure {
+    Failure::new(SqlState::NO_SUCH_STATEMENT, format!("prepared statement \"{name}\" does not exist"))
+}
+
+fn no_cursor(name: &str) -> Failure {
+    Failure::new(SqlState::NO_SUCH_CURSOR, format!("cursor \"{name}\" does not exist"))
+}
+
+fn too_many_portals() -> Failure {
+    let message = format!("a connection has at most {MOST_PORTALS} open portals and cursors; close some");
+    Failure::new(SqlState::LIMIT, message)
+}
