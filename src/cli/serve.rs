@@ -36,9 +36,6 @@ pub(crate) struct Args {
     #[arg(required = true, value_name = "PLACE")]
     places: Vec<String>,
 
-    #[command(flatten)]
-    exports: ExportArgs,
-
     /// Address for clients; port 0 picks a free one.
     #[arg(long, value_name = "ADDRESS:PORT", default_value_t = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 5433))]
     listen: SocketAddr,
@@ -82,6 +79,10 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     limits: LimitArgs,
+
+    // Last, as its heading goes for all options after it.
+    #[command(flatten)]
+    exports: ExportArgs,
 }
 
 /// Address for metrics; `None` for none.
