@@ -23,7 +23,9 @@ impl QueryEnvironment {
     /// # Errors
     /// [`QueryError`] if the directory to spill to cannot be used.
     pub fn new(limits: &QueryLimits) -> Result<Self, QueryError> {
-        Ok(Self(runtime_within(&shared_runtime()?, limits)?))
+        let cache = FOOTER_CACHE_BYTES.min(limits.memory.as_usize() / 8);
+        let footers = RuntimeEnvBuilder::new().with_metadata_cache_limit(cache).build_arc()?;
+        Ok(Self(runtime_within(&footers, limits)?))
     }
 
     /// Memory that operators have reserved, in bytes.
