@@ -216,7 +216,7 @@ impl Failure {
     }
 }
 
-/// Returns where in the SQL an error of the planner is.
+/// Returns the position in the SQL text that a planner error points to.
 fn place_of(error: &DataFusionError) -> Option<(u64, u64)> {
     let span: Option<Span> = error.diagnostic().and_then(|diagnostic: &Diagnostic| diagnostic.span);
     span.map(|span| (span.start.line, span.start.column))

@@ -63,7 +63,7 @@ pub struct ServeOptions {
     pub client_timeout: Duration,
     /// Longest time between two statements.
     pub idle_timeout: Duration,
-    /// Time for running queries once the server is asked to stop.
+    /// How long running queries may take to finish after a request to stop.
     pub grace: Duration,
 }
 
@@ -89,7 +89,7 @@ pub(crate) enum Stage {
     Stopping,
 }
 
-/// What all connections share.
+/// State shared by all connections.
 pub(crate) struct Shared {
     pub(crate) options: ServeOptions,
     pub(crate) tables: Tables,

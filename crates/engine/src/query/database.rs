@@ -100,7 +100,7 @@ impl Database {
     }
 
     /// Returns a session of all of them that shares memory, spill directory and cached footers with
-    /// other sessions. Its errors say where in the SQL they are.
+    /// other sessions. Its errors give their position in the SQL.
     ///
     /// # Errors
     /// None that a caller can cause.

@@ -262,7 +262,7 @@ pub fn running_queries() -> usize {
     RUNNING.load(Ordering::Relaxed).saturating_sub(EXPECTED.load(Ordering::Relaxed))
 }
 
-/// Number of places where a panic is caught and becomes an error, other than queries.
+/// Number of places, other than queries, that turn a panic into an error.
 static EXPECTED: AtomicUsize = AtomicUsize::new(0);
 
 /// Makes [`panics_are_caught`] true until the guard is dropped: for work of libraries that may panic,

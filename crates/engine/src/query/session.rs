@@ -74,7 +74,7 @@ pub struct QueryResult {
     pub progress: Option<QueryProgress>,
 }
 
-/// What is known about a query before it runs.
+/// The description of a query, available before it runs.
 #[derive(Debug, Clone)]
 pub struct QueryDescription {
     /// Parameters by name, without `$`, with their types if the query determines them.

@@ -122,7 +122,7 @@ fn version() -> String {
     )
 }
 
-/// What functions have to know of a connection.
+/// The facts about a connection that catalog functions answer with.
 #[derive(Debug, Clone)]
 pub(super) struct Caller {
     pub(super) user: String,

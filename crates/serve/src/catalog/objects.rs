@@ -1,4 +1,4 @@
-//! What is served, as objects of PostgreSQL: tables with their columns and keys.
+//! The served tables, their columns and keys, as PostgreSQL catalog objects.
 
 use std::sync::Arc;
 
@@ -56,7 +56,7 @@ impl Relation {
         format!("{}_pkey", self.name)
     }
 
-    /// Names of the columns of the primary key, quoted where needed.
+    /// Names of the columns of the primary key, quoted if SQL requires it.
     pub(super) fn key_columns(&self) -> String {
         let name = |at: &usize| self.columns.get(*at).map(|column| written(&column.name));
         let names: Vec<String> = self.primary_key.iter().filter_map(name).collect();

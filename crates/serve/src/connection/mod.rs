@@ -74,7 +74,7 @@ struct Prepared {
     piece: Option<Piece>,
     command: Option<Command>,
     declared: Vec<Option<Type>>,
-    /// What is known about the statement, once it was needed.
+    /// The description of the statement, filled in when first needed.
     description: Option<Arc<QueryDescription>>,
 }
 
