@@ -24,7 +24,11 @@
 //! The work is done in separate crates that this one re-exports; see the diagrams in
 //! `docs/ARCHITECTURE.md`.
 
+// The command line uses this library as any other program does.
+extern crate self as evenkeel;
+
 pub mod bench;
+pub mod cli;
 
 pub use evenkeel_advisor::{evaluate, joins, lint, targets};
 pub use evenkeel_capacity as capacity;

@@ -10,6 +10,7 @@ use evenkeel::query::{LEAST_QUERY_MEMORY, LimitExceeded, QueryError, QueryLimits
 use evenkeel::units::{ByteSize, Micros};
 use tempfile::TempDir;
 
+use crate::cli::allocator::is_program;
 use crate::cli::{Failure, check_memory};
 
 /// Limits of a query.
@@ -66,7 +67,9 @@ pub(crate) async fn watched<T>(
     limits: &QueryLimits,
     work: impl Future<Output = Result<T, Failure>>,
 ) -> Result<T, Failure> {
-    let watch = Watch::start(limits.timeout, Some(limits.memory), Some(end));
+    // In another program, a query that does not yield goes on in the background instead.
+    let end = is_program().then_some(end as fn(&LimitExceeded));
+    let watch = Watch::start(limits.timeout, Some(limits.memory), end);
     tokio::select! {
         done = work => done,
         exceeded = watch.exceeded() => Err(QueryError::from(exceeded).into()),

@@ -1,13 +1,16 @@
 //! The command line: raw arguments, then a checked plan, then the run.
 
+mod allocator;
 mod alter;
 mod bench;
 mod capacity;
+mod capture;
 mod check;
 mod clean;
 #[cfg(feature = "cluster")]
 mod cluster;
 mod compact;
+mod completions;
 mod create;
 mod ddl;
 mod delete;
@@ -24,10 +27,12 @@ mod lint;
 mod local_path;
 #[cfg(any(feature = "cluster", feature = "serve"))]
 mod logging;
+mod man;
 mod numbers;
 mod output;
 mod pipe;
 mod place;
+mod program;
 mod query;
 mod repartition;
 mod scenario;
@@ -39,9 +44,15 @@ mod spanner;
 mod tables;
 mod workplace;
 
+use std::ffi::OsString;
+
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use evenkeel::units::{ByteSize, PartitionCount, Version};
 use evenkeel::{Table, TableError};
+
+pub use allocator::Allocator;
+pub use capture::{Capture, CaptureError, Captured, ErrorPlace, Progress, capture};
+pub use program::{hide_caught_panics, main, runtime};
 
 pub(crate) use limits::remove_spilled;
 pub(crate) use output::{Failure, INTERRUPTED, Interrupt, Output};
@@ -85,6 +96,8 @@ enum Command {
     Bench(Box<bench::Args>),
     Capacity(Box<capacity::Args>),
     Spanner(spanner::Args),
+    Completions(completions::Args),
+    Man(man::Args),
     #[cfg(feature = "serve")]
     Serve(Box<serve::Args>),
     #[cfg(feature = "cluster")]
@@ -137,6 +150,8 @@ const GROUPS: &[(&str, &[(&str, &str)])] = &[
             ("generate", "Write made-up events to a file"),
             #[cfg(feature = "cluster")]
             ("cluster", "Run a scheduler or an executor, for work on several machines"),
+            ("completions", "Print the completions of a shell"),
+            ("man", "Write the manual pages"),
             ("help", "Explain a command"),
         ],
     ),
@@ -150,6 +165,11 @@ fn help_template() -> String {
         commands.iter().for_each(|(name, line)| text.push_str(&format!("  {name:<13}{line}\n")));
     }
     text + "\nOptions:\n{options}{after-help}"
+}
+
+/// Returns the program's commands and options, with its help.
+fn full_command() -> clap::Command {
+    Cli::command().help_template(help_template())
 }
 
 /// Refuses a memory budget that is too small.
@@ -180,9 +200,9 @@ async fn open(dir: &std::path::Path, version: Option<u64>) -> Result<Table, Tabl
 }
 
 impl Cli {
-    /// Reads the arguments of the process.
-    pub(crate) fn read() -> Result<Self, clap::Error> {
-        Self::from_arg_matches(&Self::command().help_template(help_template()).try_get_matches()?)
+    /// Reads arguments, of which the first is the name of the program.
+    pub(crate) fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
+        Self::from_arg_matches(&full_command().try_get_matches_from(arguments)?)
     }
 
     pub(crate) async fn run(self, out: &mut Output) -> Result<(), Failure> {
@@ -209,6 +229,8 @@ impl Cli {
             Command::Lint(args) => lint::run(args, out).await,
             Command::Capacity(args) => capacity::run(*args, out).await,
             Command::Spanner(args) => spanner::run(args, out).await,
+            Command::Completions(args) => completions::run(&args, out),
+            Command::Man(args) => man::run(&args, out),
             #[cfg(feature = "serve")]
             Command::Serve(args) => serve::run(*args, out).await,
             #[cfg(feature = "cluster")]

@@ -2,7 +2,6 @@
 
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
-use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -25,6 +24,8 @@ use evenkeel::units::ByteSize;
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use serde::Serialize;
 use tokio::sync::Notify;
+
+use crate::cli::capture::Capture;
 
 /// Exit code after Ctrl-C: 128 + SIGINT.
 pub(crate) const INTERRUPTED: u8 = 130;
@@ -143,23 +144,28 @@ impl Failure {
         }
     }
 
+    /// Whether the work was interrupted.
+    pub(crate) fn is_interrupt(&self) -> bool {
+        matches!(self, Self::Failed(error) if is_interrupt(error))
+    }
+
     /// Prints the failure and returns the exit code. A closed pipe, as left by `head`, is no
     /// failure.
-    pub(crate) fn report(&self) -> ExitCode {
+    pub(crate) fn report(&self) -> u8 {
         let (error, code) = match self {
             Self::Threshold(crossings) => {
                 let _ = writeln!(io::stderr(), "{crossings}");
-                return ExitCode::from(THRESHOLD);
+                return THRESHOLD;
             }
-            Self::Usage(error) => (error, ExitCode::from(2)),
-            Self::Failed(error) if is_interrupt(error) => (error, ExitCode::from(INTERRUPTED)),
-            Self::Failed(error) => (error, ExitCode::FAILURE),
+            Self::Usage(error) => (error, 2),
+            Self::Failed(error) if is_interrupt(error) => (error, INTERRUPTED),
+            Self::Failed(error) => (error, 1),
         };
         let closed = error.chain().any(|cause| {
             cause.downcast_ref::<io::Error>().is_some_and(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
         });
         if closed {
-            return ExitCode::SUCCESS;
+            return 0;
         }
         // If standard error is closed too, nothing can be reported. `message` limits the text,
         // since libraries quote input of any form.
@@ -196,6 +202,8 @@ fn is_interrupt(error: &anyhow::Error) -> bool {
 #[derive(Debug)]
 pub(crate) struct Output {
     stdout: io::Stdout,
+    /// Gets everything instead, if the command runs inside another program.
+    capture: Option<Arc<Capture>>,
     interrupt: Arc<Interrupt>,
 }
 
@@ -233,7 +241,12 @@ impl Interrupt {
 
 impl Output {
     pub(crate) fn new(interrupt: Arc<Interrupt>) -> Self {
-        Self { stdout: io::stdout(), interrupt }
+        Self { stdout: io::stdout(), capture: None, interrupt }
+    }
+
+    /// Creates the output of a command inside another program.
+    pub(crate) fn captured(capture: Arc<Capture>, interrupt: Arc<Interrupt>) -> Self {
+        Self { stdout: io::stdout(), capture: Some(capture), interrupt }
     }
 
     /// Returns the notification of Ctrl-C. The command promises to listen and to end by itself.
@@ -258,6 +271,10 @@ impl Output {
 
     /// Prints a result as it is.
     pub(crate) fn text(&mut self, text: &str) -> Result<(), Failure> {
+        if let Some(capture) = &self.capture {
+            capture.text(text);
+            return Ok(());
+        }
         self.stdout.write_all(text.as_bytes())?;
         Ok(self.stdout.flush()?)
     }
@@ -269,14 +286,30 @@ impl Output {
         value: &T,
         render: impl FnOnce(&T, Layout) -> String,
     ) -> Result<(), Failure> {
+        if let Some(capture) = &self.capture {
+            capture.value(serde_json::to_value(value)?);
+            return self.text(&render(value, Layout::Plain));
+        }
         match format.layout() {
             Some(layout) => self.text(&render(value, layout)),
             None => self.text(&format!("{}\n", serde_json::to_string_pretty(value)?)),
         }
     }
 
+    /// Adds a page to the result of a command inside another program, and the part of the page that
+    /// fits in another one; other outputs write pages only on request.
+    pub(crate) fn page(&self, pages: impl FnOnce() -> (Option<String>, Option<String>)) {
+        if let Some(capture) = &self.capture {
+            let (page, fragment) = pages();
+            capture.page(page, fragment);
+        }
+    }
+
     /// Prints a note beside the result.
     pub(crate) fn note(&self, text: &str) {
+        if let Some(capture) = &self.capture {
+            return capture.note(text);
+        }
         let _ = writeln!(io::stderr(), "note: {text}");
     }
 
@@ -311,6 +344,9 @@ impl Output {
     /// Creates a progress bar for rows that are read, which shows how much of the inputs that is,
     /// if their size is known.
     pub(crate) fn progress_of(&self, reading: Option<Reading>) -> ProgressBar {
+        if let Some(capture) = &self.capture {
+            return capture.bar(None, "rows", reading);
+        }
         let bar = self.progress(None, "rows");
         let Some(reading) = reading else { return bar };
         let template = "{part} {human_pos} rows, {rate}/s {msg}";
@@ -330,6 +366,9 @@ impl Output {
     /// Creates a progress bar on standard error, if that is a terminal. Without a length it shows a
     /// spinner.
     pub(crate) fn progress(&self, length: Option<u64>, unit: &str) -> ProgressBar {
+        if let Some(capture) = &self.capture {
+            return capture.bar(length, unit, None);
+        }
         let target = if io::stderr().is_terminal() {
             ProgressDrawTarget::stderr()
         } else {

@@ -319,6 +319,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     if let Some(path) = &args.html {
         html_file::write(path, &report::html(&assessment), out)?;
     }
+    out.page(|| (Some(report::html(&assessment)), Some(report::html_fragment(&assessment))));
     let verbose = args.verbose;
     let evaluated = Evaluated { assessment: &assessment, drift: drift.as_deref() };
     out.result(args.format, &evaluated, |evaluated, layout| {

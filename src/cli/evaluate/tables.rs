@@ -125,6 +125,9 @@ pub(super) async fn run(
             html_file::write(&beside(path, &table.table), &report::html(&table.report), out)?;
         }
     }
+    out.page(|| {
+        (None, Some(found.tables.iter().map(|table| report::html_fragment(&table.report)).collect()))
+    });
     let verbose = args.verbose;
     out.result(args.format, &found, |found, layout| text(found, layout, verbose))?;
     let mut lines = Vec::new();

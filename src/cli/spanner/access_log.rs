@@ -85,5 +85,6 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     if let Some(path) = &args.html {
         html_file::write(path, &report::simulation_html(&simulation), out)?;
     }
+    out.page(|| (Some(report::simulation_html(&simulation)), None));
     out.result(args.format, &simulation, report::simulation)
 }

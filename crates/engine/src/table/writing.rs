@@ -26,7 +26,24 @@ impl Table {
         S: Stream<Item = Result<RecordBatch, E>>,
         E: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        let ingest = self.take_all(batches, Deletes::None, options).await?;
+        self.ingest_changes(batches, Deletes::None, options).await
+    }
+
+    /// Like [`Table::ingest`], but rows that `deletes` marks delete the row with their primary key.
+    ///
+    /// # Errors
+    /// As for [`Table::ingest`].
+    pub async fn ingest_changes<S, E>(
+        &mut self,
+        batches: S,
+        deletes: Deletes,
+        options: &IngestOptions,
+    ) -> Result<Committed, TableError>
+    where
+        S: Stream<Item = Result<RecordBatch, E>>,
+        E: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let ingest = self.take_all(batches, deletes, options).await?;
         let committed = ingest.finish(Vec::new()).await?;
         self.snapshot = committed.snapshot.clone();
         Ok(committed)
@@ -63,9 +80,13 @@ impl Table {
         S: Stream<Item = Result<RecordBatch, E>>,
         E: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
+        let deletes_some = deletes != Deletes::None;
         let input = InputOptions { deletes, ..InputOptions::default() };
         let conform = Conform::new("stream", self.spec(), &input);
         let mut ingest = Ingest::new(self.log.clone(), self.snapshot.clone(), options)?;
+        if deletes_some {
+            ingest = ingest.with_deletes();
+        }
         if let Err(error) = push_all(batches, &conform, &mut ingest).await {
             ingest.abandon().await;
             return Err(error);

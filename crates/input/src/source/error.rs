@@ -122,6 +122,52 @@ pub enum SourceError {
     Arrow { file: String, source: ArrowError },
 }
 
+impl SourceError {
+    /// Returns the row at fault, if the error is about one.
+    #[must_use]
+    pub fn reject(&self) -> Option<&Reject> {
+        match self {
+            Self::Unreadable { reject } => Some(reject),
+            _ => None,
+        }
+    }
+
+    /// Returns the input at fault, if the error is about one.
+    #[must_use]
+    pub fn file(&self) -> Option<&str> {
+        match self {
+            Self::Read { file, .. }
+            | Self::MissingParts { file, .. }
+            | Self::Refused { file, .. }
+            | Self::Empty { file, .. }
+            | Self::UnknownFormat { file, .. }
+            | Self::Format { file, .. }
+            | Self::JsonArray { file, .. }
+            | Self::RepeatedColumn { file, .. }
+            | Self::MissingColumn { file, .. }
+            | Self::DeleteColumn { file, .. }
+            | Self::DeleteColumnType { file, .. }
+            | Self::NoDeleteValue { file, .. }
+            | Self::NoCommonColumn { file, .. }
+            | Self::ColumnType { file, .. }
+            | Self::Infer { file, .. }
+            | Self::HeaderLikeRow { file, .. }
+            | Self::OtherHeader { file, .. }
+            | Self::DoubtfulEscapes { file, .. }
+            | Self::NoRecord { file, .. }
+            | Self::Foreign { file, .. }
+            | Self::Scheme { file, .. }
+            | Self::UnclosedQuote { file, .. }
+            | Self::RecordTooLong { file, .. }
+            | Self::Changed { file, .. }
+            | Self::Arrow { file, .. } => Some(file),
+            Self::NotFound { path } | Self::Table { path } => Some(path),
+            Self::Unreadable { reject } => Some(&reject.file),
+            _ => None,
+        }
+    }
+}
+
 /// Returns what to do about the files of a folder that have other names, of which `other` is one.
 fn others(folder: &str, other: &Option<String>) -> String {
     match other {

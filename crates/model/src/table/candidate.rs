@@ -170,16 +170,20 @@ fn split_outside_brackets(text: &str) -> Vec<&str> {
     .collect()
 }
 
-/// Returns the name within double quotes or backticks; `None` if the text has neither.
-fn unquoted(text: &str) -> Option<&str> {
+/// Returns the name within double quotes or backticks, which are doubled within the name; `None` if
+/// the text has neither.
+fn unquoted(text: &str) -> Option<String> {
     let text = text.trim();
-    ['"', '`'].into_iter().find_map(|quote| text.strip_prefix(quote)?.strip_suffix(quote))
+    ['"', '`'].into_iter().find_map(|quote| {
+        let name = text.strip_prefix(quote)?.strip_suffix(quote)?;
+        Some(name.replace(&format!("{quote}{quote}"), &quote.to_string()))
+    })
 }
 
 fn parse_part(text: &str) -> Option<KeyPart> {
     let text = text.trim();
     if let Some(name) = unquoted(text) {
-        return (!name.is_empty()).then(|| KeyPart::column(name));
+        return (!name.is_empty()).then(|| KeyPart::column(&name));
     }
     let (column, transform) = match text.strip_suffix(')').and_then(|inner| inner.split_once('(')) {
         None => (text, Transform::Identity),
@@ -193,14 +197,14 @@ fn parse_part(text: &str) -> Option<KeyPart> {
             _ => return None,
         },
     };
-    let column = unquoted(column).unwrap_or(column.trim());
-    (!column.is_empty()).then(|| KeyPart { column: column.to_owned(), transform })
+    let column = unquoted(column).unwrap_or_else(|| column.trim().to_owned());
+    (!column.is_empty()).then_some(KeyPart { column, transform })
 }
 
 impl fmt::Display for KeyPart {
     /// Prints the part as it is parsed; a name with brackets, commas or quotes is quoted.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let quoted = format!("\"{}\"", self.column);
+        let quoted = format!("\"{}\"", self.column.replace('"', "\"\""));
         let column = if self.column.contains(['(', ')', ',', '`', '"']) { &quoted } else { &self.column };
         match self.transform {
             Transform::Identity => f.write_str(column),
@@ -228,6 +232,7 @@ mod tests {
             "user_id, event_timestamp",
             "date(at), hour(at), trunc(at, 5m), id",
             "\"price (EUR)\", date(\"a, b\"), trunc(\"a, b\", 5m)",
+            "\"the \"\"net\"\" price\", \"a\"\", b\"",
         ] {
             assert_eq!(text.parse::<Candidate>().unwrap().to_string(), text);
         }

@@ -61,7 +61,7 @@ fn charts(page: &mut String, key: &PartitionKeyReport, placement: &PlacementRepo
 }
 
 /// Draws partitions against time, and describes the fullest partition at a time.
-fn course(page: &mut String, placement: &PlacementReport, time: &OverTime) {
+pub(super) fn course(page: &mut String, placement: &PlacementReport, time: &OverTime) {
     page.push_str("<figure>\n");
     page.push_str(&heat_map(&placement.windows, placement.skew.partitions, time.window_micros));
     let start = |window: Option<&Window>| window.map_or(String::new(), |window| instant(window.start_micros));

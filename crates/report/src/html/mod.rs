@@ -12,12 +12,13 @@ use std::fmt::Write as _;
 use crate::evaluation::partition_keys::{checked, of_systems, ranked};
 use crate::evaluation::primary_keys::visited;
 use crate::grid::{count, percent};
-use crate::html::candidate::{candidate, distinct};
-use crate::html::page::{END, begin, escape, list, table};
+use crate::html::candidate::{candidate, course, distinct};
+use crate::html::page::{END, END_OF_FRAGMENT, begin, begin_fragment, escape, list, table};
 use crate::html::primary_keys::primary_keys;
 use crate::html::svg::keys_per_partition;
 use crate::values::{instant, rate};
 use evenkeel_advisor::evaluate::AdvisorReport;
+use evenkeel_model::finding::{Finding, Severity};
 use evenkeel_model::units::ByteSize;
 
 pub use crate::html::simulation::simulation_html;
@@ -38,9 +39,31 @@ pub fn html(assessment: &AdvisorReport) -> String {
     }
     statements(&mut page, assessment);
     primary_keys(&mut page, assessment);
-    findings(&mut page, assessment);
+    findings(&mut page, assessment.findings.iter());
     considered(&mut page, assessment);
     page.push_str(END);
+    page
+}
+
+/// Renders the recommendation, the keys and the best key over time, to be shown within another page,
+/// such as a notebook.
+#[must_use]
+pub fn html_fragment(assessment: &AdvisorReport) -> String {
+    let mut page = String::new();
+    begin_fragment(&mut page);
+    header(&mut page, assessment);
+    recommendation(&mut page, assessment);
+    key_figures(&mut page, assessment);
+    let best = ranked(assessment).next();
+    if let Some((key, placement, time)) =
+        best.and_then(|(_, key, placement)| Some((key, placement, placement.over_time.as_ref()?)))
+    {
+        let _ = writeln!(page, "<h3>HASH({}) over time</h3>", escape(&key.partition_key.join(", ")));
+        course(&mut page, placement, time);
+    }
+    let is_serious = |finding: &&Finding| finding.severity != Severity::Note;
+    findings(&mut page, assessment.findings.iter().filter(is_serious));
+    page.push_str(END_OF_FRAGMENT);
     page
 }
 
@@ -107,6 +130,12 @@ fn recommendation(page: &mut String, assessment: &AdvisorReport) {
 }
 
 fn overview(page: &mut String, assessment: &AdvisorReport) {
+    key_figures(page, assessment);
+    cardinality(page, assessment);
+}
+
+/// Writes the table of partition keys.
+fn key_figures(page: &mut String, assessment: &AdvisorReport) {
     let _ = writeln!(
         page,
         "<h2>Partition keys over {} partitions, the best first</h2>",
@@ -140,7 +169,6 @@ fn overview(page: &mut String, assessment: &AdvisorReport) {
         ]
     });
     table(page, &headings, rows);
-    cardinality(page, assessment);
 }
 
 /// Draws the number of distinct values per partition of each key.
@@ -213,12 +241,13 @@ fn statements(page: &mut String, assessment: &AdvisorReport) {
     page.push_str("</tbody></table></div>\n");
 }
 
-fn findings(page: &mut String, assessment: &AdvisorReport) {
-    if assessment.findings.is_empty() {
+fn findings<'a>(page: &mut String, findings: impl Iterator<Item = &'a Finding>) {
+    let mut findings = findings.peekable();
+    if findings.peek().is_none() {
         return;
     }
     page.push_str("<h2>Findings</h2>\n");
-    for finding in &assessment.findings {
+    for finding in findings {
         let word = finding.severity.word();
         let _ = writeln!(
             page,

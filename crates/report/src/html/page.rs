@@ -36,6 +36,18 @@ pub(super) fn begin(page: &mut String, title: &str) {
     );
 }
 
+/// Begins a part of a page that stands within another one, whose own style stays as it is.
+pub(super) fn begin_fragment(page: &mut String) {
+    let style = STYLE.replace(":root", ":scope").replace("\nbody {", "\n:scope {");
+    let _ = write!(
+        page,
+        "<div class=\"evenkeel\">\n<style>\n@scope (.evenkeel) {{\n{style}}}\n</style>\n<main>\n"
+    );
+}
+
+/// End of such a part.
+pub(super) const END_OF_FRAGMENT: &str = "</main>\n</div>\n";
+
 /// Writes a table; numbers are aligned to the right if the heading begins with `#`.
 pub(super) fn table(page: &mut String, headings: &[&str], rows: impl Iterator<Item = Vec<String>>) {
     page.push_str("<div class=\"wide\"><table>\n<thead><tr>");

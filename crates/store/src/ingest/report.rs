@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::ingest::committed::Committed;
 use crate::ingest::options::IngestMode;
 use crate::log::Snapshot;
-use evenkeel_model::units::Version;
+use evenkeel_model::units::{PartitionCount, Version};
 use evenkeel_stats::skew::SkewFigures;
 
 /// Report on one input of an ingest.
@@ -64,6 +64,20 @@ pub struct IngestReport {
     pub skew: SkewFigures,
     /// Further notes, one sentence each.
     pub notes: Vec<String>,
+}
+
+impl IngestReport {
+    /// Reports on the commit of a stream of batches, which has no inputs; `committed` is `None` if
+    /// there was nothing to commit.
+    #[must_use]
+    pub fn of_stream(
+        committed: Option<Committed>,
+        mode: IngestMode,
+        partitions: PartitionCount,
+        seconds: f64,
+    ) -> Self {
+        Self { mode, ..report(committed, partitions.len(), seconds) }
+    }
 }
 
 /// Reports that nothing was committed, because others had committed all inputs.

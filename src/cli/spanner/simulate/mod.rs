@@ -42,6 +42,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     if let Some(path) = &args.html {
         html_file::write(path, &report::simulation_html(&simulation), out)?;
     }
+    out.page(|| (Some(report::simulation_html(&simulation)), None));
     let table = (columns.as_slice(), &declared);
     let child = child.as_ref().map(|child| (child_columns.as_slice(), child));
     let ddl = args.print_ddl.map(|dialect| recommended_ddl(&args, &simulation, dialect, table, child));

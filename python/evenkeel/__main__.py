@@ -1,0 +1,5 @@
+"""``python -m evenkeel``."""
+
+from evenkeel._cli import main
+
+main()

@@ -1,0 +1,152 @@
+"""Placement of keys, and the models of capacity and of Spanner's range splits."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from evenkeel import _evenkeel
+from evenkeel._arguments import key as columns_of_key
+from evenkeel._arguments import keys, options, pairs
+from evenkeel._progress import Callback
+from evenkeel._report import Records, Report, run
+from evenkeel._sources import Source, inputs
+
+
+def _run(
+    command: list[str],
+    source: Source | Iterable[Source] | Mapping[str, Source],
+    given: Mapping[str, Any],
+    progress: bool | Callback | None,
+    name: str = "table",
+) -> Report:
+    with inputs(source, name) as found:
+        arguments = [*command, "--format=json", *options(given), "--", *found.names]
+        report: Report = run(arguments, progress=progress, temporary=found.temporary)
+        return report
+
+
+def place(
+    values: Any,
+    types: str | Iterable[str] | None = None,
+    partitions: int = 64,
+    placement: str = "ydb",
+    *,
+    hashes: bool = False,
+) -> Any:
+    """Computes the partition of each key, exactly as the system does.
+
+    Args:
+        values: Values of a key of one column, or its columns in hash order: an Arrow array, a
+            column of a frame, or a sequence of Python values; a list or tuple of such columns; or a
+            mapping or frame, all of whose columns are the key.
+        types: YQL types of the columns, such as ``"uint64"``; by default those of the arrays. The
+            width of a type changes the hash.
+        partitions: Number of partitions.
+        placement: ``"ydb"``, or the function of another system; :func:`placements` lists them.
+        hashes: Return the hashes instead of the partitions.
+
+    Returns:
+        An Arrow array, which ``numpy.asarray``, ``pyarrow.array`` and ``polars.Series`` take.
+
+    Raises:
+        UsageError: A value does not fit its type; ``row`` says which.
+
+    >>> place([0, 42], "uint64", partitions=64).to_pylist()
+    [13, 45]
+    >>> place(["abc"], "utf8", partitions=12).to_pylist()
+    [3]
+    """
+    columns = _columns(values)
+    given = [types] if isinstance(types, str) else None if types is None else list(types)
+    return _evenkeel.place(columns, given, partitions, placement, hashes)
+
+
+def _is_array(values: Any) -> bool:
+    return hasattr(values, "__arrow_c_array__") or hasattr(values, "__arrow_c_stream__")
+
+
+def _array(values: Any) -> Any:
+    if _is_array(values):
+        return values
+    if hasattr(values, "dtype") and hasattr(values, "to_numpy"):
+        # A series of pandas, of which older versions hand over nothing.
+        import pyarrow
+
+        return pyarrow.Array.from_pandas(values)
+    import pyarrow
+
+    return pyarrow.array(values)
+
+
+def _columns(values: Any) -> list[tuple[str, Any]]:
+    if isinstance(values, Mapping):
+        return [(str(name), _array(column)) for name, column in values.items()]
+    names = getattr(values, "column_names", None) or getattr(values, "columns", None)
+    if names is not None and not isinstance(values, (list, tuple)):
+        return [(str(name), _array(values[name])) for name in names]
+    is_column = lambda one: _is_array(one) or isinstance(one, (list, tuple))  # noqa: E731
+    if isinstance(values, (list, tuple)) and values and all(map(is_column, values)):
+        return [(f"column {n}", _array(column)) for n, column in enumerate(values, 1)]
+    return [("values", _array(values))]
+
+
+def placements() -> Records:
+    """The placement functions: their names, and how far each is verified."""
+    report: Report = run(["place", "--list", "--format=json"])
+    return Records(report[:])
+
+
+def lint(
+    source: Source | Iterable[Source],
+    *,
+    key: str | Iterable[str],
+    partitions: int,
+    progress: bool | Callback | None = None,
+    **more: Any,
+) -> Report:
+    """Checks whether a placement function spreads the distinct keys of an export as a perfect hash
+    would. ``more`` are options of ``evenkeel lint``; a problem raises :class:`ThresholdError`."""
+    given = {"key": columns_of_key(key), "partitions": partitions, **more}
+    return _run(["lint"], source, given, progress)
+
+
+def capacity(
+    source: Source | Iterable[Source],
+    *,
+    partition_keys: str | Iterable[str | Iterable[str]] | None = None,
+    progress: bool | Callback | None = None,
+    **more: Any,
+) -> Report:
+    """Replays an export against nodes of limited capacity: backlogs, delays, and how many nodes it
+    takes. ``more`` are options of ``evenkeel capacity``."""
+    return _run(["capacity"], source, {"partition_keys": keys(partition_keys), **more}, progress)
+
+
+class spanner:
+    """The models of Spanner: range splits, migrations of keys, and statements."""
+
+    @staticmethod
+    def simulate(
+        source: Source | Iterable[Source], *, progress: bool | Callback | None = None, **more: Any
+    ) -> Report:
+        """Replays an export on range splits, for several designs of the primary key. ``more`` are
+        options of ``evenkeel spanner simulate``."""
+        return _run(["spanner", "simulate"], source, more, progress)
+
+    @staticmethod
+    def migrate(
+        source: Source | Iterable[Source], *, progress: bool | Callback | None = None, **more: Any
+    ) -> Report:
+        """Plans the migration of sequential keys. ``more`` are options of ``evenkeel spanner
+        migrate``."""
+        return _run(["spanner", "migrate"], source, more, progress)
+
+    @staticmethod
+    def ddl(*arguments: str | os.PathLike[str], params: Mapping[str, object] | None = None, **more: Any) -> str:
+        """Statements that create a table in Spanner. The arguments are those of ``evenkeel spanner
+        ddl``."""
+        given = {"params": pairs(params, "="), **more}
+        report: Report = run(["spanner", "ddl", *options(given), "--", *(os.fspath(one) for one in arguments)])
+        return str(report)

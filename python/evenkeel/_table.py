@@ -1,0 +1,415 @@
+"""Tables."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import re
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from evenkeel import _evenkeel
+from evenkeel._arguments import in_words_of_python, is_path, key, options, pairs
+from evenkeel._errors import Error, UsageError
+from evenkeel._evaluation import Evaluation
+from evenkeel._progress import Callback, shown
+from evenkeel._report import Record, Report, run
+from evenkeel._sources import Source, arrow, inputs
+
+#: Rows of a result that are shown.
+_SHOWN = 20
+
+#: Rows of a frame that its columns are found from.
+_SAMPLE = 100_000
+
+_UNITS = {"": 1, "b": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40}
+_UNITS |= {"kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
+
+
+def _bytes(size: str | int) -> int:
+    """``"2GiB"`` as a number of bytes."""
+    if isinstance(size, int) and not isinstance(size, bool) and size >= 0:
+        return size
+    found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)\s*", str(size))
+    if found is None or found.group(2).lower() not in _UNITS:
+        raise UsageError(f"'{size}' is no size; write a number of bytes or a text such as '2GiB'")
+    return int(float(found.group(1)) * _UNITS[found.group(2).lower()])
+
+
+@contextmanager
+def _said_in_python() -> Iterator[None]:
+    try:
+        yield
+    except Error as error:
+        in_words_of_python(error)
+        raise
+
+
+class Result:
+    """The rows of a query: an Arrow stream, which can be read once.
+
+    Anything that reads Arrow streams takes it without a copy: ``pyarrow.table(result)``,
+    ``polars.DataFrame(result)``, ``duckdb.sql("SELECT ... FROM result")``.
+    """
+
+    def __init__(self, rows: _evenkeel.Rows) -> None:
+        self._rows = rows
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns."""
+        return self._rows.columns
+
+    def __arrow_c_schema__(self) -> object:
+        return self._rows.__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._rows.__arrow_c_stream__(requested_schema)
+
+    def to_arrow(self) -> Any:
+        """All rows as a table of pyarrow."""
+        import pyarrow
+
+        self._rows.collect()
+        return pyarrow.table(self)
+
+    def to_pandas(self) -> Any:
+        """All rows as a data frame of pandas."""
+        import pyarrow
+
+        table = self.to_arrow()
+        # pandas converts texts, but not views of them.
+        plain = {pyarrow.string_view(): pyarrow.large_string(), pyarrow.binary_view(): pyarrow.large_binary()}
+        fields = [field.with_type(plain.get(field.type, field.type)) for field in table.schema]
+        return table.cast(pyarrow.schema(fields)).to_pandas()
+
+    def to_polars(self) -> Any:
+        """All rows as a data frame of Polars."""
+        import polars
+
+        self._rows.collect()
+        return polars.DataFrame(self)
+
+    def to_pylist(self) -> list[dict[str, Any]]:
+        """All rows as dictionaries; needs pyarrow."""
+        rows: list[dict[str, Any]] = self.to_arrow().to_pylist()
+        return rows
+
+    def __repr__(self) -> str:
+        with _said_in_python():
+            text, more = self._rows.preview(_SHOWN)
+        return text + (f"(the first {_SHOWN} rows)" if more else "").rstrip("\n")
+
+    def _repr_html_(self) -> str:
+        import html
+
+        return f"<pre>{html.escape(repr(self))}</pre>"
+
+
+class Table:
+    """A table in a directory or an object store: ``Table("events")``, ``Table("s3://bucket/events")``.
+
+    Each query sees the newest version, unless the table was opened at one.
+
+    >>> import tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> table = Table.create(
+    ...     folder.name + "/scores",
+    ...     columns={"player": "utf8:not-null", "game": "int64:not-null", "points": "int64"},
+    ...     primary_key=["player", "game"],
+    ...     partition_key="player",
+    ...     nodes=1,
+    ... )
+    >>> import pyarrow
+    >>> rows = {"player": ["ada", "bob", "ada"], "game": [1, 1, 2], "points": [10, 20, 30]}
+    >>> table.ingest(pyarrow.table(rows)).rows
+    3
+    >>> table.sql("SELECT player, sum(points) AS points FROM scores GROUP BY player ORDER BY 1").to_pylist()
+    [{'player': 'ada', 'points': 40}, {'player': 'bob', 'points': 20}]
+    >>> table.version
+    1
+    """
+
+    def __init__(self, path: str | os.PathLike[str], version: int | None = None) -> None:
+        """Opens a table at its newest version, or at ``version`` for good."""
+        self._path = os.fspath(path)
+        with _said_in_python():
+            self._native = _evenkeel.NativeTable.open(self._path, version)
+
+    @classmethod
+    def create(
+        cls,
+        path: str | os.PathLike[str],
+        like: Evaluation | Source | None = None,
+        *,
+        columns: Mapping[str, str] | None = None,
+        ddl: str | None = None,
+        primary_key: str | Iterable[str] | None = None,
+        partition_key: str | Iterable[str] | None = None,
+        nodes: int | None = None,
+        partitions: int | None = None,
+        placement: str | None = None,
+        ttl: str | None = None,
+        name: str | None = None,
+        **more: Any,
+    ) -> Table:
+        """Declares a table and opens it.
+
+        Args:
+            path: Directory or URL of the new table.
+            like: The recommendation of an evaluation; or a file or frame with the same columns,
+                which needs ``primary_key``.
+            columns: Types of the columns by name, such as ``"uint64"`` or ``"utf8:not-null"``;
+                beside ``like``, of the columns whose type is to be another one.
+            ddl: A YQL statement.
+            primary_key: Columns that identify a row and order the rows of a partition.
+            partition_key: Columns of the primary key whose hash is the partition; by default all.
+            nodes: Number of nodes, with 4 partitions each.
+            partitions: Number of partitions.
+            placement: Placement function, ``"ydb"`` by default.
+            ttl: Time to live, such as ``"event_timestamp:30d"``.
+            name: Name of the table in SQL, by default that of its directory.
+            **more: Any other option of ``evenkeel create``.
+        """
+        with ExitStack() as stack:
+            declared = dict(columns or {})
+            sample: str | None = None
+            if isinstance(like, Evaluation):
+                found = like.recommendation
+                if not found.partition_key or not found.primary_key:
+                    raise UsageError("the evaluation recommends no table; give primary_key and partition_key")
+                primary_key = found.primary_key if primary_key is None else primary_key
+                partition_key = found.partition_key if partition_key is None else partition_key
+                if nodes is None and partitions is None:
+                    partitions = found.partitions
+                in_key = set([primary_key] if isinstance(primary_key, str) else primary_key)
+                of_export = {
+                    one.name: one.type + (":not-null" if one.name in in_key else "") for one in like.columns
+                }
+                declared = of_export | declared
+            elif like is not None and is_path(like):
+                sample = os.fspath(like)
+            elif like is not None:
+                folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="evenkeel-"))
+                sample = os.path.join(folder, "sample.arrow")
+                with _said_in_python():
+                    _evenkeel.spool(arrow(like), sample, _SAMPLE)
+            statement: str | None = None
+            if ddl is not None:
+                folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="evenkeel-"))
+                statement = os.path.join(folder, "table.sql")
+                with open(statement, "w", encoding="utf-8") as file:
+                    file.write(ddl)
+            given = {
+                "like": sample,
+                "ddl": statement,
+                "columns": pairs(declared, ":"),
+                "primary_key": None if primary_key is None else key(primary_key),
+                "partition_key": None if partition_key is None else key(partition_key),
+                "nodes": nodes,
+                "partitions": partitions,
+                "placement": placement,
+                "ttl": ttl,
+                "name": name,
+                **more,
+            }
+            run(["create", "--format=json", *options(given), "--", os.fspath(path)])
+        return cls(path)
+
+    @property
+    def path(self) -> str:
+        """Directory or URL of the table."""
+        return self._path
+
+    @property
+    def version(self) -> int:
+        """Version that was read or written last."""
+        return self._native.version
+
+    @property
+    def name(self) -> str:
+        """Name of the table in SQL; the name of its directory is known too, and ``t``."""
+        return self._native.declaration[0]
+
+    @property
+    def primary_key(self) -> list[str]:
+        """Columns that identify a row and order the rows of a partition."""
+        return self._native.declaration[1]
+
+    @property
+    def partition_key(self) -> list[str]:
+        """Columns whose hash is the partition."""
+        return self._native.declaration[2]
+
+    @property
+    def partitions(self) -> int:
+        """Number of partitions."""
+        return self._native.declaration[3]
+
+    @property
+    def columns(self) -> list[Record]:
+        """``name``, ``type`` and ``nullable`` of the columns."""
+        return [Record(name=n, type=t, nullable=null) for n, t, null in self._native.columns]
+
+    @property
+    def ddl(self) -> str:
+        """The YQL statement that declares the table."""
+        return self._native.ddl()
+
+    def refresh(self) -> Table:
+        """Moves to the newest version."""
+        with _said_in_python():
+            self._native.refresh()
+        return self
+
+    def sql(
+        self,
+        query: str,
+        params: Mapping[str, object] | None = None,
+        *,
+        memory: str | int | None = None,
+        timeout: float | None = None,
+    ) -> Result:
+        """Runs a query.
+
+        Args:
+            query: SQL. The table is known by its name, by that of its directory, and as ``t``.
+            params: Values of parameters, such as ``{"user": "u1"}`` for ``$user``.
+            memory: Memory of operators, such as ``"2GiB"``; by default a third of the machine's.
+                Beyond it sorting and grouping spill to disk, and a query that needs more fails.
+            timeout: Seconds from its planning to the last row that is read.
+
+        Raises:
+            UsageError: A parameter is missing or wrong.
+            Error: The query cannot be planned or run.
+        """
+        with _said_in_python():
+            self._native.refresh()
+            given = None if params is None else dict(params)
+            size = None if memory is None else _bytes(memory)
+            return Result(self._native.sql(query, given, size, timeout))
+
+    def ingest(
+        self,
+        source: Source | Iterable[Source],
+        *,
+        mode: str = "upsert",
+        deletes: bool = False,
+        delete_column: tuple[str, str] | str | None = None,
+        memory: str | int = "1GiB",
+        compact: bool = True,
+        progress: bool | Callback | None = None,
+        **more: Any,
+    ) -> Report:
+        """Adds rows with one commit: all of them, or none if one cannot be taken.
+
+        Args:
+            source: Files, folders, patterns or URLs in any format that ``evenkeel ingest`` reads;
+                or rows in memory, which are taken batch by batch. Columns are matched by name and
+                cast without loss.
+            mode: ``"upsert"``: a row replaces one with the same primary key; ``"insert"``: such a
+                row fails the ingest.
+            deletes: The rows are primary keys of rows to delete.
+            delete_column: Column and value, such as ``("op", "d")``, of rows that delete.
+            memory: Memory budget, at least ``"128MiB"``.
+            compact: Merge files afterwards if it pays off.
+            progress: As for :func:`evenkeel.evaluate`.
+            **more: Any other option of ``evenkeel ingest``, for files only.
+
+        Raises:
+            Error: A row does not fit; ``row`` or ``line`` and ``column`` say which.
+        """
+        if isinstance(delete_column, str):
+            column, _, value = delete_column.partition("=")
+            delete_column = (column, value)
+        several = isinstance(source, (list, tuple)) and bool(source) and all(map(is_path, source))
+        if is_path(source) or several:
+            given = {
+                "mode": None if deletes or delete_column else mode,
+                "deletes": deletes,
+                "delete_column": None if delete_column is None else "=".join(delete_column),
+                "memory": memory,
+                "compact": "auto" if compact else "off",
+                **more,
+            }
+            with inputs(source) as found:
+                arguments = ["ingest", "--format=json", *options(given), "--", self._path, *found.names]
+                report = run(arguments, progress=progress)
+            self._native.refresh()
+            return Report(report.to_dict(), str(report), notes=[*report.notes, *report["notes"]])
+        if more:
+            raise UsageError(f"{', '.join(more)}: only for files; these are rows in memory")
+        with shown(progress) as callback, _said_in_python():
+            text = self._native.ingest(
+                arrow(source), mode, deletes, delete_column, _bytes(memory), compact, callback
+            )
+        value = json.loads(text)
+        version = "nothing to commit" if value["version"] is None else f"version {value['version']}"
+        lines = [f"{value['rows']:,} rows, {version}, {value['seconds']:.1f} s", *value["notes"]]
+        return Report(value, "\n".join(lines) + "\n", notes=value["notes"])
+
+    def delete(self, where: str, params: Mapping[str, object] | None = None) -> Report:
+        """Deletes the rows that meet a condition of SQL, with one commit."""
+        given = {"where": where, "params": pairs(params, "=")}
+        report = self._run("delete", options(given))
+        self._native.refresh()
+        return report
+
+    def skew(self) -> Report:
+        """How evenly the rows are spread over the partitions, and how even they could be."""
+        return self._run("skew")
+
+    def inspect(self) -> Report:
+        """Declaration, size, partitions and files."""
+        return self._run("inspect")
+
+    def compact(self, *, full: bool = False, progress: bool | Callback | None = None, **more: Any) -> Report:
+        """Merges files and drops rows that are replaced, deleted or expired; with ``full`` all of
+        them, else where it pays off."""
+        report = self._run("compact", options({"full": full, **more}), progress)
+        self._native.refresh()
+        return report
+
+    def clean(self, keep: str | None = None, **more: Any) -> Report:
+        """Deletes files that no version within ``keep``, such as ``"7d"``, needs."""
+        return self._run("clean", options({"keep": keep, **more}))
+
+    def check(self, **more: Any) -> Report:
+        """Compares every file with its checksum; raises :class:`Error` if one is damaged."""
+        return self._run("check", options(more))
+
+    def _run(
+        self, command: str, given: Iterable[str] = (), progress: bool | Callback | None = False
+    ) -> Report:
+        arguments = [command, "--format=json", *given, "--", self._path]
+        report: Report = run(arguments, progress=progress)
+        return report
+
+    def __datafusion_table_provider__(self, session: Any = None) -> object:
+        """The table for ``SessionContext.register_table`` of the ``datafusion`` package, at the
+        version that was read last. The package must be of the same major version."""
+        ours = _evenkeel.DATAFUSION_MAJOR
+        try:
+            theirs = importlib.metadata.version("datafusion")
+        except importlib.metadata.PackageNotFoundError:
+            theirs = ""
+        if theirs.split(".")[0] != str(ours):
+            found = f"datafusion {theirs}" if theirs else "no datafusion package"
+            raise ImportError(
+                f"this table needs the datafusion package in version {ours}.*, and {found} is installed: "
+                f"pip install 'datafusion=={ours}.*'; Table.sql() needs no such package"
+            )
+        if session is None:
+            raise ImportError("this version of the datafusion package gives no session; upgrade it")
+        return self._native.provider(session)
+
+    def __repr__(self) -> str:
+        partition_key = ", ".join(self.partition_key)
+        primary_key = ", ".join(self.primary_key)
+        return (
+            f"Table({self._path!r}: version {self.version}, {self.partitions} partitions by "
+            f"HASH({partition_key}), PRIMARY KEY ({primary_key}))"
+        )

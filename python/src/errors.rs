@@ -1,0 +1,66 @@
+//! Exceptions, whose classes are written in Python.
+
+use evenkeel::TableError;
+use evenkeel::bounded::message;
+use evenkeel::cli::{CaptureError, ErrorPlace};
+use evenkeel::query::QueryError;
+use pyo3::exceptions::PyKeyboardInterrupt;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+/// Module of the exceptions.
+const MODULE: &str = "evenkeel._errors";
+
+/// Creates an exception of a class of [`MODULE`].
+pub(crate) fn exception(py: Python<'_>, class: &str, text: &str, place: &ErrorPlace) -> PyErr {
+    let create = || {
+        let details = PyDict::new(py);
+        details.set_item("file", place.file.as_deref())?;
+        details.set_item("line", place.line)?;
+        details.set_item("row", place.row)?;
+        details.set_item("column", place.column.as_deref())?;
+        py.import(MODULE)?.getattr(class)?.call((message(text),), Some(&details))
+    };
+    create().map_or_else(|error| error, PyErr::from_value)
+}
+
+/// Creates the exception for work that failed.
+pub(crate) fn failed(py: Python<'_>, error: anyhow::Error) -> PyErr {
+    exception(py, "Error", &error.to_string(), &ErrorPlace::of(&error))
+}
+
+/// Creates the exception for wrong arguments.
+pub(crate) fn usage(py: Python<'_>, error: impl std::fmt::Display) -> PyErr {
+    exception(py, "UsageError", &error.to_string(), &ErrorPlace::default())
+}
+
+/// Converts the failure of work on a table, of which wrong usage is told apart.
+pub(crate) fn of_table(py: Python<'_>, error: TableError) -> PyErr {
+    of_command(py, error.into())
+}
+
+/// Converts the failure of a query, of which wrong usage is told apart.
+pub(crate) fn of_query(py: Python<'_>, error: QueryError) -> PyErr {
+    match error {
+        QueryError::Param(_) | QueryError::Empty => usage(py, error),
+        error => failed(py, error.into()),
+    }
+}
+
+/// Converts the failure of a command.
+pub(crate) fn of_command(py: Python<'_>, error: CaptureError) -> PyErr {
+    match error {
+        CaptureError::Usage(error) => {
+            exception(py, "UsageError", &error.to_string(), &ErrorPlace::of(&error))
+        }
+        CaptureError::Failed(error) => failed(py, error),
+        CaptureError::Interrupted => PyKeyboardInterrupt::new_err(()),
+        CaptureError::Threshold { crossings, captured } => {
+            let error = exception(py, "ThresholdError", &crossings, &ErrorPlace::default());
+            let attached = crate::command::report(*captured)
+                .into_pyobject(py)
+                .and_then(|report| error.value(py).setattr("_report", report));
+            attached.err().unwrap_or(error)
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Parameters of queries, from values of Python.
+
+use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime, Timelike, Utc};
+use datafusion::common::ScalarValue;
+use evenkeel::query::Params;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyBytes, PyDate, PyDateTime, PyDelta, PyDict, PyFloat, PyInt, PyString, PyTime};
+
+use crate::errors::usage;
+
+/// Most digits of a decimal parameter.
+const DIGITS: u8 = 38;
+
+/// Converts `{name: value}`.
+pub(crate) fn params(given: Option<&Bound<'_, PyDict>>) -> PyResult<Params> {
+    let mut params = Params::default();
+    for (name, value) in given.into_iter().flatten() {
+        let name: String = name.extract()?;
+        let value = scalar(&name, &value)?;
+        params = params.with_value(&name, value);
+    }
+    Ok(params)
+}
+
+fn scalar(name: &str, value: &Bound<'_, PyAny>) -> PyResult<ScalarValue> {
+    // A truth value is also a number, and a point in time also a date.
+    if value.is_none() {
+        Ok(ScalarValue::Null)
+    } else if value.is_instance_of::<PyBool>() {
+        Ok(ScalarValue::Boolean(Some(value.extract()?)))
+    } else if value.is_instance_of::<PyInt>() {
+        whole_number(name, value)
+    } else if value.is_instance_of::<PyFloat>() {
+        Ok(ScalarValue::Float64(Some(value.extract()?)))
+    } else if value.is_instance_of::<PyString>() {
+        Ok(ScalarValue::Utf8(Some(value.extract()?)))
+    } else if value.is_instance_of::<PyBytes>() {
+        Ok(ScalarValue::Binary(Some(value.extract()?)))
+    } else if value.is_instance_of::<PyDateTime>() {
+        instant(value)
+    } else if value.is_instance_of::<PyDate>() {
+        let days = value.extract::<NaiveDate>()?.signed_duration_since(NaiveDate::default()).num_days();
+        Ok(ScalarValue::Date32(i32::try_from(days).ok()))
+    } else if value.is_instance_of::<PyTime>() {
+        let time: NaiveTime = value.extract()?;
+        let micros =
+            i64::from(time.num_seconds_from_midnight()) * 1_000_000 + i64::from(time.nanosecond() / 1000);
+        Ok(ScalarValue::Time64Microsecond(Some(micros)))
+    } else if value.is_instance_of::<PyDelta>() {
+        let micros = value.extract::<chrono::TimeDelta>()?.num_microseconds();
+        Ok(ScalarValue::DurationMicrosecond(micros))
+    } else if value.hasattr("as_tuple")? {
+        decimal(name, value)
+    } else if value.hasattr("item")? {
+        // A scalar of numpy.
+        scalar(name, &value.call_method0("item")?)
+    } else {
+        let kind = value.get_type().name()?.to_string();
+        Err(usage(value.py(), format!("parameter {name}: a value of type {kind} cannot be a parameter")))
+    }
+}
+
+fn whole_number(name: &str, value: &Bound<'_, PyAny>) -> PyResult<ScalarValue> {
+    if let Ok(number) = value.extract::<i64>() {
+        return Ok(ScalarValue::Int64(Some(number)));
+    }
+    if let Ok(number) = value.extract::<u64>() {
+        return Ok(ScalarValue::UInt64(Some(number)));
+    }
+    decimal(name, value)
+}
+
+/// A time without a zone is taken as it is, and one with a zone as the instant.
+fn instant(value: &Bound<'_, PyAny>) -> PyResult<ScalarValue> {
+    if value.getattr("tzinfo")?.is_none() {
+        let time: NaiveDateTime = value.extract()?;
+        return Ok(ScalarValue::TimestampMicrosecond(Some(time.and_utc().timestamp_micros()), None));
+    }
+    // The offset of any zone, by Python's own rules.
+    let utc = value.py().import("datetime")?.getattr("timezone")?.getattr("utc")?;
+    let time: DateTime<Utc> = value.call_method1("astimezone", (utc,))?.extract()?;
+    Ok(ScalarValue::TimestampMicrosecond(Some(time.timestamp_micros()), Some("UTC".into())))
+}
+
+fn decimal(name: &str, value: &Bound<'_, PyAny>) -> PyResult<ScalarValue> {
+    let text = match value.is_instance_of::<PyInt>() {
+        true => value.str()?.to_string(),
+        false => value.call_method1("__format__", ("f",))?.extract::<String>()?,
+    };
+    let wrong =
+        || usage(value.py(), format!("parameter {name}: {text} is no decimal of at most {DIGITS} digits"));
+    let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
+    let digits = format!("{whole}{fraction}");
+    let scale = i8::try_from(fraction.len()).map_err(|_| wrong())?;
+    let number: i128 = digits.parse().map_err(|_| wrong())?;
+    if number.unsigned_abs() >= 10u128.pow(DIGITS.into()) {
+        return Err(wrong());
+    }
+    Ok(ScalarValue::Decimal128(Some(number), DIGITS, scale))
+}

@@ -1,0 +1,125 @@
+//! Partitions of the keys in whole arrays.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, RecordBatch, UInt32Array, UInt64Array};
+use arrow::compute::concat;
+use arrow::datatypes::{Field, Schema};
+use evenkeel::placement::{Function, Placement};
+use evenkeel::source::{Conform, InputOptions};
+use evenkeel::table::{Column, ColumnType};
+use evenkeel::units::PartitionCount;
+use pyo3::prelude::*;
+use pyo3_arrow::PyArray;
+use pyo3_arrow::input::AnyArray;
+
+use crate::errors::{exception, failed, usage};
+use evenkeel::cli::ErrorPlace;
+
+/// Returns the partition of each key, or its hash. `columns` are those of the key, in hash order,
+/// with their names.
+#[pyfunction]
+pub(crate) fn place(
+    py: Python<'_>,
+    columns: Vec<(String, AnyArray)>,
+    types: Option<Vec<String>>,
+    partitions: u64,
+    placement: &str,
+    hashes: bool,
+) -> PyResult<PyArray> {
+    let function: Function = placement.parse().map_err(|error| usage(py, error))?;
+    let partitions = PartitionCount::new(partitions).map_err(|error| usage(py, error))?;
+    let names: Vec<String> = columns.iter().map(|(name, _)| name.clone()).collect();
+    let arrays = columns.into_iter().map(|(_, column)| whole(column)).collect::<PyResult<Vec<_>>>()?;
+    let types: PyResult<Vec<ColumnType>> = match types {
+        Some(types) if types.len() != arrays.len() => {
+            return Err(usage(py, format!("{} types are given for {} columns", types.len(), arrays.len())));
+        }
+        Some(types) => types.iter().map(|name| name.parse().map_err(|error| usage(py, error))).collect(),
+        None => arrays.iter().zip(&names).map(|(array, name)| type_of(py, name, array)).collect(),
+    };
+    let types = types?;
+    let placed = py.detach(|| placed(&names, &arrays, &types, function, partitions, hashes));
+    placed.map(PyArray::from_array_ref).map_err(|error| match error {
+        Refused::Usage(text) => usage(py, text),
+        Refused::Row { row, column, text } => {
+            let place = ErrorPlace { row: Some(row), column: Some(column), ..ErrorPlace::default() };
+            exception(py, "UsageError", &text, &place)
+        }
+        Refused::Failed(error) => failed(py, error),
+    })
+}
+
+/// Reason why keys cannot be placed.
+enum Refused {
+    Usage(String),
+    Row { row: u64, column: String, text: String },
+    Failed(anyhow::Error),
+}
+
+impl<E: Into<anyhow::Error>> From<E> for Refused {
+    fn from(error: E) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+fn whole(column: AnyArray) -> PyResult<ArrayRef> {
+    let (chunks, field) = column.into_chunked_array()?.into_inner();
+    let chunks: Vec<&dyn Array> = chunks.iter().map(AsRef::as_ref).collect();
+    match chunks.as_slice() {
+        [] => Ok(arrow::array::new_empty_array(field.data_type())),
+        chunks => concat(chunks).map_err(|error| pyo3_arrow::error::PyArrowError::from(error).into()),
+    }
+}
+
+fn type_of(py: Python<'_>, name: &str, array: &ArrayRef) -> PyResult<ColumnType> {
+    ColumnType::from_arrow(array.data_type()).map_err(|error| usage(py, format!("column {name}: {error}")))
+}
+
+fn placed(
+    names: &[String],
+    arrays: &[ArrayRef],
+    types: &[ColumnType],
+    function: Function,
+    partitions: PartitionCount,
+    hashes: bool,
+) -> Result<ArrayRef, Refused> {
+    let column = |(name, column_type): (&String, &ColumnType)| Column {
+        name: name.clone(),
+        column_type: *column_type,
+        nullable: true,
+    };
+    let columns: Vec<Column> = names.iter().zip(types).map(column).collect();
+    let field = |(name, array): (&String, &ArrayRef)| Field::new(name, array.data_type().clone(), true);
+    let given = Schema::new(names.iter().zip(arrays).map(field).collect::<Vec<_>>());
+    let wanted = Schema::new(
+        columns
+            .iter()
+            .map(|column| Field::new(&column.name, column.column_type.arrow_type(), true))
+            .collect::<Vec<_>>(),
+    );
+    let batch = RecordBatch::try_new(Arc::new(given), arrays.to_vec())?;
+    let conform = Conform::to_columns("keys", columns.into(), Arc::new(wanted), &InputOptions::default());
+    let conformed = conform.conform((batch, 1).into())?;
+    if let Some(reject) = conformed.rejects.first() {
+        let row = match reject.position {
+            evenkeel::source::RowPosition::Row(row) | evenkeel::source::RowPosition::Line(row) => row,
+        };
+        let column = reject.column.clone().unwrap_or_default();
+        return Err(Refused::Row { row, column, text: reject.to_string() });
+    }
+    let key = conformed.batch.columns();
+    let nulls = function.nulls();
+    if !nulls.is_empty() && key.iter().any(|column| column.null_count() > 0) {
+        return Err(Refused::Usage(format!("{function} {nulls}")));
+    }
+    let placement = Placement::new(function, partitions, types.to_vec());
+    let refused = |error: evenkeel::placement::PlacementError| Refused::Usage(error.to_string());
+    Ok(match hashes {
+        true => Arc::new(UInt64Array::from(placement.hash(key).map_err(refused)?)),
+        false => {
+            let partitions = placement.assign(key).map_err(refused)?;
+            Arc::new(UInt32Array::from_iter_values(partitions.into_iter().map(|partition| partition.0)))
+        }
+    })
+}

@@ -1,0 +1,190 @@
+"""Processes: the interpreter's lock, Ctrl-C, threads, forks, memory, the program."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import pyarrow as pa
+import pytest
+
+import evenkeel
+
+#: Billions of pairs, of which none is a row.
+SLOW = (
+    "SELECT count(*) FROM events a JOIN events b ON a.campaign_id + b.campaign_id > 1000 "
+    "JOIN events c ON a.campaign_id * c.campaign_id > 10000"
+)
+
+
+def python(code: str, *arguments: str, **options: object) -> subprocess.Popen:
+    """Starts an interpreter in a process of its own."""
+    program = [sys.executable, "-c", textwrap.dedent(code), *arguments]
+    return subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+
+
+def test_other_threads_go_on_while_work_runs(table: evenkeel.Table, make_events) -> None:
+    table.ingest(make_events(100_000))
+    turns = 0
+    done = threading.Event()
+
+    def count() -> None:
+        nonlocal turns
+        while not done.is_set():
+            turns += 1
+            time.sleep(0.001)
+
+    counter = threading.Thread(target=count, daemon=True)
+    counter.start()
+    started = time.monotonic()
+    with pytest.raises(evenkeel.Error, match="took longer"):
+        table.sql(SLOW, timeout=1.0).to_arrow()
+    waited = time.monotonic() - started
+    done.set()
+    counter.join()
+    assert turns > 50 * waited, (turns, waited)
+
+
+def test_threads_share_a_table(table: evenkeel.Table, make_events) -> None:
+    pieces = [make_events(300, seed=n).append_column("n", pa.array([n] * 300)) for n in range(8)]
+
+    def ingest(piece: pa.Table) -> int:
+        return table.ingest(piece, compact=False).version
+
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        versions = list(pool.map(ingest, pieces))
+        assert len(set(versions)) == 8
+        counts = list(pool.map(lambda _: table.sql("SELECT count(*) AS n FROM t").to_pylist()[0]["n"], range(8)))
+    distinct = pa.concat_tables(piece.select(table.primary_key) for piece in pieces).group_by(table.primary_key)
+    assert set(counts) == {distinct.aggregate([]).num_rows}
+
+
+INTERRUPTED = """
+    import sys, evenkeel, pyarrow
+    table = evenkeel.Table(sys.argv[1])
+    print("ready", flush=True)
+    try:
+        {work}
+    except KeyboardInterrupt:
+        print("interrupted", table.refresh().version, flush=True)
+"""
+
+WORKS = {
+    "a query": 'table.sql(sys.argv[2]).to_arrow()',
+    "a query that another library reads": 'pyarrow.table(table.sql(sys.argv[2]))',
+    "an ingest": (
+        "batch = table.sql('SELECT * FROM t').to_arrow().to_batches()[0]; "
+        "table.ingest(pyarrow.RecordBatchReader.from_batches(batch.schema, iter(lambda: batch, None)))"
+    ),
+}
+
+
+@pytest.mark.parametrize("work", WORKS.values(), ids=WORKS.keys())
+def test_ctrl_c_ends_work_and_nothing_is_committed(work: str, table: evenkeel.Table, make_events) -> None:
+    table.ingest(make_events(100_000))
+    process = python(INTERRUPTED.format(work=work), table.path, SLOW)
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(1.0)
+    assert process.poll() is None, process.stderr.read()
+    process.send_signal(signal.SIGINT)
+    said, failed = process.communicate(timeout=30)
+    assert process.returncode == 0, failed
+    assert said == f"interrupted {table.refresh().version}\n", failed
+    assert table.check().to_dict()
+
+
+def test_a_forked_process_is_refused_and_a_fresh_one_works(table: evenkeel.Table) -> None:
+    child = os.fork()
+    if child == 0:
+        try:
+            table.sql("SELECT 1")
+        except evenkeel.ForkError:
+            os._exit(0)
+        os._exit(1)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+    # If nothing was used before the fork, the child has threads of its own.
+    process = python(
+        """
+        import os, sys, evenkeel
+        child = os.fork()
+        rows = evenkeel.Table(sys.argv[1]).sql("SELECT 1 AS x").to_pylist()
+        if child == 0:
+            os._exit(0 if rows == [{"x": 1}] else 1)
+        sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        """,
+        table.path,
+    )
+    _, failed = process.communicate(timeout=60)
+    assert process.returncode == 0, failed
+
+
+def test_ten_million_rows_without_a_copy(tmp_path: pathlib.Path) -> None:
+    """What a query returns is handed over as it is: the process grows by the rows once."""
+    process = python(
+        """
+        import sys, evenkeel, pyarrow as pa
+        rows = 10_000_000
+
+        def resident():
+            status = open("/proc/self/status").read()
+            return int(status.split("RssAnon:")[1].split()[0]) * 1024
+
+        table = evenkeel.Table.create(sys.argv[1], columns={"k": "int64:not-null", "v": "double"},
+                                      primary_key="k", partitions=4)
+        step = 1_000_000
+        def batches():
+            for n in range(0, rows, step):
+                k = pa.array(range(n, n + step), pa.int64())
+                yield pa.record_batch({"k": k, "v": k.cast(pa.float64())})
+        schema = pa.schema({"k": pa.int64(), "v": pa.float64()})
+        table.ingest(pa.RecordBatchReader.from_batches(schema, batches()), memory="256MiB")
+        before = resident()
+        result = table.sql("SELECT k, v FROM t").to_arrow()
+        grown = resident() - before
+        assert result.num_rows == rows
+        addresses = {chunk.buffers()[1].address for chunk in result["k"].chunks}
+        import polars
+        frame = polars.DataFrame(result)
+        after = resident() - before
+        assert frame.height == rows and frame["k"].sum() == rows * (rows - 1) // 2
+        print(result.nbytes, grown, after)
+        """,
+        str(tmp_path / "t"),
+    )
+    said, failed = process.communicate(timeout=600)
+    assert process.returncode == 0, failed
+    size, grown, after = map(int, said.split())
+    assert grown < 2.2 * size, f"{grown} bytes for {size} bytes of rows"
+    assert after < 2.6 * size, f"{after} bytes for {size} bytes of rows"
+
+
+def test_the_program_is_part_of_the_package(tmp_path: pathlib.Path) -> None:
+    program = os.path.join(os.path.dirname(sys.executable), "evenkeel")
+    demo = subprocess.run([program, "demo", "--rows", "2000"], capture_output=True, text=True, timeout=120)
+    assert demo.returncode == 0 and "verdict" in demo.stdout, demo.stderr
+    version = subprocess.run([program, "--version"], capture_output=True, text=True)
+    assert version.stdout.split() == ["evenkeel", evenkeel.__version__]
+    wrong = subprocess.run([program, "ingest"], capture_output=True, text=True)
+    assert wrong.returncode == 2 and "Usage" in wrong.stderr
+    missing = subprocess.run([program, "skew", str(tmp_path / "absent")], capture_output=True, text=True)
+    assert missing.returncode == 1 and missing.stderr.startswith("error:")
+    closed = subprocess.run(f"{program} demo --rows 2000 | head -1", shell=True, capture_output=True, text=True)
+    assert "error" not in closed.stderr and "Traceback" not in closed.stderr
+
+
+def test_ctrl_c_ends_the_program_as_usual(table: evenkeel.Table, make_events) -> None:
+    table.ingest(make_events(100_000))
+    program = os.path.join(os.path.dirname(sys.executable), "evenkeel")
+    process = subprocess.Popen([program, "query", table.path, SLOW], stderr=subprocess.PIPE, text=True)
+    time.sleep(2)
+    process.send_signal(signal.SIGINT)
+    _, failed = process.communicate(timeout=30)
+    assert process.returncode == 130 and "Traceback" not in failed

@@ -1,0 +1,284 @@
+"""Tables: rows there and back, versions, changes, errors."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import pathlib
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import evenkeel
+
+UTC = datetime.timezone.utc
+D = decimal.Decimal
+
+#: Type of the table, type of Arrow, values: extremes, NULL, and what other libraries lose.
+TYPES = [
+    ("bool", pa.bool_(), [True, False, None]),
+    ("int8", pa.int8(), [-128, 127, None]),
+    ("int16", pa.int16(), [-(2**15), 2**15 - 1, None]),
+    ("int32", pa.int32(), [-(2**31), 2**31 - 1, None]),
+    ("int64", pa.int64(), [-(2**63), 2**63 - 1, None]),
+    ("uint8", pa.uint8(), [0, 255, None]),
+    ("uint16", pa.uint16(), [0, 2**16 - 1, None]),
+    ("uint32", pa.uint32(), [0, 2**32 - 1, None]),
+    ("uint64", pa.uint64(), [0, 2**64 - 1, None]),
+    ("float", pa.float32(), [0.5, float("inf"), None]),
+    ("double", pa.float64(), [-0.0, 1e308, None]),
+    ("utf8", pa.string(), ["", "a\u0000'\"\n", None]),
+    ("utf8", pa.large_string(), ["ä", "𝄞", None]),
+    ("utf8", pa.string_view(), ["a text of more than twelve bytes", "short", None]),
+    ("string", pa.binary(), [b"", b"\x00\xff", None]),
+    ("decimal(22,9)", pa.decimal128(22, 9), [D("-1234567890123.123456789"), D("0E-9"), None]),
+    ("date", pa.date32(), [datetime.date(1970, 1, 1), datetime.date(2105, 12, 31), None]),
+    ("timestamp", pa.timestamp("us"), [datetime.datetime(1970, 1, 1), datetime.datetime(2026, 7, 1, 1, 2, 3, 4), None]),
+    ("timestamp", pa.timestamp("us", "Asia/Tokyo"), [datetime.datetime(2026, 1, 1, tzinfo=UTC), None, None]),
+    ("datetime", pa.timestamp("s"), [datetime.datetime(2026, 1, 1), None, None]),
+    ("interval", pa.duration("us"), [datetime.timedelta(microseconds=-1), datetime.timedelta(days=9), None]),
+]
+
+
+@pytest.mark.parametrize(("declared", "arrow", "values"), TYPES, ids=lambda one: str(one))
+def test_every_type_there_and_back(
+    declared: str, arrow: pa.DataType, values: list, tmp_path: pathlib.Path
+) -> None:
+    table = evenkeel.Table.create(
+        tmp_path / "t",
+        columns={"k": "int64:not-null", "v": declared},
+        primary_key="k",
+        partitions=3,
+    )
+    rows = pa.table({"k": range(len(values)), "v": pa.array(values, arrow)})
+    assert table.ingest(rows).rows == len(values)
+    back = table.sql("SELECT v FROM t ORDER BY k").to_arrow()["v"].to_pylist()
+
+    def plain(value: object) -> object:
+        is_time = isinstance(value, datetime.datetime) and value.tzinfo is not None
+        return value.astimezone(UTC).replace(tzinfo=None) if is_time else value
+
+    assert list(map(plain, back)) == list(map(plain, values))
+    if declared == "double":
+        assert str(back[0]) == "-0.0"
+    # The same by Polars and DuckDB, which read the stream themselves.
+    polars = pl.DataFrame(table.sql("SELECT v FROM t ORDER BY k"))["v"].to_list()
+    assert list(map(plain, polars)) == list(map(plain, values))
+    stream = table.sql("SELECT v FROM t ORDER BY k")
+    of_duckdb = duckdb.connect().from_arrow(pa.RecordBatchReader.from_stream(stream)).fetchall()
+    if declared not in ("interval",):
+        assert [plain(value) for (value,) in of_duckdb] == list(map(plain, values))
+
+
+def test_frames_of_every_library_go_in_and_come_out(table: evenkeel.Table, make_events) -> None:
+    rows = make_events(3000)
+    count = "SELECT count(*) AS n FROM events"
+    pieces = [rows.slice(n * 500, 500) for n in range(6)]
+    connection = duckdb.connect()
+    sources = [
+        pieces[0],
+        pieces[1].to_pandas(),
+        pl.DataFrame(pieces[2]),
+        connection.from_arrow(pieces[3]),
+        pa.RecordBatchReader.from_batches(rows.schema, pieces[4].to_batches()),
+        pieces[5].to_batches()[0],
+    ]
+    for number, source in enumerate(sources, 1):
+        report = table.ingest(source)
+        assert report.rows == 500 and report.rows_per_partition and sum(report.rows_per_partition) == 500
+        assert table.sql(count).to_pylist() == [{"n": 500 * number}]
+    by_user = "SELECT user_id, count(*) AS n FROM events GROUP BY user_id ORDER BY user_id"
+    expected = duckdb.sql("SELECT user_id, count(*) AS n FROM rows GROUP BY user_id ORDER BY user_id").fetchall()
+    assert [tuple(row.values()) for row in table.sql(by_user).to_pylist()] == expected
+    assert list(table.sql(by_user).to_pandas().itertuples(index=False, name=None)) == expected
+    assert table.sql(by_user).to_polars().rows() == expected
+    result = table.sql(by_user)  # found by DuckDB under the name of the variable
+    assert connection.sql("SELECT * FROM result").fetchall() == expected
+
+
+def test_the_result_of_a_query_can_be_ingested(table: evenkeel.Table, make_events, tmp_path: pathlib.Path) -> None:
+    table.ingest(make_events(2000))
+    copy = evenkeel.Table.create(
+        tmp_path / "copy", like=make_events(10), primary_key=table.primary_key, partition_key="campaign_id", nodes=1
+    )
+    assert copy.ingest(table.sql("SELECT * FROM events")).rows == 2000
+    everything = "SELECT * FROM t ORDER BY event_timestamp, user_id, campaign_id"
+    assert copy.sql(everything).to_arrow() == table.sql(everything).to_arrow()
+
+
+def test_an_evaluation_becomes_a_table(make_events, tmp_path: pathlib.Path) -> None:
+    rows = make_events(5000)
+    answer = evenkeel.evaluate(rows, name="visits", nodes=4)
+    table = evenkeel.Table.create(tmp_path / "visits", like=answer)
+    assert table.partition_key == answer.recommendation.partition_key
+    assert table.primary_key == answer.recommendation.primary_key
+    assert table.partitions == answer.recommendation.partitions
+    table.ingest(rows, compact=False)
+    skew = table.skew()
+    same = [p for p in answer.candidates[0].placements if p.partitions == table.partitions][0]
+    assert skew.rows_per_partition == same.rows_per_partition if "rows_per_partition" in skew.to_dict() else True
+    assert "PARTITION BY HASH" in table.ddl and table.name == "visits"
+
+
+def test_later_rows_replace_and_versions_stay(tmp_path: pathlib.Path) -> None:
+    table = evenkeel.Table.create(
+        tmp_path / "t", columns={"k": "int64:not-null", "v": "utf8"}, primary_key="k", partitions=2
+    )
+    table.ingest(pa.table({"k": [1, 2], "v": ["a", "b"]}), compact=False)
+    first = table.version
+    table.ingest(pa.table({"k": [2, 3], "v": ["B", "c"]}), compact=False)
+    query = "SELECT k, v FROM t ORDER BY k"
+    assert table.sql(query).to_pylist() == [{"k": 1, "v": "a"}, {"k": 2, "v": "B"}, {"k": 3, "v": "c"}]
+    old = evenkeel.Table(table.path, version=first)
+    assert old.sql(query).to_pylist() == [{"k": 1, "v": "a"}, {"k": 2, "v": "b"}]
+    # Another handle sees each commit with its next query.
+    other = evenkeel.Table(table.path)
+    table.ingest(pa.table({"k": [1]}), deletes=True)
+    changes = pa.table({"k": [2, 4], "v": ["x", "d"], "op": ["d", "u"]})
+    table.ingest(changes, delete_column=("op", "d"))
+    assert [row["k"] for row in other.sql(query).to_pylist()] == [3, 4]
+    assert table.delete("v = $v", {"v": "d"}).rows == 1
+    assert [row["k"] for row in other.sql(query).to_pylist()] == [3]
+    assert old.sql(query).to_pylist() == [{"k": 1, "v": "a"}, {"k": 2, "v": "b"}]
+    assert table.compact(full=True).to_dict()
+    assert [row["k"] for row in other.sql(query).to_pylist()] == [3]
+    with pytest.raises(evenkeel.Error):
+        table.ingest(pa.table({"k": [3], "v": ["again"]}), mode="insert")
+    assert table.check().to_dict() and table.inspect().to_dict()
+    table.clean(keep="0s")
+
+
+def test_files_and_folders_are_ingested(table: evenkeel.Table, make_events, tmp_path: pathlib.Path) -> None:
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    rows = make_events(1000)
+    pyarrow.parquet.write_table(rows.slice(0, 600), tmp_path / "a.parquet")
+    pyarrow.csv.write_csv(rows.slice(600), tmp_path / "b.csv")
+    report = table.ingest([tmp_path / "a.parquet", tmp_path / "b.csv"])
+    assert report.rows == 1000 and table.sql("SELECT count(*) AS n FROM t").to_pylist() == [{"n": 1000}]
+    again = table.ingest(tmp_path / "a.parquet")
+    assert again.version is None, again
+    assert table.ingest(tmp_path / "a.parquet", again=True).version == table.version
+
+
+def test_a_row_that_does_not_fit_is_named_and_nothing_is_committed(tmp_path: pathlib.Path) -> None:
+    table = evenkeel.Table.create(
+        tmp_path / "t", columns={"k": "int64:not-null", "n": "uint8"}, primary_key="k", partitions=2
+    )
+    for rows, row, column in [
+        (pa.table({"k": [1, 2, 3], "n": [1, 300, 3]}), 2, "n"),
+        (pa.table({"k": [1, None], "n": [1, 2]}), 2, "k"),
+    ]:
+        with pytest.raises(evenkeel.Error) as refused:
+            table.ingest(rows)
+        assert (refused.value.row, refused.value.column) == (row, column)
+        assert "Nothing was committed" in refused.value.message
+    assert table.version == 0 and table.sql("SELECT * FROM t").to_pylist() == []
+    with pytest.raises(evenkeel.Error, match="none of the expected columns|no column 'k'"):
+        table.ingest(pa.table({"x": [1]}))
+    with pytest.raises(evenkeel.UsageError, match="again"):
+        table.ingest(pa.table({"k": [1]}), again=True)
+    with pytest.raises(evenkeel.UsageError, match="upsert"):
+        table.ingest(pa.table({"k": [1]}), mode="replace")
+
+
+def test_a_source_that_fails_commits_nothing(table: evenkeel.Table, make_events) -> None:
+    rows = make_events(2000)
+
+    def batches():
+        yield from rows.slice(0, 1000).to_batches()
+        raise OSError("the network is down")
+
+    reader = pa.RecordBatchReader.from_batches(rows.schema, batches())
+    with pytest.raises(evenkeel.Error, match="the network is down"):
+        table.ingest(reader)
+    assert table.sql("SELECT count(*) AS n FROM t").to_pylist() == [{"n": 0}]
+
+
+def test_empty_frames(table: evenkeel.Table, make_events) -> None:
+    assert table.ingest(make_events(0)).rows == 0
+    frame = table.sql("SELECT user_id, campaign_id FROM events").to_pandas()
+    assert list(frame.columns) == ["user_id", "campaign_id"] and len(frame) == 0
+    assert table.sql("SELECT user_id FROM events").to_polars().schema["user_id"] == pl.String
+
+
+def test_parameters_of_every_type(table: evenkeel.Table) -> None:
+    when = datetime.datetime(2026, 1, 2, 3, 4, 5, 6)
+    berlin = datetime.timezone(datetime.timedelta(hours=1))
+    for value, expected in [
+        (1, 1),
+        (2**64 - 1, 2**64 - 1),
+        (-(2**63), -(2**63)),
+        (1.5, 1.5),
+        ("it's", "it's"),
+        (True, True),
+        (None, None),
+        (b"\x00\xff", b"\x00\xff"),
+        (when, when),
+        (when.replace(tzinfo=berlin), when.replace(tzinfo=berlin).astimezone(UTC)),
+        (datetime.date(2026, 1, 2), datetime.date(2026, 1, 2)),
+        (datetime.time(1, 2, 3, 4), datetime.time(1, 2, 3, 4)),
+        (datetime.timedelta(days=1, microseconds=1), datetime.timedelta(days=1, microseconds=1)),
+        (D("-12.345"), D("-12.345")),
+        (D("1E+3"), D("1000")),
+        (2**100, D(2**100)),
+        (np.int64(7), 7),
+    ]:
+        found = table.sql("SELECT $x AS x", {"x": value}).to_pylist()[0]["x"]
+        assert found == expected, value
+    for wrong in ({"x": object()}, {"x": D("1E+50")}, {"x": [1]}):
+        with pytest.raises(evenkeel.UsageError, match="parameter x"):
+            table.sql("SELECT $x AS x", wrong)
+    with pytest.raises(evenkeel.UsageError):
+        table.sql("SELECT $x AS x", {})
+
+
+def test_failed_queries_raise_and_results_are_read_once(table: evenkeel.Table, make_events) -> None:
+    table.ingest(make_events(1000))
+    with pytest.raises(evenkeel.Error, match="colour"):
+        table.sql("SELECT colour FROM events")
+    with pytest.raises(evenkeel.Error, match="took longer"):
+        pairs = "WITH n AS (SELECT unnest(range(1, 40000)) AS v) SELECT count(*) FROM n a JOIN n b ON a.v + b.v < 0"
+        table.sql(pairs, timeout=0.2).to_arrow()
+    with pytest.raises(evenkeel.UsageError, match="too small"):
+        table.sql("SELECT 1", memory="1MiB")
+    with pytest.raises(evenkeel.UsageError, match="no size"):
+        table.sql("SELECT 1", memory="much")
+    result = table.sql("SELECT user_id FROM events")
+    shown = repr(result)
+    assert "user_id" in shown and "first 20 rows" in shown and "<pre>" in result._repr_html_()
+    assert result.to_arrow().num_rows == 1000, "what was shown is still there"
+    with pytest.raises(evenkeel.UsageError, match="run the query again"):
+        result.to_arrow()
+    assert "have been read" in repr(result)
+    # An error in the middle of the rows reaches the library that reads them.
+    late = table.sql("SELECT 1000 / (campaign_id - campaign_id) AS x FROM events")
+    with pytest.raises(Exception, match="(?i)divide by zero"):
+        pa.table(late)
+
+
+def test_opening_what_is_no_table(tmp_path: pathlib.Path, table: evenkeel.Table) -> None:
+    with pytest.raises(evenkeel.Error):
+        evenkeel.Table(tmp_path / "absent")
+    with pytest.raises(evenkeel.Error):
+        evenkeel.Table(table.path, version=99)
+    with pytest.raises(evenkeel.UsageError):
+        evenkeel.Table.create(tmp_path / "x", columns={"k": "colour"}, primary_key="k")
+    with pytest.raises(evenkeel.Error):
+        evenkeel.Table.create(table.path, columns={"k": "int64:not-null"}, primary_key="k")
+
+
+def test_unsigned_and_decimal_columns_survive_pandas(tmp_path: pathlib.Path) -> None:
+    table = evenkeel.Table.create(
+        tmp_path / "t", columns={"k": "uint64:not-null", "d": "decimal(22,9)"}, primary_key="k", partitions=2
+    )
+    frame = pd.DataFrame({"k": np.array([0, 2**64 - 1], dtype="uint64"), "d": [D("0.1"), None]})
+    table.ingest(frame)
+    back = table.sql("SELECT * FROM t ORDER BY k").to_pandas()
+    assert back["k"].dtype == np.dtype("uint64") and list(back["k"]) == [0, 2**64 - 1]
+    assert back["d"][0] == D("0.100000000")
