@@ -9,7 +9,6 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 dist=$(mkdir -p "${1:-dist}" && realpath "${1:-dist}")
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
-features=cloud,serve
 version=$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' Cargo.toml)
 platform=$(uname -m)-linux-gnu
 stage=$(mktemp -d)
@@ -17,7 +16,9 @@ trap 'rm -rf "$stage"' EXIT
 step() { printf '\n== %s (%d s)\n' "$*" "$SECONDS"; }
 
 step "the program"
-cargo build --release --locked --bin evenkeel --features "$features"
+# Together with the library of the wheel, so that both have one build of the libraries below them.
+cargo build --release --locked --package evenkeel --package evenkeel-python --bin evenkeel --lib \
+    --features evenkeel/cloud,evenkeel/serve
 program="$target/release/evenkeel"
 
 step "the archive"
@@ -39,7 +40,11 @@ tools="$target/package-tools"
 "$tools/bin/pip" install --quiet --disable-pip-version-check maturin==1.16.0 ziglang==0.15.2
 linked=()
 [ -z "${PACKAGE_ZIG:-}" ] || linked=(--zig --compatibility manylinux_2_17)
-(cd python && PATH="$tools/bin:$PATH" maturin build --release --locked --out "$dist" "${linked[@]}")
+# lld, the linker on this processor, keeps one of several equal functions.
+folded=()
+[ "$(uname -m)" != x86_64 ] || folded=(-- -C link-arg=-Wl,--icf=all)
+(cd python && PATH="$tools/bin:$PATH" maturin build --release --locked --compression-level 9 --out "$dist" \
+    "${linked[@]}" "${folded[@]}")
 
 if command -v dpkg-deb > /dev/null; then
     step "the Debian package"

@@ -33,7 +33,7 @@ orders = pd.DataFrame(
 ).astype({"customer_id": "int64"})
 
 # Which key? The answer comes with reasons, and with what the others cost.
-answer = evenkeel.evaluate(orders, name="orders", nodes=4)
+answer = evenkeel.evaluate(orders, name="orders")
 print(answer)
 answer.save(folder / "orders.html")
 

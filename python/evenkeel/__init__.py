@@ -6,6 +6,9 @@ partition of each key, exactly as YDB and other systems do; ``capacity`` and ``s
 of nodes and of range splits. The program ``evenkeel`` is part of the package.
 """
 
+import atexit
+
+from evenkeel import _evenkeel
 from evenkeel._errors import Error, ForkError, ThresholdError, UsageError
 from evenkeel._evaluation import Evaluation, JoinEvaluation, evaluate
 from evenkeel._evenkeel import __version__
@@ -33,3 +36,6 @@ __all__ = [
     "placements",
     "spanner",
 ]
+
+# Sources that are read in other threads may call Python, which ends.
+atexit.register(_evenkeel.stop_sources)

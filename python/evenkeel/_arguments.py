@@ -22,7 +22,8 @@ OPTIONS = {
 }
 
 _EXPRESSION = re.compile(r"(date|hour|trunc)\(.*\)", re.IGNORECASE)
-_OPTION = re.compile(r"--([a-z][a-z-]*[a-z])")
+_OPTION = re.compile(r"(?<![\w'-])--([a-z][a-z-]*[a-z])")
+_COMMAND = re.compile(r"('evenkeel [^']*')")
 
 
 def is_path(source: object) -> TypeGuard[str | os.PathLike[str]]:
@@ -53,6 +54,8 @@ def keys(candidates: str | Iterable[str | Iterable[str]] | None) -> list[str]:
 
 def pairs(values: Mapping[str, object] | None, sign: str) -> list[str]:
     """``{"user_id": "uint64"}`` as ``["user_id:uint64"]``."""
+    if values is not None and not isinstance(values, Mapping):
+        raise UsageError(f"a mapping of names to values is expected, not {type(values).__name__}")
     return [f"{name}{sign}{_text(value)}" for name, value in (values or {}).items()]
 
 
@@ -75,17 +78,20 @@ def options(given: Mapping[str, Any]) -> list[str]:
     return arguments
 
 
-def in_words_of_python(error: Error) -> None:
-    """Names the keywords in an error instead of the options of the program."""
-    keywords = {option: keyword for keyword, option in OPTIONS.items()}
+def in_words_of_python(error: Error, keywords: Iterable[str] = ()) -> None:
+    """Names keywords in an error instead of the options of the program. Commands stay as they
+    are."""
+    by_option = {OPTIONS.get(keyword, keyword.replace("_", "-")): keyword for keyword in keywords}
 
     def keyword(found: re.Match[str]) -> str:
         option = found.group(1)
-        return keywords.get(option, option.replace("-", "_"))
+        return by_option.get(option, option.replace("-", "_"))
 
     unknown = re.fullmatch(r"unexpected argument '--([a-z-]+)' found.*", error.message)
     if unknown and isinstance(error, UsageError):
         error.message = f"there is no argument '{unknown.group(1).replace('-', '_')}'"
     else:
-        error.message = _OPTION.sub(keyword, error.message)
+        parts = _COMMAND.split(error.message)
+        parts[::2] = [_OPTION.sub(keyword, text) for text in parts[::2]]
+        error.message = "".join(parts)
     error.args = (error.message,)

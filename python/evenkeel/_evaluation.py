@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
+import re
 import tempfile
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
+from functools import partial
 from typing import Any
 
 from evenkeel import _evenkeel
@@ -74,6 +77,15 @@ class Evaluation(Report):
         drifts = _evenkeel.compare(_json_of(other), json.dumps(self._value))
         return Records(record(json.loads(drifts)))
 
+    def _forget_commands(self) -> None:
+        """Removes commands that name files, for rows that are in none."""
+        found = self._value["recommendation"]
+        self._text = str(self)
+        if self._page is not None:
+            commands = html.escape("\n".join(found.commands)).replace("&#x27;", "&#39;")
+            self._page = self._page.replace(f"<pre>{commands}</pre>\n", "")
+        found["commands"] = []
+
     def __str__(self) -> str:
         return self._in_python(super().__str__())
 
@@ -121,8 +133,13 @@ def _summary(value: Record) -> str:
     return f"{value.table}: {keys}, {found.partitions} partitions\n{reasons}"
 
 
-def _result(value: Any, *parts: Any) -> Evaluation | JoinEvaluation:
-    return JoinEvaluation(value, *parts) if "join_findings" in value else Evaluation(value, *parts)
+def _result(of_files: bool, value: Any, *parts: Any) -> Evaluation | JoinEvaluation:
+    if "join_findings" in value:
+        return JoinEvaluation(value, *parts)
+    result = Evaluation(value, *parts)
+    if not of_files:
+        result._forget_commands()
+    return result
 
 
 def _json_of(other: Evaluation | str | os.PathLike[str]) -> str:
@@ -133,11 +150,11 @@ def _json_of(other: Evaluation | str | os.PathLike[str]) -> str:
 
 
 def evaluate(
-    source: Source | Iterable[Source] | Mapping[str, Source],
+    source: Source | Iterable[Source] | Mapping[str, Source] | None,
     partition_keys: str | Iterable[str | Iterable[str]] | None = None,
     primary_keys: str | Iterable[str | Iterable[str]] | None = None,
     *,
-    nodes: int | Iterable[int] | None = None,
+    nodes: int | Iterable[int] = 4,
     partitions: int | Iterable[int] | None = None,
     queries: str | os.PathLike[str] | Iterable[str] | Mapping[str, str] | None = None,
     params: Mapping[str, object] | None = None,
@@ -165,11 +182,12 @@ def evaluate(
             Polars, relations of DuckDB and tables of pyarrow, and datasets of pyarrow. Rows in
             memory are written to a temporary file first, since they are read more than once. A
             mapping such as ``{"orders": ..., "lines": ...}`` has several tables to be joined, of
-            which a :class:`JoinEvaluation` is returned.
+            which a :class:`JoinEvaluation` is returned. ``None`` with ``merge=[...]`` has no rows
+            but those of saved profiles (``save=``).
         partition_keys: Candidates to judge, each a column or a sequence of columns, or an
             expression such as ``"date(at)"``. By default they are found from the data.
         primary_keys: The same for the primary key.
-        nodes: Numbers of nodes to try; a table gets 4 partitions per node.
+        nodes: Number of nodes, or several to try; a table gets 4 partitions per node.
         partitions: Numbers of partitions to try, instead of ``nodes``.
         queries: Statements that the table is to serve: a file, a folder or a query log, or the
             statements themselves, as a sequence or by name.
@@ -200,12 +218,14 @@ def evaluate(
 
     >>> rows = {"user_id": [f"u{i % 500}" for i in range(5000)], "n": list(range(5000))}
     >>> import pyarrow
-    >>> answer = evaluate(pyarrow.table(rows), name="visits", nodes=4)
+    >>> answer = evaluate(pyarrow.table(rows), name="visits")
     >>> answer.recommendation.partition_key
     ['user_id']
     >>> answer.rows
     5000
     """
+    # What is counted as in a profile has its numbers of partitions.
+    merges = "merge" in more or "like" in more
     if isinstance(source, Mapping) and name is not None:
         raise UsageError("name is for one table; a mapping names its tables itself")
     with ExitStack() as stack:
@@ -220,7 +240,7 @@ def evaluate(
         given: dict[str, Any] = {
             "partition_keys": keys(partition_keys),
             "primary_keys": keys(primary_keys),
-            "nodes": nodes,
+            "nodes": nodes if partitions is None and not merges else None,
             "partitions": partitions,
             "queries": _statements(queries, folder),
             "params": pairs(params, "="),
@@ -242,7 +262,7 @@ def evaluate(
         found = stack.enter_context(inputs(source, name or "table"))
         arguments = ["evaluate", "--format=json", *options(given), "--", *found.names]
         result: Evaluation | JoinEvaluation = run(
-            arguments, progress=progress, temporary=found.temporary, kind=_result
+            arguments, progress=progress, keywords=given, temporary=found.temporary, kind=partial(_result, not found.temporary)
         )
         return result
 
@@ -254,10 +274,16 @@ def _statements(queries: Any, folder: Any) -> str | None:
         else:
             return None if queries is None else os.fspath(queries)
     named = queries if isinstance(queries, Mapping) else {f"q{n}": q for n, q in enumerate(queries, 1)}
+    if not named:
+        raise UsageError("queries has no statement")
+    statements = os.path.join(folder(), "queries")
+    os.mkdir(statements)
     for name, sql in named.items():
-        with open(os.path.join(folder(), f"{name}.sql"), "w", encoding="utf-8") as file:
+        if not re.fullmatch(r"[\w-][\w .-]*", name):
+            raise UsageError(f"queries: '{name}' is no name; take letters, digits, blanks and underscores")
+        with open(os.path.join(statements, f"{name}.sql"), "w", encoding="utf-8") as file:
             file.write(sql)
-    return str(folder())
+    return statements
 
 
 def _baseline(baseline: Any, folder: Any) -> str | None:

@@ -23,7 +23,9 @@ def _run(
 ) -> Report:
     with inputs(source, name) as found:
         arguments = [*command, "--format=json", *options(given), "--", *found.names]
-        report: Report = run(arguments, progress=progress, temporary=found.temporary)
+        report: Report = run(
+            arguments, progress=progress, keywords=given, temporary=found.temporary
+        )
         return report
 
 
@@ -48,19 +50,24 @@ def place(
         hashes: Return the hashes instead of the partitions.
 
     Returns:
-        An Arrow array, which ``numpy.asarray``, ``pyarrow.array`` and ``polars.Series`` take.
+        An array of numpy, or an Arrow array if there is no numpy.
 
     Raises:
         UsageError: A value does not fit its type; ``row`` says which.
 
-    >>> place([0, 42], "uint64", partitions=64).to_pylist()
+    >>> place([0, 42], "uint64", partitions=64).tolist()
     [13, 45]
-    >>> place(["abc"], "utf8", partitions=12).to_pylist()
+    >>> place(["abc"], "utf8", partitions=12).tolist()
     [3]
     """
     columns = _columns(values)
     given = [types] if isinstance(types, str) else None if types is None else list(types)
-    return _evenkeel.place(columns, given, partitions, placement, hashes)
+    placed = _evenkeel.place(columns, given, partitions, placement, hashes)
+    try:
+        import numpy
+    except ImportError:
+        return placed
+    return numpy.asarray(placed)
 
 
 def _is_array(values: Any) -> bool:
@@ -81,6 +88,12 @@ def _array(values: Any) -> Any:
 
 
 def _columns(values: Any) -> list[tuple[str, Any]]:
+    if hasattr(values, "collect") and not _is_array(values):
+        # A lazy frame of Polars.
+        values = values.collect()
+    if hasattr(values, "fetch_arrow_table"):
+        # A relation of DuckDB, whose columns are not arrays.
+        values = values.fetch_arrow_table()
     if isinstance(values, Mapping):
         return [(str(name), _array(column)) for name, column in values.items()]
     names = getattr(values, "column_names", None) or getattr(values, "columns", None)

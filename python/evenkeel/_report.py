@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from evenkeel import _evenkeel
@@ -120,6 +120,9 @@ class Report:
     def __getitem__(self, name: Any) -> Any:
         return self._value[name]
 
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._value)
+
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *(self._value if isinstance(self._value, dict) else ())]
 
@@ -163,6 +166,7 @@ def run(
     *,
     progress: bool | Callback | None = False,
     temporary: Mapping[str, str] | None = None,
+    keywords: Iterable[str] = (),
     kind: Callable[..., Report] = Report,
 ) -> Any:
     """Runs a command of the program and returns its result, which says the names of tables instead
@@ -189,7 +193,7 @@ def run(
         except Error as error:
             error.message = named(error.message)
             error.file = error.file and named(error.file)
-            in_words_of_python(error)
+            in_words_of_python(error, keywords)
             if isinstance(error, ThresholdError):
                 error.result = report(error._report)  # type: ignore[attr-defined]
             raise

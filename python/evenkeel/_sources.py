@@ -56,19 +56,30 @@ def _file_name(name: str) -> str:
 
 @contextmanager
 def inputs(
-    source: Source | Iterable[Source] | Mapping[str, Source], name: str = "table"
+    source: Source | Iterable[Source] | Mapping[str, Source] | None, name: str = "table"
 ) -> Iterator[Inputs]:
     """Yields the names of the inputs; rows in memory are in temporary files meanwhile, so that they
     can be read more than once. A mapping has several tables by name."""
+    if source is None:
+        yield Inputs([])
+        return
     if is_path(source):
         yield Inputs([os.fspath(source)])
         return
     if isinstance(source, (list, tuple)) and source and all(map(is_path, source)):
         yield Inputs([os.fspath(one) for one in source])
         return
-    tables = source.items() if isinstance(source, Mapping) else [(name, source)]
+    tables = list(source.items()) if isinstance(source, Mapping) else [(name, source)]
     with tempfile.TemporaryDirectory(prefix="evenkeel-") as folder:
         names, temporary = [], {}
+        files = [_file_name(table) for table, _ in tables]
+        if not files:
+            raise UsageError("there are no tables")
+        if len(set(files)) < len(files):
+            raise UsageError(
+                f"the names of tables ({', '.join(table for table, _ in tables)}) must differ in their "
+                "letters, digits and underscores"
+            )
         for table, rows in tables:
             if is_path(rows):
                 names.append(os.fspath(rows))

@@ -7,12 +7,13 @@ import json
 import os
 import re
 import tempfile
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from evenkeel import _evenkeel
-from evenkeel._arguments import in_words_of_python, is_path, key, options, pairs
+from evenkeel._arguments import in_words_of_python, is_path, options, pairs
 from evenkeel._errors import Error, UsageError
 from evenkeel._evaluation import Evaluation
 from evenkeel._progress import Callback, shown
@@ -25,13 +26,16 @@ _SHOWN = 20
 #: Rows of a frame that its columns are found from.
 _SAMPLE = 100_000
 
+#: Advice that is for files.
+_OF_FILES = "; --on-error reject writes such rows to a file and ingests the rest"
+
 _UNITS = {"": 1, "b": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40}
 _UNITS |= {"kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
 
 
 def _bytes(size: str | int) -> int:
     """``"2GiB"`` as a number of bytes."""
-    if isinstance(size, int) and not isinstance(size, bool) and size >= 0:
+    if isinstance(size, int) and not isinstance(size, bool) and 0 <= size < 1 << 63:
         return size
     found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)\s*", str(size))
     if found is None or found.group(2).lower() not in _UNITS:
@@ -46,6 +50,20 @@ def _said_in_python() -> Iterator[None]:
     except Error as error:
         in_words_of_python(error)
         raise
+
+
+def _without_views(arrow: Any, pyarrow: Any) -> Any:
+    """Replaces views in a type of Arrow, also within lists and structs."""
+    types = pyarrow.types
+    if types.is_string_view(arrow):
+        return pyarrow.large_string()
+    if types.is_binary_view(arrow):
+        return pyarrow.large_binary()
+    if types.is_list(arrow):
+        return pyarrow.list_(arrow.value_field.with_type(_without_views(arrow.value_type, pyarrow)))
+    if types.is_struct(arrow):
+        return pyarrow.struct([field.with_type(_without_views(field.type, pyarrow)) for field in arrow])
+    return arrow
 
 
 class Result:
@@ -73,7 +91,8 @@ class Result:
         """All rows as a table of pyarrow."""
         import pyarrow
 
-        self._rows.collect()
+        with _said_in_python():
+            self._rows.collect()
         return pyarrow.table(self)
 
     def to_pandas(self) -> Any:
@@ -82,15 +101,15 @@ class Result:
 
         table = self.to_arrow()
         # pandas converts texts, but not views of them.
-        plain = {pyarrow.string_view(): pyarrow.large_string(), pyarrow.binary_view(): pyarrow.large_binary()}
-        fields = [field.with_type(plain.get(field.type, field.type)) for field in table.schema]
+        fields = [field.with_type(_without_views(field.type, pyarrow)) for field in table.schema]
         return table.cast(pyarrow.schema(fields)).to_pandas()
 
     def to_polars(self) -> Any:
         """All rows as a data frame of Polars."""
         import polars
 
-        self._rows.collect()
+        with _said_in_python():
+            self._rows.collect()
         return polars.DataFrame(self)
 
     def to_pylist(self) -> list[dict[str, Any]]:
@@ -101,12 +120,33 @@ class Result:
     def __repr__(self) -> str:
         with _said_in_python():
             text, more = self._rows.preview(_SHOWN)
-        return text + (f"(the first {_SHOWN} rows)" if more else "").rstrip("\n")
+        return (text + (f"(the first {_SHOWN} rows)" if more else "")).rstrip("\n")
 
     def _repr_html_(self) -> str:
         import html
 
         return f"<pre>{html.escape(repr(self))}</pre>"
+
+
+def _names(columns: str | Iterable[str] | None) -> list[str]:
+    """Names of columns; a single string may have several, separated by commas."""
+    if columns is None:
+        return []
+    if isinstance(columns, str):
+        return [columns]
+    names = list(columns)
+    commas = [name for name in names if "," in name]
+    if commas:
+        raise UsageError(f"the column '{commas[0]}' cannot be in a key, because its name has a comma")
+    return names
+
+
+def _column_names(frame: Any) -> list[str]:
+    """Names of the columns of a frame or a table, if it says them."""
+    names = getattr(frame, "column_names", None)
+    if names is None:
+        names = getattr(frame, "columns", None)
+    return [] if names is None else [str(name) for name in names]
 
 
 class Table:
@@ -135,9 +175,19 @@ class Table:
 
     def __init__(self, path: str | os.PathLike[str], version: int | None = None) -> None:
         """Opens a table at its newest version, or at ``version`` for good."""
+        if version is not None and version < 0:
+            raise UsageError(f"there is no version {version}")
         self._path = os.fspath(path)
         with _said_in_python():
             self._native = _evenkeel.NativeTable.open(self._path, version)
+
+    def __reduce__(self) -> Any:
+        # Another process opens the table anew.
+        return (Table, (self._path, self._pinned))
+
+    @property
+    def _pinned(self) -> int | None:
+        return self._native.version if self._native.is_pinned else None
 
     @classmethod
     def create(
@@ -170,13 +220,14 @@ class Table:
             nodes: Number of nodes, with 4 partitions each.
             partitions: Number of partitions.
             placement: Placement function, ``"ydb"`` by default.
-            ttl: Time to live, such as ``"event_timestamp:30d"``.
+            ttl: Time to live, such as ``"event_timestamp=30d"``.
             name: Name of the table in SQL, by default that of its directory.
             **more: Any other option of ``evenkeel create``.
         """
         with ExitStack() as stack:
             declared = dict(columns or {})
             sample: str | None = None
+            temporary: dict[str, str] = {}
             if isinstance(like, Evaluation):
                 found = like.recommendation
                 if not found.partition_key or not found.primary_key:
@@ -195,20 +246,22 @@ class Table:
             elif like is not None:
                 folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="evenkeel-"))
                 sample = os.path.join(folder, "sample.arrow")
+                temporary[sample] = "like"
                 with _said_in_python():
                     _evenkeel.spool(arrow(like), sample, _SAMPLE)
             statement: str | None = None
             if ddl is not None:
                 folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="evenkeel-"))
                 statement = os.path.join(folder, "table.sql")
+                temporary[statement] = "ddl"
                 with open(statement, "w", encoding="utf-8") as file:
                     file.write(ddl)
             given = {
                 "like": sample,
                 "ddl": statement,
                 "columns": pairs(declared, ":"),
-                "primary_key": None if primary_key is None else key(primary_key),
-                "partition_key": None if partition_key is None else key(partition_key),
+                "primary_key": _names(primary_key),
+                "partition_key": _names(partition_key),
                 "nodes": nodes,
                 "partitions": partitions,
                 "placement": placement,
@@ -216,8 +269,17 @@ class Table:
                 "name": name,
                 **more,
             }
-            run(["create", "--format=json", *options(given), "--", os.fspath(path)])
-        return cls(path)
+            arguments = ["create", "--format=json", *options(given), "--", os.fspath(path)]
+            created = run(arguments, keywords=given, temporary=temporary)
+        table = cls(path)
+        if like is not None and not is_path(like) and not isinstance(like, Evaluation):
+            left_out = set(_column_names(like)) - {column.name for column in table.columns}
+            if left_out:
+                names = ", ".join(sorted(left_out))
+                created.notes.append(f"the table has no columns for {names}, whose types YDB does not have")
+        for note in created.notes:
+            warnings.warn(note, stacklevel=2)
+        return table
 
     @property
     def path(self) -> str:
@@ -325,6 +387,10 @@ class Table:
         if isinstance(delete_column, str):
             column, _, value = delete_column.partition("=")
             delete_column = (column, value)
+        elif delete_column is not None:
+            column, value = delete_column
+            delete_column = (column, value)
+        self._check_unpinned()
         several = isinstance(source, (list, tuple)) and bool(source) and all(map(is_path, source))
         if is_path(source) or several:
             given = {
@@ -337,38 +403,52 @@ class Table:
             }
             with inputs(source) as found:
                 arguments = ["ingest", "--format=json", *options(given), "--", self._path, *found.names]
-                report = run(arguments, progress=progress)
+                report = run(arguments, progress=progress, keywords=given)
             self._native.refresh()
             return Report(report.to_dict(), str(report), notes=[*report.notes, *report["notes"]])
         if more:
             raise UsageError(f"{', '.join(more)}: only for files; these are rows in memory")
         with shown(progress) as callback, _said_in_python():
-            text = self._native.ingest(
-                arrow(source), mode, deletes, delete_column, _bytes(memory), compact, callback
-            )
+            try:
+                text = self._native.ingest(
+                    arrow(source), mode, deletes, delete_column, _bytes(memory), compact, callback
+                )
+            except Error as error:
+                error.message = error.message.replace(_OF_FILES, "")
+                raise
+            except BaseException:
+                # An interrupt may come after the commit.
+                self._native.refresh()
+                raise
         value = json.loads(text)
         version = "nothing to commit" if value["version"] is None else f"version {value['version']}"
         lines = [f"{value['rows']:,} rows, {version}, {value['seconds']:.1f} s", *value["notes"]]
         return Report(value, "\n".join(lines) + "\n", notes=value["notes"])
 
     def delete(self, where: str, params: Mapping[str, object] | None = None) -> Report:
-        """Deletes the rows that meet a condition of SQL, with one commit."""
-        given = {"where": where, "params": pairs(params, "=")}
-        report = self._run("delete", options(given))
-        self._native.refresh()
-        return report
+        """Deletes the rows that meet a condition of SQL, with one commit; ``rows`` of the report is
+        their number. Parameters are those of :meth:`sql`."""
+        with _said_in_python():
+            rows, version = self._native.delete(where, None if params is None else dict(params))
+        text = f"version {version}: {rows:,} rows deleted" if version else "no row meets the condition"
+        return Report({"version": version, "rows": rows}, text + "\n")
+
+    def _check_unpinned(self) -> None:
+        if self._native.is_pinned:
+            raise UsageError("this table was opened at a version; open it without one to change it")
 
     def skew(self) -> Report:
         """How evenly the rows are spread over the partitions, and how even they could be."""
-        return self._run("skew")
+        return self._run("skew", options({"version": self._pinned}))
 
     def inspect(self) -> Report:
         """Declaration, size, partitions and files."""
-        return self._run("inspect")
+        return self._run("inspect", options({"version": self._pinned}))
 
     def compact(self, *, full: bool = False, progress: bool | Callback | None = None, **more: Any) -> Report:
         """Merges files and drops rows that are replaced, deleted or expired; with ``full`` all of
         them, else where it pays off."""
+        self._check_unpinned()
         report = self._run("compact", options({"full": full, **more}), progress)
         self._native.refresh()
         return report

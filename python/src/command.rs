@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use crate::errors::{failed, of_command, usage};
 use crate::waiting::wait;
 
-/// What a command reports: its result as JSON and as text, its page of HTML and the part of it that
+/// Report of a command: its result as JSON and as text, its page of HTML and the part of it that
 /// fits in another page, and its notes.
 pub(crate) type Report = (String, String, Option<String>, Option<String>, Vec<String>);
 

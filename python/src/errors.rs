@@ -1,25 +1,30 @@
 //! Exceptions, whose classes are written in Python.
 
+use arrow::error::ArrowError;
 use evenkeel::TableError;
 use evenkeel::bounded::message;
 use evenkeel::cli::{CaptureError, ErrorPlace};
+use evenkeel::ingest::IngestError;
 use evenkeel::query::QueryError;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+
+use crate::source::BrokenText;
 
 /// Module of the exceptions.
 const MODULE: &str = "evenkeel._errors";
 
 /// Creates an exception of a class of [`MODULE`].
 pub(crate) fn exception(py: Python<'_>, class: &str, text: &str, place: &ErrorPlace) -> PyErr {
+    let text = text.lines().map(message).collect::<Vec<_>>().join("\n");
     let create = || {
         let details = PyDict::new(py);
         details.set_item("file", place.file.as_deref())?;
         details.set_item("line", place.line)?;
         details.set_item("row", place.row)?;
         details.set_item("column", place.column.as_deref())?;
-        py.import(MODULE)?.getattr(class)?.call((message(text),), Some(&details))
+        py.import(MODULE)?.getattr(class)?.call((text,), Some(&details))
     };
     create().map_or_else(|error| error, PyErr::from_value)
 }
@@ -36,7 +41,30 @@ pub(crate) fn usage(py: Python<'_>, error: impl std::fmt::Display) -> PyErr {
 
 /// Converts the failure of work on a table, of which wrong usage is told apart.
 pub(crate) fn of_table(py: Python<'_>, error: TableError) -> PyErr {
-    of_command(py, error.into())
+    match error {
+        TableError::Stream(error) => match error.downcast::<ArrowError>() {
+            Ok(error) => of_source(py, *error),
+            Err(error) => failed(py, anyhow::anyhow!("{error}")),
+        },
+        TableError::Query(error) => of_query(py, error),
+        TableError::Ingest(error @ IngestError::Memory { .. }) => usage(py, error),
+        error => of_command(py, error.into()),
+    }
+}
+
+/// Converts the failure of a source of rows.
+pub(crate) fn of_source(py: Python<'_>, error: ArrowError) -> PyErr {
+    if let ArrowError::ExternalError(cause) = &error
+        && let Some(BrokenText { row, column }) = cause.downcast_ref()
+    {
+        let place = ErrorPlace { row: Some(*row), column: Some(column.clone()), ..ErrorPlace::default() };
+        return exception(py, "Error", &format!("{cause}. Nothing was committed"), &place);
+    }
+    // Other libraries add the traceback of an exception in Python.
+    let text = error.to_string();
+    let text = text.split(". Detail: Python exception").next().unwrap_or_default();
+    let text = text.strip_prefix("C Data interface error: ").unwrap_or(text);
+    failed(py, anyhow::anyhow!("the source of the rows failed: {text}"))
 }
 
 /// Converts the failure of a query, of which wrong usage is told apart.

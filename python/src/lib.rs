@@ -37,7 +37,7 @@ mod _evenkeel {
     #[pymodule_export]
     use crate::source::spool;
     #[pymodule_export]
-    use crate::table::NativeTable;
+    use crate::table::{NativeTable, stop_sources};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -4,7 +4,9 @@ use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime, Timelike, Utc};
 use datafusion::common::ScalarValue;
 use evenkeel::query::Params;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyBytes, PyDate, PyDateTime, PyDelta, PyDict, PyFloat, PyInt, PyString, PyTime};
+use pyo3::types::{
+    PyBool, PyByteArray, PyBytes, PyDate, PyDateTime, PyDelta, PyDict, PyFloat, PyInt, PyString, PyTime,
+};
 
 use crate::errors::usage;
 
@@ -24,7 +26,8 @@ pub(crate) fn params(given: Option<&Bound<'_, PyDict>>) -> PyResult<Params> {
 
 fn scalar(name: &str, value: &Bound<'_, PyAny>) -> PyResult<ScalarValue> {
     // A truth value is also a number, and a point in time also a date.
-    if value.is_none() {
+    let kind = value.get_type().name()?.to_string();
+    if value.is_none() || matches!(kind.as_str(), "NAType" | "NaTType") {
         Ok(ScalarValue::Null)
     } else if value.is_instance_of::<PyBool>() {
         Ok(ScalarValue::Boolean(Some(value.extract()?)))
@@ -34,9 +37,14 @@ fn scalar(name: &str, value: &Bound<'_, PyAny>) -> PyResult<ScalarValue> {
         Ok(ScalarValue::Float64(Some(value.extract()?)))
     } else if value.is_instance_of::<PyString>() {
         Ok(ScalarValue::Utf8(Some(value.extract()?)))
-    } else if value.is_instance_of::<PyBytes>() {
+    } else if value.is_instance_of::<PyBytes>() || value.is_instance_of::<PyByteArray>() {
         Ok(ScalarValue::Binary(Some(value.extract()?)))
+    } else if matches!(kind.as_str(), "datetime64" | "timedelta64") {
+        of_numpy(name, value, &kind)
     } else if value.is_instance_of::<PyDateTime>() {
+        if value.hasattr("nanosecond")? && value.getattr("nanosecond")?.extract::<u32>()? > 0 {
+            return Err(usage(value.py(), format!("parameter {name}: {value} is finer than microseconds")));
+        }
         instant(value)
     } else if value.is_instance_of::<PyDate>() {
         let days = value.extract::<NaiveDate>()?.signed_duration_since(NaiveDate::default()).num_days();
@@ -55,9 +63,20 @@ fn scalar(name: &str, value: &Bound<'_, PyAny>) -> PyResult<ScalarValue> {
         // A scalar of numpy.
         scalar(name, &value.call_method0("item")?)
     } else {
-        let kind = value.get_type().name()?.to_string();
         Err(usage(value.py(), format!("parameter {name}: a value of type {kind} cannot be a parameter")))
     }
+}
+
+/// A time of numpy, of any unit.
+fn of_numpy(name: &str, value: &Bound<'_, PyAny>, kind: &str) -> PyResult<ScalarValue> {
+    let micros = value.call_method1("astype", (format!("{kind}[us]"),))?;
+    if value.py().import("numpy")?.call_method1("isnat", (&micros,))?.is_truthy()? {
+        return Ok(ScalarValue::Null);
+    }
+    if !micros.eq(value)? {
+        return Err(usage(value.py(), format!("parameter {name}: {value} is finer than microseconds")));
+    }
+    scalar(name, &micros.call_method0("item")?)
 }
 
 fn whole_number(name: &str, value: &Bound<'_, PyAny>) -> PyResult<ScalarValue> {
@@ -91,7 +110,7 @@ fn decimal(name: &str, value: &Bound<'_, PyAny>) -> PyResult<ScalarValue> {
         || usage(value.py(), format!("parameter {name}: {text} is no decimal of at most {DIGITS} digits"));
     let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
     let digits = format!("{whole}{fraction}");
-    let scale = i8::try_from(fraction.len()).map_err(|_| wrong())?;
+    let scale = i8::try_from(fraction.len()).ok().filter(|scale| *scale <= DIGITS as i8).ok_or_else(wrong)?;
     let number: i128 = digits.parse().map_err(|_| wrong())?;
     if number.unsigned_abs() >= 10u128.pow(DIGITS.into()) {
         return Err(wrong());

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, RecordBatch, UInt32Array, UInt64Array};
+use arrow::array::{Array, ArrayRef, Int64Array, RecordBatch, UInt32Array, UInt64Array};
 use arrow::compute::concat;
 use arrow::datatypes::{Field, Schema};
 use evenkeel::placement::{Function, Placement};
-use evenkeel::source::{Conform, InputOptions};
+use evenkeel::source::{Conform, InputOptions, SourceError};
 use evenkeel::table::{Column, ColumnType};
 use evenkeel::units::PartitionCount;
 use pyo3::prelude::*;
@@ -14,6 +14,7 @@ use pyo3_arrow::PyArray;
 use pyo3_arrow::input::AnyArray;
 
 use crate::errors::{exception, failed, usage};
+use crate::source::broken_text;
 use evenkeel::cli::ErrorPlace;
 
 /// Returns the partition of each key, or its hash. `columns` are those of the key, in hash order,
@@ -39,6 +40,24 @@ pub(crate) fn place(
         None => arrays.iter().zip(&names).map(|(array, name)| type_of(py, name, array)).collect(),
     };
     let types = types?;
+    for (name, array) in names.iter().zip(&arrays) {
+        if arrays.iter().any(|other| other.len() != array.len()) {
+            return Err(usage(py, "the columns of a key have different lengths"));
+        }
+        if let Some(row) = broken_text(array).map_err(|error| failed(py, error.into()))? {
+            let row = row as u64 + 1;
+            let place = ErrorPlace { row: Some(row), column: Some(name.clone()), ..ErrorPlace::default() };
+            return Err(exception(
+                py,
+                "UsageError",
+                &format!("row {row}, column '{name}': text is not UTF-8"),
+                &place,
+            ));
+        }
+    }
+    if arrays.is_empty() {
+        return Err(usage(py, "the key has no columns"));
+    }
     let placed = py.detach(|| placed(&names, &arrays, &types, function, partitions, hashes));
     placed.map(PyArray::from_array_ref).map_err(|error| match error {
         Refused::Usage(text) => usage(py, text),
@@ -100,7 +119,8 @@ fn placed(
     );
     let batch = RecordBatch::try_new(Arc::new(given), arrays.to_vec())?;
     let conform = Conform::to_columns("keys", columns.into(), Arc::new(wanted), &InputOptions::default());
-    let conformed = conform.conform((batch, 1).into())?;
+    let refused = |error: SourceError| Refused::Usage(error.to_string());
+    let conformed = conform.conform((batch, 1).into()).map_err(refused)?;
     if let Some(reject) = conformed.rejects.first() {
         let row = match reject.position {
             evenkeel::source::RowPosition::Row(row) | evenkeel::source::RowPosition::Line(row) => row,
@@ -116,7 +136,15 @@ fn placed(
     let placement = Placement::new(function, partitions, types.to_vec());
     let refused = |error: evenkeel::placement::PlacementError| Refused::Usage(error.to_string());
     Ok(match hashes {
-        true => Arc::new(UInt64Array::from(placement.hash(key).map_err(refused)?)),
+        true => {
+            let hashes = placement.hash(key).map_err(refused)?;
+            // As the system writes them: some have signed hashes.
+            let signed = |hash: &u64| function.hash_text(*hash).parse::<i64>();
+            match function.hash_text(u64::MAX).starts_with('-') {
+                true => Arc::new(Int64Array::from(hashes.iter().map(signed).collect::<Result<Vec<_>, _>>()?)),
+                false => Arc::new(UInt64Array::from(hashes)),
+            }
+        }
         false => {
             let partitions = placement.assign(key).map_err(refused)?;
             Arc::new(UInt32Array::from_iter_values(partitions.into_iter().map(|partition| partition.0)))

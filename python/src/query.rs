@@ -18,7 +18,7 @@ use pyo3_arrow::PySchema;
 use pyo3_arrow::ffi::{ArrayIterator, to_schema_pycapsule, to_stream_pycapsule};
 use tokio::sync::Notify;
 
-use crate::errors::{failed, of_query};
+use crate::errors::{failed, of_query, usage};
 use crate::waiting::{Droppable, is_main_thread, runtime, thread, wait};
 
 /// Interval at which signals are noticed while another library reads rows.
@@ -37,8 +37,18 @@ struct State {
     first: Vec<RecordBatch>,
     /// The rest; `None` once it is exhausted or read by another library.
     rest: Option<SendableRecordBatchStream>,
-    /// Whether the rows were handed over.
-    is_taken: bool,
+    /// Why there are no more rows to hand over.
+    gone: Option<&'static str>,
+    /// Whether a thread reads them.
+    is_read: bool,
+}
+
+impl State {
+    /// Fails if the rows cannot be read.
+    fn check(&self, py: Python<'_>) -> PyResult<()> {
+        let problem = if self.is_read { Some("another thread reads this result") } else { self.gone };
+        problem.map_or(Ok(()), |problem| Err(usage(py, format!("{problem}; run the query again"))))
+    }
 }
 
 fn locked(state: &Mutex<State>) -> MutexGuard<'_, State> {
@@ -47,18 +57,14 @@ fn locked(state: &Mutex<State>) -> MutexGuard<'_, State> {
 
 impl Rows {
     pub(crate) fn new(result: QueryResult) -> Self {
-        let state = State { first: Vec::new(), rest: Some(result.batches), is_taken: false };
+        let state = State { first: Vec::new(), rest: Some(result.batches), gone: None, is_read: false };
         Self { schema: result.schema, state: Arc::new(Mutex::new(state)) }
     }
 
     fn take(&self, py: Python<'_>) -> PyResult<(Vec<RecordBatch>, Option<SendableRecordBatchStream>)> {
         let mut state = locked(&self.state);
-        if std::mem::replace(&mut state.is_taken, true) {
-            return Err(crate::errors::usage(
-                py,
-                "the rows of this result have been read; run the query again",
-            ));
-        }
+        state.check(py)?;
+        state.gone = Some("the rows of this result have been read");
         Ok((std::mem::take(&mut state.first), state.rest.take()))
     }
 }
@@ -104,8 +110,8 @@ impl Rows {
 
     /// The first rows as a table of text, and whether there are more.
     fn preview(&self, py: Python<'_>, rows: usize) -> PyResult<(String, bool)> {
-        if locked(&self.state).is_taken {
-            return Ok((String::from("(the rows have been read)\n"), false));
+        if let Some(gone) = locked(&self.state).gone {
+            return Ok((format!("({gone})"), false));
         }
         let (batches, more) = self.fetch(py, rows.saturating_add(1))?;
         let mut left = rows;
@@ -124,6 +130,11 @@ impl Rows {
     /// Reads batches until there are at least `rows` rows, keeps them, and returns them and whether
     /// there are as many.
     fn fetch(&self, py: Python<'_>, rows: usize) -> PyResult<(Vec<RecordBatch>, bool)> {
+        {
+            let mut state = locked(&self.state);
+            state.check(py)?;
+            state.is_read = true;
+        }
         let state = Arc::clone(&self.state);
         let fetched = wait(py, &Droppable, None, move || async move {
             // Taken out, so that the lock is not held while rows are computed.
@@ -154,11 +165,13 @@ impl Rows {
             state.first = first;
             state.rest = rest;
             failed.map_or(Ok((batches, read >= rows)), Err)
-        })?;
-        fetched.map_err(|error| {
-            locked(&self.state).is_taken = true;
-            of_query(py, error)
-        })
+        });
+        let mut state = locked(&self.state);
+        state.is_read = false;
+        if !matches!(fetched, Ok(Ok(_))) {
+            state.gone = Some("the rows of this result were not read to their end");
+        }
+        fetched?.map_err(|error| of_query(py, error))
     }
 }
 
@@ -170,6 +183,8 @@ struct Reader {
     rest: Option<Receiver<Next>>,
     /// Ends the thread once the reader is dropped.
     dropped: Arc<Notify>,
+    /// The process that has the thread.
+    process: u32,
 }
 
 /// A batch, or the error that ends the rows.
@@ -198,7 +213,13 @@ impl Reader {
                 })
                 .map_err(|error| failed(py, error.into()))?;
         }
-        Ok(Self { schema, first: first.into_iter(), rest: Some(receiver), dropped })
+        Ok(Self {
+            schema,
+            first: first.into_iter(),
+            rest: Some(receiver),
+            dropped,
+            process: std::process::id(),
+        })
     }
 }
 
@@ -224,6 +245,11 @@ impl Iterator for Reader {
     fn next(&mut self) -> Option<Self::Item> {
         if let Some(batch) = self.first.next() {
             return Some(Ok(batch));
+        }
+        if self.process != std::process::id() {
+            return Some(Err(ArrowError::ExternalError(
+                "the query runs in the process that was forked".into(),
+            )));
         }
         let rest = self.rest.as_ref()?;
         let next = match is_main_thread() {
@@ -262,6 +288,8 @@ fn next_or_signal(rest: &Receiver<Next>) -> Option<Next> {
             if error.is_instance_of::<PyKeyboardInterrupt>(py) {
                 // Python raises it once the other library has returned.
                 let _ = py.import("_thread").and_then(|thread| thread.call_method0("interrupt_main"));
+            } else {
+                error.write_unraisable(py, None);
             }
             Some(())
         });

@@ -2,10 +2,11 @@
 
 use std::fs::File;
 use std::io::BufWriter;
+use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow::array::{RecordBatch, RecordBatchReader};
+use arrow::array::{ArrayRef, AsArray, RecordBatch, RecordBatchReader};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::error::ArrowError;
@@ -13,8 +14,9 @@ use arrow::ipc::CompressionType;
 use arrow::ipc::writer::{FileWriter, IpcWriteOptions};
 use pyo3::prelude::*;
 use pyo3_arrow::input::AnyRecordBatch;
+use thiserror::Error;
 
-use crate::errors::failed;
+use crate::errors::of_source;
 use crate::waiting::{Flagged, wait};
 
 /// Reader of the batches of a Python object.
@@ -29,6 +31,8 @@ pub(crate) struct Plain {
     reader: Reader,
     schema: SchemaRef,
     columns: Vec<usize>,
+    /// Rows of earlier batches.
+    rows: u64,
 }
 
 impl Plain {
@@ -49,7 +53,21 @@ impl Plain {
             _ => Arc::clone(field),
         });
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-        Self { reader, schema, columns }
+        Self { reader, schema, columns, rows: 0 }
+    }
+
+    /// Makes views plain texts and bytes: a view takes along the buffers of its whole batch.
+    fn without_views(mut self) -> Self {
+        let fields = self.schema.fields().iter().map(|field| {
+            let plain = match field.data_type() {
+                DataType::Utf8View => DataType::LargeUtf8,
+                DataType::BinaryView => DataType::LargeBinary,
+                other => other.clone(),
+            };
+            Field::new(field.name(), plain, field.is_nullable())
+        });
+        self.schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        self
     }
 
     pub(crate) fn schema(&self) -> SchemaRef {
@@ -59,9 +77,18 @@ impl Plain {
     fn plain(&self, batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
         let batch = batch.project(&self.columns)?;
         let fields = self.schema.fields().iter();
-        let columns = batch.columns().iter().zip(fields).map(|(column, field)| match column.data_type() {
-            DataType::Dictionary(..) => cast(column, field.data_type()),
-            _ => Ok(Arc::clone(column)),
+        let columns = batch.columns().iter().zip(fields).map(|(column, field)| {
+            let column = match column.data_type() {
+                given if given != field.data_type() => cast(column, field.data_type())?,
+                _ => Arc::clone(column),
+            };
+            match broken_text(&column)? {
+                Some(row) => {
+                    let (row, column) = (self.rows + row as u64 + 1, field.name().clone());
+                    Err(ArrowError::ExternalError(Box::new(BrokenText { row, column })))
+                }
+                None => Ok(column),
+            }
         });
         RecordBatch::try_new(Arc::clone(&self.schema), columns.collect::<Result<_, _>>()?)
     }
@@ -71,9 +98,40 @@ impl Iterator for Plain {
     type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let batch = self.reader.next()?;
-        Some(batch.and_then(|batch| self.plain(&batch)))
+        let reader = &mut self.reader;
+        // A batch that does not fit the schema of its stream is a panic of the reader.
+        let batch = std::panic::catch_unwind(AssertUnwindSafe(|| reader.next())).unwrap_or_else(|_| {
+            Some(Err(ArrowError::SchemaError("a batch of the source does not fit its schema".to_owned())))
+        })?;
+        let plain = batch.and_then(|batch| self.plain(&batch));
+        self.rows += plain.as_ref().map_or(0, RecordBatch::num_rows) as u64;
+        Some(plain)
     }
+}
+
+/// Text that is not UTF-8, which other libraries hand over unchecked.
+#[derive(Debug, Error)]
+#[error("row {row}, column '{column}': text is not UTF-8")]
+pub(crate) struct BrokenText {
+    /// Row of the source, from 1.
+    pub(crate) row: u64,
+    pub(crate) column: String,
+}
+
+/// Returns the first row whose text is not UTF-8.
+pub(crate) fn broken_text(column: &ArrayRef) -> Result<Option<usize>, ArrowError> {
+    let is_broken = |bytes: Option<&[u8]>| bytes.is_some_and(|bytes| std::str::from_utf8(bytes).is_err());
+    // The bytes stay where they are.
+    Ok(match column.data_type() {
+        DataType::Utf8 => cast(column, &DataType::Binary)?.as_binary::<i32>().iter().position(is_broken),
+        DataType::LargeUtf8 => {
+            cast(column, &DataType::LargeBinary)?.as_binary::<i64>().iter().position(is_broken)
+        }
+        DataType::Utf8View => {
+            cast(column, &DataType::BinaryView)?.as_binary_view().iter().position(is_broken)
+        }
+        _ => None,
+    })
 }
 
 /// Writes the batches of an Arrow object to a new Arrow file, up to a number of rows, and returns
@@ -86,11 +144,11 @@ pub(crate) fn spool(
     path: PathBuf,
     most_rows: Option<u64>,
 ) -> PyResult<u64> {
-    let batches = Plain::new(source.into_reader()?);
+    let batches = Plain::new(source.into_reader()?).without_views();
     let flag = Flagged::default();
     let stop = flag.clone();
     let written = wait(py, &flag, None, move || async move { write(batches, &path, most_rows, &stop) })?;
-    written.map_err(|error| failed(py, error.into()))
+    written.map_err(|error| of_source(py, error))
 }
 
 fn write(batches: Plain, path: &Path, most_rows: Option<u64>, stop: &Flagged) -> Result<u64, ArrowError> {

@@ -1,7 +1,7 @@
 //! A handle of a table.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -21,7 +21,7 @@ use futures::stream;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 use pyo3_arrow::input::AnyRecordBatch;
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 
 use crate::errors::{of_query, of_table, usage};
 use crate::params::params;
@@ -171,8 +171,14 @@ impl NativeTable {
             Some((column, value)) => Deletes::Where { column, value },
             None => Deletes::None,
         };
+        if self.is_pinned {
+            return Err(usage(py, "this table was opened at a version; open it without one to change it"));
+        }
+        let batches = Plain::new(source.into_reader()?);
+        let notes = notes(&self.current(), &batches, &deletes);
         let ingest = StreamIngest {
-            batches: Plain::new(source.into_reader()?),
+            batches,
+            notes,
             deletes,
             options: IngestOptions { mode, memory: ByteSize(memory) },
             compact,
@@ -186,10 +192,35 @@ impl NativeTable {
             Ok((table, report))
         })?;
         let (table, report) = done.map_err(|error| of_table(py, error))?;
-        if !self.is_pinned {
-            self.replace(table);
-        }
+        self.replace(table);
         serde_json::to_string(&report).map_err(|error| crate::errors::failed(py, error.into()))
+    }
+
+    /// Deletes the rows that meet a condition with one commit, and returns how many they are and
+    /// the version, if any.
+    #[pyo3(signature = (condition, params_given=None, memory=None))]
+    fn delete(
+        &self,
+        py: Python<'_>,
+        condition: String,
+        params_given: Option<Bound<'_, PyDict>>,
+        memory: Option<u64>,
+    ) -> PyResult<(u64, Option<u64>)> {
+        if self.is_pinned {
+            return Err(usage(py, "this table was opened at a version; open it without one to change it"));
+        }
+        let params = params(params_given.as_ref())?;
+        let limits =
+            QueryLimits { memory: memory.map_or_else(default_memory, ByteSize), ..QueryLimits::default() };
+        let mut table = self.current();
+        let done = wait(py, &Droppable, None, move || async move {
+            let options = IngestOptions::default();
+            let committed = table.delete_where(&condition, &params, &limits, &options).await?;
+            Ok((table, committed.map(|committed| (committed.rows, committed.version.0))))
+        })?;
+        let (table, committed) = done.map_err(|error| of_table(py, error))?;
+        self.replace(table);
+        Ok(committed.map_or((0, None), |(rows, version)| (rows, Some(version))))
     }
 
     /// The table for the `datafusion` package, which gives the codec of its session.
@@ -222,15 +253,39 @@ fn codec(session: &Bound<'_, PyAny>) -> PyResult<FFI_LogicalExtensionCodec> {
     Ok(codec.clone())
 }
 
-/// Rows that an ingest has taken, and whether it is to stop.
+/// Returns notes on columns that a source has and the table lacks, or the other way round.
+fn notes(table: &Table, batches: &Plain, deletes: &Deletes) -> Vec<String> {
+    let schema = batches.schema();
+    let given: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+    let columns: Vec<&str> = table.spec().columns().iter().map(|column| column.name.as_str()).collect();
+    let marks = match deletes {
+        Deletes::Where { column, .. } => Some(column.as_str()),
+        // Only the key counts.
+        Deletes::All => return Vec::new(),
+        Deletes::None => None,
+    };
+    let unknown = given.iter().filter(|name| !columns.contains(name) && marks != Some(**name));
+    let filled = columns.iter().filter(|name| !given.contains(name));
+    let list =
+        |names: Vec<&str>, what: &str| (!names.is_empty()).then(|| format!("{what}: {}", names.join(", ")));
+    let notes = [
+        list(unknown.copied().collect(), "columns that the table does not have were left out"),
+        list(filled.copied().collect(), "columns that the source does not have are NULL"),
+    ];
+    notes.into_iter().flatten().collect()
+}
+
+/// Rows that an ingest has taken, and how to stop it.
 #[derive(Debug, Clone, Default)]
 struct Counting {
     rows: Arc<AtomicU64>,
     flag: Flagged,
+    interrupt: Arc<Notify>,
 }
 
 impl Work for Counting {
     fn stop(&self) -> bool {
+        self.interrupt.notify_one();
         self.flag.stop()
     }
 
@@ -243,6 +298,7 @@ impl Work for Counting {
 /// An ingest of the batches of an Arrow object.
 struct StreamIngest {
     batches: Plain,
+    notes: Vec<String>,
     deletes: Deletes,
     options: IngestOptions,
     compact: bool,
@@ -251,20 +307,27 @@ struct StreamIngest {
 
 impl StreamIngest {
     async fn run(self, table: &mut Table) -> Result<serde_json::Value, TableError> {
-        let Self { batches, deletes, options, compact, counting } = self;
+        let Self { batches, notes, deletes, options, compact, counting } = self;
         let started = Instant::now();
         let (sender, receiver) = mpsc::channel(WAITING);
         let counted = counting.clone();
         // Batches are made by other libraries, and possibly by Python, which may take its time.
-        tokio::task::spawn_blocking(move || send(batches, &sender, &counted));
-        let batches = stream::unfold(receiver, |mut receiver: mpsc::Receiver<_>| async move {
-            Some((receiver.recv().await?, receiver))
+        let producer = Producer::start();
+        tokio::task::spawn_blocking(move || {
+            send(batches, &sender, &counted);
+            drop(producer);
         });
-        let committed = match &deletes {
-            Deletes::All => table.delete(batches, &options).await,
-            _ => table.ingest_changes(batches, deletes, &options).await.map(Some),
-        };
-        let committed = match committed {
+        let batches = stream::unfold(Some(receiver), |receiver| async move {
+            let mut receiver = receiver?;
+            match receiver.recv().await {
+                Some(Sent::Batch(batch)) => Some((Ok(batch), Some(receiver))),
+                Some(Sent::Failed(error)) => Some((Err(error), None)),
+                Some(Sent::Done) => None,
+                None => Some((Err("the source stopped in the middle of its rows".into()), None)),
+            }
+        });
+        let interrupt = Arc::clone(&counting.interrupt);
+        let committed = match table.ingest_changes(batches, deletes, &options, interrupt).await {
             Err(TableError::Stream(_)) if counting.flag.is_stopped() => {
                 return Err(IngestError::Interrupted.into());
             }
@@ -273,6 +336,7 @@ impl StreamIngest {
         let partitions = table.placement().partitions();
         let seconds = started.elapsed().as_secs_f64();
         let mut report = IngestReport::of_stream(committed, options.mode, partitions, seconds);
+        report.notes = notes;
         let mut compaction = None;
         if compact && report.version.is_some() {
             let options = CompactionOptions { memory: options.memory, ..CompactionOptions::default() };
@@ -292,22 +356,80 @@ impl StreamIngest {
     }
 }
 
+/// What a source gives.
+enum Sent {
+    Batch(RecordBatch),
+    Failed(Box<dyn std::error::Error + Send + Sync>),
+    /// All rows were sent. Without it, the source broke off.
+    Done,
+}
+
+/// Rows that are sent at a time; between them the ingest can be stopped.
+const ROWS_AT_A_TIME: usize = 65_536;
+
 /// Sends batches until the ingest ends or is to stop.
-fn send(
-    batches: Plain,
-    sender: &mpsc::Sender<Result<RecordBatch, Box<dyn std::error::Error + Send + Sync>>>,
-    counting: &Counting,
-) {
+fn send(batches: Plain, sender: &mpsc::Sender<Sent>, counting: &Counting) {
+    let is_stopped = || counting.flag.is_stopped() || Producer::is_exiting();
     for batch in batches {
-        if counting.flag.is_stopped() {
-            let _ = sender.blocking_send(Err("interrupted".into()));
-            return;
+        let batch = match batch {
+            Ok(_) if is_stopped() => return,
+            Ok(batch) => batch,
+            Err(error) => {
+                let _ = sender.blocking_send(Sent::Failed(error.into()));
+                return;
+            }
+        };
+        for start in (0..batch.num_rows()).step_by(ROWS_AT_A_TIME) {
+            if is_stopped() {
+                return;
+            }
+            let rows = ROWS_AT_A_TIME.min(batch.num_rows() - start);
+            if sender.blocking_send(Sent::Batch(batch.slice(start, rows))).is_err() {
+                return;
+            }
+            counting.rows.fetch_add(rows as u64, Ordering::Relaxed);
         }
-        let rows = batch.as_ref().map_or(0, RecordBatch::num_rows) as u64;
-        let is_last = batch.is_err();
-        if sender.blocking_send(batch.map_err(Into::into)).is_err() || is_last {
-            return;
-        }
-        counting.rows.fetch_add(rows, Ordering::Relaxed);
     }
+    let _ = sender.blocking_send(Sent::Done);
+}
+
+/// A thread that may call Python, which must have ended before the interpreter does.
+struct Producer;
+
+/// Number of such threads.
+static PRODUCERS: AtomicU64 = AtomicU64::new(0);
+
+/// Whether the interpreter ends.
+static IS_EXITING: AtomicBool = AtomicBool::new(false);
+
+/// Longest time that the end of the interpreter waits for a source.
+const TIME_TO_END: Duration = Duration::from_secs(5);
+
+impl Producer {
+    fn start() -> Self {
+        PRODUCERS.fetch_add(1, Ordering::SeqCst);
+        Self
+    }
+
+    fn is_exiting() -> bool {
+        IS_EXITING.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Producer {
+    fn drop(&mut self) {
+        PRODUCERS.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// Stops the ingests whose sources may call Python; to be called before the interpreter ends.
+#[pyfunction]
+pub(crate) fn stop_sources(py: Python<'_>) {
+    IS_EXITING.store(true, Ordering::Relaxed);
+    let started = Instant::now();
+    py.detach(|| {
+        while PRODUCERS.load(Ordering::SeqCst) > 0 && started.elapsed() < TIME_TO_END {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    });
 }

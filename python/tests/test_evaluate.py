@@ -23,7 +23,7 @@ def figures(answer: evenkeel.Evaluation) -> dict:
     """All figures but those of the file itself."""
     value = answer.to_dict()
     for field in ("seconds", "inputs", "input_bytes", "considered_from"):
-        value.pop(field)
+        value.pop(field, None)
     value["recommendation"].pop("commands")
     return value
 
@@ -64,6 +64,7 @@ def test_the_answer_comes_first_and_has_every_form(make_events, tmp_path: pathli
     # Nothing of the temporary file or of the shell is left.
     assert tempfile_free(text) and "--verbose" not in text and "evenkeel create" not in text
     assert "Table.create('TABLE', like=this)" in text
+    assert answer.recommendation.commands == [] and "evenkeel create" not in answer.to_html()
     assert tempfile_free(json.dumps(answer.to_dict())) and tempfile_free(answer.to_html())
     keys = answer.keys
     assert keys[0].partition_key == "user_id" and keys[0].distinct == 3000 and keys[0].verdict == "even"
@@ -111,6 +112,9 @@ def test_a_threshold_that_is_met_raises_with_the_result(make_events) -> None:
     assert isinstance(met.value.result, evenkeel.Evaluation)
     assert met.value.result.keys[0].distinct == 2
     assert any("max_over_mean" in line for line in met.value.crossings)
+    with pytest.raises(evenkeel.ThresholdError) as met:
+        evenkeel.evaluate(make_events(3000), "event_type", nodes=4, fail_on=["max_over_mean>1.2", "rows>5"])
+    assert len(met.value.crossings) >= 2 and "\\n" not in str(met.value)
     evenkeel.evaluate(make_events(3000), "user_id", nodes=4, fail_on=["max_over_mean>3", "rows<5"])
 
 
@@ -211,3 +215,32 @@ def test_types_of_pandas_without_arrow_are_read() -> None:
     answer = evenkeel.evaluate(rows, nodes=2)
     assert answer.recommendation.primary_key == ["id"]
     assert answer.time == "when"
+
+
+def test_views_change_no_figure(project: pathlib.Path) -> None:
+    rows = pq.read_table(project / "data" / "nycflights13-flights.parquet")
+    keys = ["tailnum", ("carrier", "flight"), "dest"]
+    expected = figures(evenkeel.evaluate(rows, keys, primary_keys=[("time_hour", "carrier", "flight")], nodes=2))
+    views = pl.DataFrame(rows)
+    found = figures(evenkeel.evaluate(views, keys, primary_keys=[("time_hour", "carrier", "flight")], nodes=2))
+    assert found["recommendation"] == expected["recommendation"] and found["roles"] == expected["roles"]
+
+
+def test_names_of_tables_and_statements_are_checked(make_events, tmp_path: pathlib.Path) -> None:
+    rows = make_events(200)
+    with pytest.raises(evenkeel.UsageError, match="must differ"):
+        evenkeel.evaluate({"a b": rows, "a_b": rows})
+    with pytest.raises(evenkeel.UsageError, match="no tables"):
+        evenkeel.evaluate({})
+    for queries in ({"../x": "SELECT 1"}, {"": "SELECT 1"}, []):
+        with pytest.raises(evenkeel.UsageError, match="queries"):
+            evenkeel.evaluate(rows, queries=queries)
+    with pytest.raises(evenkeel.UsageError, match="mapping"):
+        evenkeel.evaluate(rows, types="user_id:utf8")
+
+
+def test_profiles_add_up_without_their_rows(make_events, tmp_path: pathlib.Path) -> None:
+    for day in (1, 2):
+        evenkeel.evaluate(make_events(2000, seed=day), "user_id", save=tmp_path / f"{day}.ek")
+    both = evenkeel.evaluate(None, merge=[tmp_path / "1.ek", tmp_path / "2.ek"])
+    assert both.rows == 4000

@@ -25,27 +25,27 @@ def placed(key: list[str], types: str, placement: str, partitions: int) -> int:
 def test_published_vectors() -> None:
     # XXH64 of the little-endian bytes, and its interval; also in docs of the placement module.
     keys = pa.array([0, 42], pa.uint64())
-    assert evenkeel.place(keys, partitions=12).to_pylist() == [2, 8]
-    assert evenkeel.place(keys, partitions=64).to_pylist() == [13, 45]
-    assert evenkeel.place(keys, partitions=64, placement="ydb-modulo").to_pylist() == [59, 19]
-    assert evenkeel.place(keys, hashes=True).to_pylist() == [0x34C96ACDCADB1BBB, 0xB556806FB6D14353]
+    assert evenkeel.place(keys, partitions=12).tolist() == [2, 8]
+    assert evenkeel.place(keys, partitions=64).tolist() == [13, 45]
+    assert evenkeel.place(keys, partitions=64, placement="ydb-modulo").tolist() == [59, 19]
+    assert evenkeel.place(keys, hashes=True).tolist() == [0x34C96ACDCADB1BBB, 0xB556806FB6D14353]
     # Iceberg's specification: bucket of 34 is hash 2017239379 mod N.
-    assert evenkeel.place([34], "int64", 16, "iceberg").to_pylist() == [2017239379 % 16]
+    assert evenkeel.place([34], "int64", 16, "iceberg").tolist() == [2017239379 % 16]
 
 
 def test_whole_arrays_equal_single_keys() -> None:
     users = [f"u{n}" for n in range(40)]
     numbers = list(range(-20, 20))
     for placement in ("ydb", "ydb-modulo", "cassandra", "citus"):
-        found = evenkeel.place({"u": users}, "utf8", 12, placement).to_pylist()
+        found = evenkeel.place({"u": users}, "utf8", 12, placement).tolist()
         assert found[::13] == [placed([user], "utf8", placement, 12) for user in users[::13]]
-    both = evenkeel.place([users, numbers], ["utf8", "int64"], 7).to_pylist()
+    both = evenkeel.place([users, numbers], ["utf8", "int64"], 7).tolist()
     assert both[::13] == [placed([u, str(n)], "utf8,int64", "ydb", 7) for u, n in list(zip(users, numbers))[::13]]
 
 
 def test_every_kind_of_column_is_taken() -> None:
     values = list(range(1000))
-    expected = evenkeel.place(pa.array(values, pa.int64()), partitions=16).to_pylist()
+    expected = evenkeel.place(pa.array(values, pa.int64()), partitions=16).tolist()
     for source in (
         values,
         np.array(values),
@@ -62,7 +62,7 @@ def test_every_kind_of_column_is_taken() -> None:
         assert np.asarray(found).tolist() == expected, type(source)
         assert pa.array(found).to_pylist() == expected
     # The width of a type changes the hash; a value that does not fit is refused with its row.
-    assert evenkeel.place(values, "uint32", partitions=16).to_pylist() != expected
+    assert evenkeel.place(values, "uint32", partitions=16).tolist() != expected
     with pytest.raises(evenkeel.UsageError) as refused:
         evenkeel.place([1, 2, -3], "uint64")
     assert refused.value.row == 3
@@ -72,8 +72,8 @@ def test_every_kind_of_column_is_taken() -> None:
         evenkeel.place([1], "int64", placement="nowhere")
     with pytest.raises(evenkeel.UsageError):
         evenkeel.place([1], "int64", partitions=0)
-    assert evenkeel.place(pa.array([], pa.int64())).to_pylist() == []
-    assert evenkeel.place(pa.array([None], pa.int64())).to_pylist() == [evenkeel.place([""], "utf8").to_pylist()[0]]
+    assert evenkeel.place(pa.array([], pa.int64())).tolist() == []
+    assert evenkeel.place(pa.array([None], pa.int64())).tolist() == [evenkeel.place([""], "utf8").tolist()[0]]
 
 
 def test_a_table_has_the_rows_that_place_says(table: evenkeel.Table, make_events) -> None:
@@ -126,3 +126,24 @@ def test_another_version_of_datafusion_is_refused(table: evenkeel.Table, monkeyp
     monkeypatch.setattr(importlib.metadata, "version", absent)
     with pytest.raises(ImportError, match="no datafusion package"):
         table.__datafusion_table_provider__(object())
+
+
+def test_partitions_are_a_column_of_a_frame(make_events) -> None:
+    frame = make_events(500).to_pandas()
+    frame["partition"] = evenkeel.place(frame["user_id"], partitions=8)
+    assert frame["partition"].dtype == np.dtype("uint32") and frame["partition"].max() < 8
+    polars = pl.DataFrame(frame).with_columns(again=evenkeel.place(frame["user_id"], partitions=8))
+    assert (polars["again"] == polars["partition"]).all()
+
+
+def test_hashes_are_as_the_system_writes_them() -> None:
+    keys = [1, 2, 34, -5]
+    for placement in ("kafka", "iceberg", "spark", "hive", "ydb", "cassandra"):
+        types = ["utf8"] if placement == "kafka" else ["int64"]
+        values = list(map(str, keys)) if placement == "kafka" else keys
+        found = evenkeel.place(values, types, 16, placement, hashes=True).tolist()
+        for value, hash_value in zip(values, found):
+            program = [sys.executable, "-m", "evenkeel", "place", "--format", "json", "--types", *types]
+            program += ["--placement", placement, "--partitions", "16", "--", str(value)]
+            printed = json.loads(subprocess.run(program, capture_output=True, check=True).stdout)
+            assert str(hash_value) == printed["hash"], (placement, value)

@@ -67,7 +67,13 @@ def test_threads_share_a_table(table: evenkeel.Table, make_events) -> None:
 
 
 INTERRUPTED = """
-    import sys, evenkeel, pyarrow
+    import sys, time, evenkeel, numpy, pyarrow
+    def read(rows):
+        # The other library's own error comes first.
+        try:
+            pyarrow.table(rows)
+        except pyarrow.ArrowInvalid:
+            time.sleep(10)
     table = evenkeel.Table(sys.argv[1])
     print("ready", flush=True)
     try:
@@ -78,10 +84,15 @@ INTERRUPTED = """
 
 WORKS = {
     "a query": 'table.sql(sys.argv[2]).to_arrow()',
-    "a query that another library reads": 'pyarrow.table(table.sql(sys.argv[2]))',
+    "a query that another library reads": 'read(table.sql(sys.argv[2]))',
     "an ingest": (
         "batch = table.sql('SELECT * FROM t').to_arrow().to_batches()[0]; "
         "table.ingest(pyarrow.RecordBatchReader.from_batches(batch.schema, iter(lambda: batch, None)))"
+    ),
+    "an ingest of one large batch": (
+        "n = 8_000_000; at = numpy.arange(n).astype('datetime64[us]'); "
+        "user = pyarrow.array(['u']).take(pyarrow.array(numpy.zeros(n, int))); "
+        "table.ingest(pyarrow.table({'event_timestamp': at, 'user_id': user, 'campaign_id': numpy.arange(n) % 9}))"
     ),
 }
 
@@ -188,3 +199,69 @@ def test_ctrl_c_ends_the_program_as_usual(table: evenkeel.Table, make_events) ->
     process.send_signal(signal.SIGINT)
     _, failed = process.communicate(timeout=30)
     assert process.returncode == 130 and "Traceback" not in failed
+
+
+def test_a_result_that_was_not_read_to_its_end_says_so(table: evenkeel.Table, make_events) -> None:
+    table.ingest(make_events(100_000))
+    result = table.sql(SLOW)
+    threading.Timer(0.5, signal.raise_signal, [signal.SIGINT]).start()
+    with pytest.raises(KeyboardInterrupt):
+        result.to_arrow()
+    with pytest.raises(evenkeel.UsageError, match="not read to their end; run the query again"):
+        result.to_arrow()
+    # Of several threads, one gets all rows and the others an error.
+    result = table.sql("SELECT * FROM events ORDER BY user_id")
+
+    def read(_: int) -> int:
+        try:
+            return result.to_arrow().num_rows
+        except evenkeel.UsageError:
+            return -1
+
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        assert sorted(pool.map(read, range(4))) == [-1, -1, -1, 100_000]
+
+
+def test_the_interpreter_ends_while_rows_are_ingested(table: evenkeel.Table) -> None:
+    process = python(
+        """
+        import sys, threading, time, evenkeel, pyarrow as pa
+        table = evenkeel.Table(sys.argv[1])
+        empty = table.sql("SELECT * FROM t").to_arrow()
+        def batches():
+            while True:
+                time.sleep(0.01)
+                yield pa.record_batch([pa.nulls(0, field.type) for field in empty.schema], empty.schema)
+        reader = pa.RecordBatchReader.from_batches(empty.schema, batches())
+        threading.Thread(target=lambda: table.ingest(reader), daemon=True).start()
+        time.sleep(0.5)
+        """,
+        table.path,
+    )
+    _, failed = process.communicate(timeout=60)
+    assert process.returncode == 0, failed
+
+
+def test_rows_of_a_query_end_with_a_fork(table: evenkeel.Table, make_events) -> None:
+    table.ingest(make_events(1000))
+    reader = pa.RecordBatchReader.from_stream(table.sql("SELECT * FROM events"))
+    child = os.fork()
+    if child == 0:
+        try:
+            reader.read_all()
+        except pa.ArrowInvalid:
+            os._exit(0)
+        os._exit(1)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert reader.read_all().num_rows == 1000
+
+
+def test_a_table_goes_to_another_process(table: evenkeel.Table, make_events) -> None:
+    import pickle
+
+    table.ingest(make_events(100))
+    copy = pickle.loads(pickle.dumps(table))
+    assert copy.version == table.version and not copy._native.is_pinned
+    pinned = pickle.loads(pickle.dumps(evenkeel.Table(table.path, version=0)))
+    assert pinned.version == 0 and pinned._native.is_pinned

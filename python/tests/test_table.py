@@ -282,3 +282,107 @@ def test_unsigned_and_decimal_columns_survive_pandas(tmp_path: pathlib.Path) -> 
     back = table.sql("SELECT * FROM t ORDER BY k").to_pandas()
     assert back["k"].dtype == np.dtype("uint64") and list(back["k"]) == [0, 2**64 - 1]
     assert back["d"][0] == D("0.100000000")
+
+
+def scores(path: pathlib.Path) -> evenkeel.Table:
+    return evenkeel.Table.create(
+        path / "scores", columns={"k": "int64:not-null", "v": "utf8"}, primary_key="k", partitions=2
+    )
+
+
+def test_a_batch_of_another_schema_commits_nothing(tmp_path: pathlib.Path) -> None:
+    table = scores(tmp_path)
+    good = pa.record_batch({"k": [1, 2], "v": ["a", "b"]})
+
+    def batches():
+        yield good
+        yield pa.record_batch({"k": [3]})
+
+    with pytest.raises(evenkeel.Error, match="source"):
+        table.ingest(pa.RecordBatchReader.from_batches(good.schema, batches()))
+    assert table.refresh().version == 0
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()], ids=str)
+def test_text_that_is_not_utf8_is_refused(kind: pa.DataType, tmp_path: pathlib.Path) -> None:
+    table = scores(tmp_path)
+    binary = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary(), pa.string_view(): pa.binary_view()}
+    values = pa.array([b"fine", b"ok\xff, and more than twelve bytes"], binary[kind])
+    broken = pa.Array.from_buffers(kind, 2, values.buffers())
+    with pytest.raises(evenkeel.Error, match="not UTF-8") as refused:
+        table.ingest(pa.table({"k": [1, 2], "v": broken}))
+    assert (refused.value.row, refused.value.column) == (2, "v")
+    assert table.refresh().version == 0
+    with pytest.raises(evenkeel.UsageError, match="not UTF-8"):
+        evenkeel.place(broken, "utf8")
+    with pytest.raises(evenkeel.Error, match="not UTF-8"):
+        evenkeel.evaluate(pa.table({"v": broken}))
+
+
+def test_parameters_of_delete_are_values(tmp_path: pathlib.Path) -> None:
+    table = scores(tmp_path)
+    table.ingest(pa.table({"k": [1, 2], "v": ["None", "x"]}))
+    assert table.delete("v = $p", {"p": None}).rows == 0
+    assert table.delete("v = $p", {"p": "None"}).rows == 1
+    assert table.sql("SELECT k FROM t").to_pylist() == [{"k": 2}]
+    with pytest.raises(evenkeel.Error):
+        table.delete("no_such_column = 1")
+
+
+def test_columns_that_do_not_fit_are_noted(tmp_path: pathlib.Path) -> None:
+    table = scores(tmp_path)
+    report = table.ingest(pa.table({"k": [1], "V": ["x"]}))
+    assert report.notes == [
+        "columns that the table does not have were left out: V",
+        "columns that the source does not have are NULL: v",
+    ]
+    with pytest.warns(UserWarning, match="no columns for l"):
+        evenkeel.Table.create(
+            tmp_path / "t", like=pa.table({"k": [1], "l": [[1, 2]]}), primary_key="k", partitions=2
+        )
+
+
+def test_a_table_at_a_version_is_read_and_not_changed(tmp_path: pathlib.Path) -> None:
+    table = scores(tmp_path)
+    table.ingest(pa.table({"k": [1], "v": ["a"]}), compact=False)
+    table.ingest(pa.table({"k": [2], "v": ["b"]}), compact=False)
+    old = evenkeel.Table(table.path, version=1)
+    assert sum(old.skew()["rows_per_partition"]) == 1
+    for change in (
+        lambda: old.ingest(pa.table({"k": [3], "v": ["c"]})),
+        lambda: old.delete("k = 1"),
+        lambda: old.compact(),
+    ):
+        with pytest.raises(evenkeel.UsageError, match="opened at a version"):
+            change()
+
+
+def test_keys_with_odd_names(tmp_path: pathlib.Path) -> None:
+    rows = pa.table({"user id": [f"u{n % 900}" for n in range(5000)], "at (UTC)": range(5000)})
+    answer = evenkeel.evaluate(rows, nodes=2)
+    table = evenkeel.Table.create(tmp_path / "t", like=answer)
+    assert table.partition_key == answer.recommendation.partition_key == ["user id"]
+    assert table.ingest(rows).rows == 5000
+    with pytest.raises(evenkeel.UsageError, match="comma"):
+        evenkeel.Table.create(tmp_path / "u", columns={"a,b": "int64:not-null"}, primary_key=["a,b"])
+
+
+def test_times_of_numpy_and_pandas_are_parameters(tmp_path: pathlib.Path) -> None:
+    table = scores(tmp_path)
+    for value in (np.datetime64("2026-01-02T03:04:05.000006000", "ns"), pd.Timestamp("2026-01-02T03:04:05.000006")):
+        found = table.sql("SELECT $x AS x", {"x": value}).to_pylist()
+        assert found == [{"x": datetime.datetime(2026, 1, 2, 3, 4, 5, 6)}]
+    found = table.sql("SELECT $x AS x", {"x": np.timedelta64(1500, "ms")}).to_pylist()
+    assert found == [{"x": datetime.timedelta(seconds=1.5)}]
+    for nothing in (pd.NA, pd.NaT, np.datetime64("NaT", "ns")):
+        assert table.sql("SELECT $x AS x", {"x": nothing}).to_pylist() == [{"x": None}]
+    for fine in (np.datetime64(1, "ns"), pd.Timestamp(1)):
+        with pytest.raises(evenkeel.UsageError, match="finer than microseconds"):
+            table.sql("SELECT $x AS x", {"x": fine})
+
+
+def test_lists_of_texts_go_to_pandas(tmp_path: pathlib.Path) -> None:
+    table = scores(tmp_path)
+    table.ingest(pa.table({"k": [1, 2], "v": ["a", "b"]}))
+    frame = table.sql("SELECT array_agg(v ORDER BY v) AS all FROM t").to_pandas()
+    assert list(frame["all"][0]) == ["a", "b"]

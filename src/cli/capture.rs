@@ -135,11 +135,11 @@ struct Bar {
 pub struct Progress {
     /// Steps that are done.
     pub done: u64,
-    /// What is counted, such as `rows`.
+    /// Unit of the steps, such as `rows`.
     pub unit: String,
     /// Share of the step that is done, from 0 to 1, if its size is known.
     pub share: Option<f64>,
-    /// What is worked on, if the command says so.
+    /// Current input or part of the work, if the command names it.
     pub message: String,
 }
 

@@ -21,6 +21,7 @@ impl SqlState {
     pub(crate) const NO_SUCH_CURSOR: Self = Self("34000");
     pub(crate) const DUPLICATE_CURSOR: Self = Self("42P03");
     pub(crate) const READ_ONLY: Self = Self("25006");
+    pub(crate) const ACTIVE_TRANSACTION: Self = Self("25001");
     pub(crate) const FAILED_TRANSACTION: Self = Self("25P02");
     pub(crate) const NO_TRANSACTION: Self = Self("25P01");
     pub(crate) const NO_SUCH_STATEMENT: Self = Self("26000");

@@ -1,6 +1,7 @@
 //! SQL before it reaches a table: parameters, the actions that a statement may take, and the values
 //! that its conditions allow for a column.
 
+mod calls;
 mod conditions;
 mod distinct_from;
 mod limits;
@@ -15,6 +16,7 @@ mod statements;
 mod text_comparisons;
 mod time_literals;
 
+pub use crate::sql::calls::call;
 pub(crate) use crate::sql::conditions::FixedColumns;
 pub use crate::sql::limits::{SqlLimitError, check_text};
 pub(crate) use crate::sql::limits::{check_condition, parse_within_limits};

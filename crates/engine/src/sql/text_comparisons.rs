@@ -4,9 +4,10 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident,
-    ObjectName, Value, ValueWithSpan, VisitMut, VisitorMut,
+    DataType, Expr, ObjectName, Value, ValueWithSpan, VisitMut, VisitorMut,
 };
+
+use crate::sql::call;
 
 /// Collations that compare bytes.
 const OF_BYTES: [&str; 5] = ["c", "posix", "ucs_basic", "c.utf-8", "default"];
@@ -107,26 +108,9 @@ fn computed_with_backslashes(pattern: Expr, escape: char) -> Expr {
         (ESCAPED.to_owned(), escape.to_string()),
     ];
     let text = |text| Expr::value(Value::SingleQuotedString(text));
-    steps.into_iter().fold(pattern, |pattern, (from, to)| replaced(vec![pattern, text(from), text(to)]))
-}
-
-/// Calls `replace`.
-fn replaced(arguments: Vec<Expr>) -> Expr {
-    let argument = |expr| FunctionArg::Unnamed(FunctionArgExpr::Expr(expr));
-    Expr::Function(Function {
-        name: ObjectName::from(vec![Ident::new("replace")]),
-        uses_odbc_syntax: false,
-        parameters: FunctionArguments::None,
-        args: FunctionArguments::List(FunctionArgumentList {
-            duplicate_treatment: None,
-            args: arguments.into_iter().map(argument).collect(),
-            clauses: vec![],
-        }),
-        filter: None,
-        null_treatment: None,
-        over: None,
-        within_group: vec![],
-    })
+    steps
+        .into_iter()
+        .fold(pattern, |pattern, (from, to)| call("replace", vec![pattern, text(from), text(to)]))
 }
 
 #[cfg(test)]

@@ -1,7 +1,10 @@
 //! Changes of the rows and the declaration of a table.
 
+use std::sync::Arc;
+
 use arrow::array::RecordBatch;
 use futures::{Stream, TryStreamExt};
+use tokio::sync::Notify;
 
 use crate::query::{Params, QueryError, QueryLimits};
 use crate::sql::{check_condition, quoted_name};
@@ -26,10 +29,15 @@ impl Table {
         S: Stream<Item = Result<RecordBatch, E>>,
         E: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        self.ingest_changes(batches, Deletes::None, options).await
+        let ingest = self.take_all(batches, Deletes::None, options, None).await?;
+        let committed = ingest.finish(Vec::new()).await?;
+        self.snapshot = committed.snapshot.clone();
+        Ok(committed)
     }
 
-    /// Like [`Table::ingest`], but rows that `deletes` marks delete the row with their primary key.
+    /// Like [`Table::ingest`], but rows that `deletes` marks delete the row with their primary key,
+    /// nothing is committed without rows, and the ingest fails with
+    /// [`IngestError::Interrupted`] when `interrupt` is notified.
     ///
     /// # Errors
     /// As for [`Table::ingest`].
@@ -38,15 +46,14 @@ impl Table {
         batches: S,
         deletes: Deletes,
         options: &IngestOptions,
-    ) -> Result<Committed, TableError>
+        interrupt: Arc<Notify>,
+    ) -> Result<Option<Committed>, TableError>
     where
         S: Stream<Item = Result<RecordBatch, E>>,
         E: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        let ingest = self.take_all(batches, deletes, options).await?;
-        let committed = ingest.finish(Vec::new()).await?;
-        self.snapshot = committed.snapshot.clone();
-        Ok(committed)
+        let ingest = self.take_all(batches, deletes, options, Some(interrupt)).await?;
+        self.finish_if_any(ingest).await
     }
 
     /// Deletes the rows with the primary keys of a stream of batches, with one commit. Columns are
@@ -65,8 +72,8 @@ impl Table {
         E: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         let options = IngestOptions { mode: IngestMode::Delete, ..options.clone() };
-        let ingest = self.take_all(batches, Deletes::All, &options).await?;
-        self.finish_delete(ingest).await
+        let ingest = self.take_all(batches, Deletes::All, &options, None).await?;
+        self.finish_if_any(ingest).await
     }
 
     /// Starts an ingest and gives it all batches of a stream.
@@ -75,17 +82,21 @@ impl Table {
         batches: S,
         deletes: Deletes,
         options: &IngestOptions,
+        interrupt: Option<Arc<Notify>>,
     ) -> Result<Ingest, TableError>
     where
         S: Stream<Item = Result<RecordBatch, E>>,
         E: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        let deletes_some = deletes != Deletes::None;
+        let takes_deletes = deletes != Deletes::None;
         let input = InputOptions { deletes, ..InputOptions::default() };
         let conform = Conform::new("stream", self.spec(), &input);
         let mut ingest = Ingest::new(self.log.clone(), self.snapshot.clone(), options)?;
-        if deletes_some {
+        if takes_deletes {
             ingest = ingest.with_deletes();
+        }
+        if let Some(interrupt) = interrupt {
+            ingest.stop_on(interrupt);
         }
         if let Err(error) = push_all(batches, &conform, &mut ingest).await {
             ingest.abandon().await;
@@ -125,7 +136,7 @@ impl Table {
                 ingest.abandon().await;
                 return Err(error);
             }
-            match self.finish_delete(ingest).await {
+            match self.finish_if_any(ingest).await {
                 Err(TableError::Ingest(IngestError::ChangedMeanwhile { .. })) => {}
                 done => return done,
             }
@@ -159,10 +170,10 @@ impl Table {
         Ok(count)
     }
 
-    async fn finish_delete(&mut self, ingest: Ingest) -> Result<Option<Committed>, TableError> {
+    async fn finish_if_any(&mut self, ingest: Ingest) -> Result<Option<Committed>, TableError> {
         if ingest.rows() == 0 {
             ingest.abandon().await;
-            // That there is nothing to delete may rest on a commit whose writer has not synced it.
+            // That there is nothing to change may rest on a commit whose writer has not synced it.
             self.log.storage().make_lasting("_log").await?;
             return Ok(None);
         }

@@ -31,7 +31,7 @@ pub fn html(assessment: &AdvisorReport) -> String {
         escape(&format!("Keys for {}", assessment.inputs.first().map_or("an export", String::as_str)));
     begin(&mut page, &title);
     header(&mut page, assessment);
-    recommendation(&mut page, assessment);
+    recommendation(&mut page, assessment, true);
     overview(&mut page, assessment);
     every_number(&mut page, assessment);
     for (ranked, key, placement) in ranked(assessment) {
@@ -52,7 +52,7 @@ pub fn html_fragment(assessment: &AdvisorReport) -> String {
     let mut page = String::new();
     begin_fragment(&mut page);
     header(&mut page, assessment);
-    recommendation(&mut page, assessment);
+    recommendation(&mut page, assessment, false);
     key_figures(&mut page, assessment);
     let best = ranked(assessment).next();
     if let Some((key, placement, time)) =
@@ -102,7 +102,7 @@ fn header(page: &mut String, assessment: &AdvisorReport) {
     }
 }
 
-fn recommendation(page: &mut String, assessment: &AdvisorReport) {
+fn recommendation(page: &mut String, assessment: &AdvisorReport, with_commands: bool) {
     let chosen = &assessment.recommendation;
     page.push_str("<section class=\"card long\">\n<h2>Recommendation</h2>\n");
     if !chosen.partition_key.is_empty() {
@@ -123,8 +123,10 @@ fn recommendation(page: &mut String, assessment: &AdvisorReport) {
         list(page, &chosen.alternatives.iter().map(ToString::to_string).collect::<Vec<_>>());
     }
     if let Some(ddl) = &chosen.ddl {
-        let commands = chosen.commands.join("\n");
-        let _ = writeln!(page, "<pre>{}</pre>\n<pre>{}</pre>", escape(ddl.trim_end()), escape(&commands));
+        let _ = writeln!(page, "<pre>{}</pre>", escape(ddl.trim_end()));
+    }
+    if with_commands && !chosen.commands.is_empty() {
+        let _ = writeln!(page, "<pre>{}</pre>", escape(&chosen.commands.join("\n")));
     }
     page.push_str("</section>\n");
 }

@@ -4,14 +4,13 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    AccessExpr, BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
-    FunctionArguments, GroupByExpr, Ident, Join, JoinOperator, ObjectName, ObjectNamePart, Query, SelectItem,
-    SetExpr, Statement, TableFactor, TableWithJoins, Value, ValueWithSpan, Visit, VisitMut, Visitor,
-    VisitorMut,
+    AccessExpr, BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr,
+    Ident, Join, JoinOperator, ObjectName, ObjectNamePart, Query, SelectItem, SetExpr, Statement,
+    TableFactor, TableWithJoins, Value, ValueWithSpan, Visit, VisitMut, Visitor, VisitorMut,
 };
 use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::parser::Parser;
-use evenkeel_engine::sql::plain_text_comparisons;
+use evenkeel_engine::sql::{call, plain_text_comparisons};
 
 use crate::catalog::tables::DYNAMIC;
 
@@ -241,24 +240,6 @@ fn argument(function: &Function) -> Option<Expr> {
         FunctionArg::Unnamed(FunctionArgExpr::Expr(argument)) => Some(argument.clone()),
         _ => None,
     }
-}
-
-fn call(name: &str, arguments: Vec<Expr>) -> Expr {
-    let argument = |expr| FunctionArg::Unnamed(FunctionArgExpr::Expr(expr));
-    Expr::Function(Function {
-        name: ObjectName::from(vec![Ident::new(name)]),
-        uses_odbc_syntax: false,
-        parameters: FunctionArguments::None,
-        args: FunctionArguments::List(FunctionArgumentList {
-            duplicate_treatment: None,
-            args: arguments.into_iter().map(argument).collect(),
-            clauses: vec![],
-        }),
-        filter: None,
-        null_treatment: None,
-        over: None,
-        within_group: vec![],
-    })
 }
 
 fn is_named(name: &ObjectName, wanted: &str) -> bool {

@@ -88,6 +88,10 @@ impl Connection {
                 self.statements.remove(name).ok_or_else(|| no_statement(name))?;
                 self.complete("DEALLOCATE").await
             }
+            Command::DiscardAll if self.transaction != TransactionStatus::Idle => {
+                let message = "DISCARD ALL cannot run inside a transaction block";
+                Err(Failure::new(SqlState::ACTIVE_TRANSACTION, message).into())
+            }
             Command::DiscardAll => {
                 self.statements.clear();
                 self.portals.clear();
