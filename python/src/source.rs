@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray, RecordBatch, RecordBatchReader};
-use arrow::compute::cast;
+use arrow::compute::{BatchCoalescer, cast};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::error::ArrowError;
 use arrow::ipc::CompressionType;
@@ -18,6 +18,9 @@ use thiserror::Error;
 
 use crate::errors::of_source;
 use crate::waiting::{Flagged, wait};
+
+/// Rows of a batch of a spooled file.
+const ROWS_OF_BATCH: usize = 65_536;
 
 /// Reader of the batches of a Python object.
 pub(crate) type Reader = Box<dyn RecordBatchReader + Send>;
@@ -56,12 +59,12 @@ impl Plain {
         Self { reader, schema, columns, rows: 0 }
     }
 
-    /// Makes views plain texts and bytes: a view takes along the buffers of its whole batch.
-    fn without_views(mut self) -> Self {
+    /// Gives texts and bytes one form, whatever the source has: samples depend on the size of batches.
+    fn with_one_form(mut self) -> Self {
         let fields = self.schema.fields().iter().map(|field| {
             let plain = match field.data_type() {
-                DataType::Utf8View => DataType::LargeUtf8,
-                DataType::BinaryView => DataType::LargeBinary,
+                DataType::Utf8 | DataType::Utf8View => DataType::LargeUtf8,
+                DataType::Binary | DataType::BinaryView => DataType::LargeBinary,
                 other => other.clone(),
             };
             Field::new(field.name(), plain, field.is_nullable())
@@ -144,7 +147,7 @@ pub(crate) fn spool(
     path: PathBuf,
     most_rows: Option<u64>,
 ) -> PyResult<u64> {
-    let batches = Plain::new(source.into_reader()?).without_views();
+    let batches = Plain::new(source.into_reader()?).with_one_form();
     let flag = Flagged::default();
     let stop = flag.clone();
     let written = wait(py, &flag, None, move || async move { write(batches, &path, most_rows, &stop) })?;
@@ -155,16 +158,25 @@ fn write(batches: Plain, path: &Path, most_rows: Option<u64>, stop: &Flagged) ->
     let options = IpcWriteOptions::default().try_with_compression(Some(CompressionType::LZ4_FRAME))?;
     let file = BufWriter::new(File::create(path)?);
     let mut writer = FileWriter::try_new_with_options(file, &batches.schema(), options)?;
+    // Samples depend on the batches of a file, and must not on those of the source.
+    let mut even = BatchCoalescer::new(batches.schema(), ROWS_OF_BATCH);
     let mut rows = 0;
     for batch in batches {
         let batch = batch?;
         let rest = most_rows.map_or(u64::MAX, |most| most - rows);
         let taken = batch.num_rows().min(usize::try_from(rest).unwrap_or(usize::MAX));
-        writer.write(&batch.slice(0, taken))?;
+        even.push_batch(batch.slice(0, taken))?;
+        while let Some(batch) = even.next_completed_batch() {
+            writer.write(&batch)?;
+        }
         rows += taken as u64;
         if stop.is_stopped() || most_rows == Some(rows) {
             break;
         }
+    }
+    even.finish_buffered_batch()?;
+    while let Some(batch) = even.next_completed_batch() {
+        writer.write(&batch)?;
     }
     writer.finish()?;
     Ok(rows)
