@@ -26,6 +26,8 @@ fi
 if [ -z "$wheel" ]; then
     rm -rf "$target/wheels"
     # With the features that tests have, so that libraries are not built again. Stored rather than compressed: it is large.
+    # maturin ignores the compiler of the workspace under its usual name.
+    [ -z "${RUSTC_WORKSPACE_WRAPPER:-}" ] || export CARGO_BUILD_RUSTC_WORKSPACE_WRAPPER="$RUSTC_WORKSPACE_WRAPPER"
     (cd "$project/python" && "$venv/bin/maturin" build --profile dev --locked --features cluster --auditwheel skip \
         --compression-method stored --out "$target/wheels")
     wheel=$(echo "$target"/wheels/evenkeel-*.whl)
