@@ -42,23 +42,26 @@ linked=()
 [ -z "${PACKAGE_ZIG:-}" ] || linked=(--zig --compatibility manylinux_2_17)
 # lld, the linker on this processor, keeps one of several equal functions.
 folded=()
-[ "$(uname -m)" != x86_64 ] || folded=(-- -C link-arg=-Wl,--icf=all)
+[ "$(uname -m)" != x86_64 ] || [ -n "${PACKAGE_ZIG:-}" ] || folded=(-- -C link-arg=-Wl,--icf=all)
 (cd python && PATH="$tools/bin:$PATH" maturin build --release --locked --compression-level 9 --out "$dist" \
     "${linked[@]}" "${folded[@]}")
+
+wheel=$(ls "$dist/evenkeel-$version"-*.whl)
+[ "$(stat -c %s "$wheel")" -le 60000000 ] || { echo "$wheel has more than 60 MB"; exit 1; }
 
 if command -v dpkg-deb > /dev/null; then
     step "the Debian package"
     command -v cargo-deb > /dev/null || cargo install --locked --quiet --root "$target/package-tools" cargo-deb@3.8.0
     # Where Cargo.toml says that these files are.
-    rm -rf "$target/package"
-    mkdir -p "$target/package"
-    cp -r "$folder/man" "$folder/completions" "$target/package"
+    rm -rf target/package
+    mkdir -p target/package
+    cp -r "$folder/man" "$folder/completions" target/package
     {
         printf 'evenkeel (%s-1) unstable; urgency=medium\n\n  * Changes are in CHANGELOG.md.\n\n' "$version"
         printf ' -- The evenkeel developers <evenkeel@example.org>  %s\n' "$(date -Rud "@$changed")"
-    } > "$target/package/changelog"
+    } > target/package/changelog
     PATH="$target/package-tools/bin:$PATH" cargo deb --no-build --locked --output "$dist"
 fi
 
 step "checksums"
-(cd "$dist" && sha256sum evenkeel* > SHA256SUMS && cat SHA256SUMS && ls -l)
+(cd "$dist" && sha256sum "evenkeel-$version"* "evenkeel_$version"* > SHA256SUMS && cat SHA256SUMS && ls -l)

@@ -4,7 +4,7 @@
 
 evaluates the key of a day's export and compares it with the baseline of an earlier day, which the
 first run writes. Exit code 1 if the key has become uneven, or notably different. The program alone
-does the same:
+checks the same, with exit code 3, and its JSON is a baseline:
 
     evenkeel evaluate EXPORT --partition-key user_id --partitions 16 \\
         --baseline BASELINE --fail-on 'max_over_mean>1.5' --fail-on 'drift>0'

@@ -1,4 +1,4 @@
-"""Choose the keys of hash-partitioned columnar tables before there is data to move.
+"""Keys of hash-partitioned columnar tables, chosen before there is data to move.
 
 ``evaluate`` finds the partition key, the primary key and the number of partitions that suit an
 export or a frame; ``Table`` creates, fills and queries such a table; ``place`` computes the
@@ -14,7 +14,8 @@ from evenkeel._evaluation import Evaluation, JoinEvaluation, evaluate
 from evenkeel._evenkeel import __version__
 from evenkeel._models import capacity, lint, place, placements, spanner
 from evenkeel._report import Record, Records, Report
-from evenkeel._table import Result, Table
+from evenkeel._result import Result
+from evenkeel._table import Table
 
 __all__ = [
     "Error",
@@ -37,5 +38,5 @@ __all__ = [
     "spanner",
 ]
 
-# Sources that are read in other threads may call Python, which ends.
+# Other threads may read a source that calls Python, which is not possible once it has ended.
 atexit.register(_evenkeel.stop_sources)

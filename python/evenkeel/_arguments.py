@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, TypeGuard
 
 from evenkeel._errors import Error, UsageError
@@ -60,6 +61,10 @@ def pairs(values: Mapping[str, object] | None, sign: str) -> list[str]:
 
 
 def _text(value: object) -> str:
+    if value is None:
+        raise UsageError("None is no value of an option")
+    if isinstance(value, bool):
+        return str(value).lower()
     return os.fspath(value) if isinstance(value, os.PathLike) else str(value)
 
 
@@ -73,6 +78,8 @@ def options(given: Mapping[str, Any]) -> list[str]:
         if value is True:
             arguments.append(option)
             continue
+        if isinstance(value, Mapping):
+            value = pairs(value, ":" if keyword in ("columns", "types") else "=")
         several = isinstance(value, Iterable) and not isinstance(value, (str, bytes, os.PathLike))
         arguments += [f"{option}={_text(one)}" for one in (value if several else [value])]
     return arguments
@@ -89,9 +96,20 @@ def in_words_of_python(error: Error, keywords: Iterable[str] = ()) -> None:
 
     unknown = re.fullmatch(r"unexpected argument '--([a-z-]+)' found.*", error.message)
     if unknown and isinstance(error, UsageError):
-        error.message = f"there is no argument '{unknown.group(1).replace('-', '_')}'"
+        option = unknown.group(1)
+        error.message = f"there is no argument '{by_option.get(option, option.replace('-', '_'))}'"
     else:
         parts = _COMMAND.split(error.message)
         parts[::2] = [_OPTION.sub(keyword, text) for text in parts[::2]]
         error.message = "".join(parts)
     error.args = (error.message,)
+
+
+@contextmanager
+def said_in_python() -> Iterator[None]:
+    """Names keywords instead of options in an error that passes."""
+    try:
+        yield
+    except Error as error:
+        in_words_of_python(error)
+        raise

@@ -9,9 +9,9 @@ if TYPE_CHECKING:
 
 
 class Error(Exception):
-    """Work failed. The fields say where, as far as that is known."""
+    """Failure of work. The fields give its place, as far as that is known."""
 
-    #: What went wrong, and often what to do about it.
+    #: The problem, and often what to do about it.
     message: str
     #: Name of the input.
     file: str | None

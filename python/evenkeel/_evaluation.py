@@ -36,7 +36,7 @@ class Evaluation(Report):
 
     @property
     def findings(self) -> Records:
-        """What is wrong: ``severity`` (problem, warning or note), ``code``, ``subject``,
+        """Problems, warnings and notes: ``severity`` (problem, warning or note), ``code``, ``subject``,
         ``message`` and ``advice``."""
         fields = ("severity", "code", "subject", "message", "advice")
         found = self._value["findings"]
@@ -72,7 +72,7 @@ class Evaluation(Report):
         return rows
 
     def compare(self, other: Evaluation | str | os.PathLike[str]) -> Records:
-        """Figures of this evaluation that differ from those of an earlier one, or of a file that
+        """Lists figures of this evaluation that differ from those of an earlier one, or of a file that
         :meth:`save` wrote: ``subject``, ``figure``, ``before``, ``now`` and ``notable``."""
         drifts = _evenkeel.compare(_json_of(other), json.dumps(self._value))
         return Records(record(json.loads(drifts)))
@@ -80,7 +80,7 @@ class Evaluation(Report):
     def _forget_commands(self) -> None:
         """Removes commands that name files, for rows that are in none."""
         found = self._value["recommendation"]
-        self._text = str(self)
+        self._text = self._in_python(self._text)
         if self._page is not None:
             commands = html.escape("\n".join(found.commands)).replace("&#x27;", "&#39;")
             self._page = self._page.replace(f"<pre>{commands}</pre>\n", "")
@@ -101,12 +101,22 @@ class Evaluation(Report):
                 del lines[-2]
             lines[-1] = "All figures: .keys, .findings, .to_dict(); .save('report.html') has the pictures"
             if commands:
-                lines[-1:] = ["", "evenkeel.Table.create('TABLE', like=this)", "", lines[-1]]
+                lines[-1:] = ["", "evenkeel.Table.create('TABLE', like=ANSWER)", "", lines[-1]]
         return "\n".join(lines) + "\n"
 
 
 class JoinEvaluation(Report):
     """Evaluations of several tables, and of the joins between them."""
+
+    def _forget_commands(self) -> None:
+        """Removes commands that name files, for rows that are in none."""
+        commands = {line for one in self._value["tables"] for line in one.recommendation.commands}
+        shell = "All keys, figures, findings and roles:"
+        lines = self._text.splitlines()
+        kept = [line for line in lines if line not in commands and not line.startswith(shell)]
+        self._text = "\n".join(kept).rstrip() + "\n"
+        for one in self._value["tables"]:
+            one.recommendation["commands"] = []
 
     @property
     def tables(self) -> dict[str, Evaluation]:
@@ -121,7 +131,7 @@ class JoinEvaluation(Report):
 
     @property
     def findings(self) -> Records:
-        """What is wrong with the joins."""
+        """Problems, warnings and notes of the joins."""
         return Records(self._value["join_findings"])
 
 
@@ -134,9 +144,8 @@ def _summary(value: Record) -> str:
 
 
 def _result(of_files: bool, value: Any, *parts: Any) -> Evaluation | JoinEvaluation:
-    if "join_findings" in value:
-        return JoinEvaluation(value, *parts)
-    result = Evaluation(value, *parts)
+    kind = JoinEvaluation if "join_findings" in value else Evaluation
+    result: Evaluation | JoinEvaluation = kind(value, *parts)
     if not of_files:
         result._forget_commands()
     return result
@@ -193,7 +202,7 @@ def evaluate(
             statements themselves, as a sequence or by name.
         params: Values of parameters of these statements.
         current: Partition key that the table has now, judged beside the others.
-        roles: Roles of columns, such as ``{"user_id": "entity"}``, where the found ones are wrong.
+        roles: Roles of columns, such as ``{"user_id": "entity"}``, if the found ones are wrong.
         not_key: Columns that must not be in a key.
         types: Types of columns, such as ``{"user_id": "uint64"}``.
         time: Column along which to look for hotspots.

@@ -25,8 +25,6 @@ def place(
 
 class Rows:
     @property
-    def schema(self) -> Any: ...
-    @property
     def columns(self) -> list[str]: ...
     def __arrow_c_schema__(self) -> object: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
@@ -50,7 +48,7 @@ class NativeTable:
         self,
         query: str,
         params_given: dict[str, object] | None = None,
-        memory: int | None = None,
+        memory: str | None = None,
         timeout: float | None = None,
     ) -> Rows: ...
     def ingest(
@@ -59,11 +57,11 @@ class NativeTable:
         mode: str,
         deletes: bool,
         delete_column: tuple[str, str] | None,
-        memory: int,
+        memory: str,
         compact: bool,
         progress: _Progress | None = None,
     ) -> str: ...
     def delete(
-        self, condition: str, params_given: dict[str, object] | None = None, memory: int | None = None
+        self, condition: str, params_given: dict[str, object] | None = None
     ) -> tuple[int, int | None]: ...
     def provider(self, session: Any) -> object: ...

@@ -9,6 +9,7 @@ from typing import Any
 from evenkeel import _evenkeel
 from evenkeel._arguments import key as columns_of_key
 from evenkeel._arguments import keys, options, pairs
+from evenkeel._errors import UsageError
 from evenkeel._progress import Callback
 from evenkeel._report import Records, Report, run
 from evenkeel._sources import Source, inputs
@@ -60,9 +61,10 @@ def place(
     >>> place(["abc"], "utf8", partitions=12).tolist()
     [3]
     """
-    columns = _columns(values)
+    if isinstance(types, Mapping):
+        raise UsageError("types are those of the columns in their order, not a mapping")
     given = [types] if isinstance(types, str) else None if types is None else list(types)
-    placed = _evenkeel.place(columns, given, partitions, placement, hashes)
+    placed = _evenkeel.place(_columns(values), given, partitions, placement, hashes)
     try:
         import numpy
     except ImportError:
@@ -70,38 +72,36 @@ def place(
     return numpy.asarray(placed)
 
 
-def _is_array(values: Any) -> bool:
+def _is_arrow(values: Any) -> bool:
     return hasattr(values, "__arrow_c_array__") or hasattr(values, "__arrow_c_stream__")
 
 
 def _array(values: Any) -> Any:
-    if _is_array(values):
+    if _is_arrow(values):
         return values
-    if hasattr(values, "dtype") and hasattr(values, "to_numpy"):
-        # A series of pandas, of which older versions hand over nothing.
-        import pyarrow
-
-        return pyarrow.Array.from_pandas(values)
+    if isinstance(values, (str, bytes)):
+        raise UsageError("values are an array or a sequence, not a single value")
     import pyarrow
 
-    return pyarrow.array(values)
+    try:
+        return pyarrow.array(values)
+    except (pyarrow.ArrowException, TypeError) as error:
+        raise UsageError(f"values of different types or of none that Arrow has: {error}") from None
 
 
 def _columns(values: Any) -> list[tuple[str, Any]]:
-    if hasattr(values, "collect") and not _is_array(values):
+    if hasattr(values, "collect") and not _is_arrow(values):
         # A lazy frame of Polars.
         values = values.collect()
-    if hasattr(values, "fetch_arrow_table"):
-        # A relation of DuckDB, whose columns are not arrays.
-        values = values.fetch_arrow_table()
     if isinstance(values, Mapping):
         return [(str(name), _array(column)) for name, column in values.items()]
-    names = getattr(values, "column_names", None) or getattr(values, "columns", None)
-    if names is not None and not isinstance(values, (list, tuple)):
-        return [(str(name), _array(values[name])) for name in names]
-    is_column = lambda one: _is_array(one) or isinstance(one, (list, tuple))  # noqa: E731
+
+    def is_column(one: Any) -> bool:
+        return _is_arrow(one) or isinstance(one, (list, tuple))
+
     if isinstance(values, (list, tuple)) and values and all(map(is_column, values)):
         return [(f"column {n}", _array(column)) for n, column in enumerate(values, 1)]
+    # The columns of a frame are those of the key.
     return [("values", _array(values))]
 
 
@@ -133,7 +133,14 @@ def capacity(
     **more: Any,
 ) -> Report:
     """Replays an export against nodes of limited capacity: backlogs, delays, and how many nodes it
-    takes. ``more`` are options of ``evenkeel capacity``."""
+    takes. ``more`` are options of ``evenkeel capacity``.
+
+    >>> import pyarrow
+    >>> at = pyarrow.array(range(0, 5000), "timestamp[s]")
+    >>> rows = pyarrow.table({"at": at, "user_id": [f"u{n % 700}" for n in range(5000)]})
+    >>> capacity(rows, partition_keys="user_id").rows
+    5000
+    """
     return _run(["capacity"], source, {"partition_keys": keys(partition_keys), **more}, progress)
 
 

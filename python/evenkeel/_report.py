@@ -115,7 +115,9 @@ class Report:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        return getattr(self._value, name)
+        if isinstance(self._value, dict) and name in self._value:
+            return self._value[name]
+        raise AttributeError(f"there is no '{name}' in this report")
 
     def __getitem__(self, name: Any) -> Any:
         return self._value[name]
@@ -157,7 +159,7 @@ class Report:
         os.replace(part, name)
 
 
-#: What the native part reports of a command.
+#: Report of a command as the native part gives it.
 _Parts = tuple[str, str, "str | None", "str | None", "list[str]"]
 
 

@@ -54,6 +54,16 @@ def _file_name(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9_-]", "_", name) or "table"
 
 
+def _named_file(folder: str, table: str, path: str) -> str:
+    """Gives a file the name of its table, since tables are named after their files."""
+    if not os.path.isfile(path):
+        raise UsageError(f"{path} is not a file; name tables by the names of their folders, in a list")
+    endings = os.path.basename(path).split(".")[1:]
+    link = os.path.join(folder, ".".join([_file_name(table), *endings]))
+    os.symlink(os.path.abspath(path), link)
+    return link
+
+
 @contextmanager
 def inputs(
     source: Source | Iterable[Source] | Mapping[str, Source] | None, name: str = "table"
@@ -82,7 +92,8 @@ def inputs(
             )
         for table, rows in tables:
             if is_path(rows):
-                names.append(os.fspath(rows))
+                names.append(_named_file(folder, table, os.fspath(rows)))
+                temporary[names[-1]] = table
                 continue
             file = os.path.join(folder, f"{_file_name(table)}.arrow")
             _evenkeel.spool(arrow(rows), file)

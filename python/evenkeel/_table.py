@@ -5,128 +5,26 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import os
-import re
 import tempfile
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack, suppress
 from typing import Any
 
 from evenkeel import _evenkeel
-from evenkeel._arguments import in_words_of_python, is_path, options, pairs
+from evenkeel._arguments import is_path, options, pairs, said_in_python
 from evenkeel._errors import Error, UsageError
 from evenkeel._evaluation import Evaluation
 from evenkeel._progress import Callback, shown
 from evenkeel._report import Record, Report, run
+from evenkeel._result import Result
 from evenkeel._sources import Source, arrow, inputs
-
-#: Rows of a result that are shown.
-_SHOWN = 20
 
 #: Rows of a frame that its columns are found from.
 _SAMPLE = 100_000
 
 #: Advice that is for files.
 _OF_FILES = "; --on-error reject writes such rows to a file and ingests the rest"
-
-_UNITS = {"": 1, "b": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40}
-_UNITS |= {"kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
-
-
-def _bytes(size: str | int) -> int:
-    """``"2GiB"`` as a number of bytes."""
-    if isinstance(size, int) and not isinstance(size, bool) and 0 <= size < 1 << 63:
-        return size
-    found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)\s*", str(size))
-    if found is None or found.group(2).lower() not in _UNITS:
-        raise UsageError(f"'{size}' is no size; write a number of bytes or a text such as '2GiB'")
-    return int(float(found.group(1)) * _UNITS[found.group(2).lower()])
-
-
-@contextmanager
-def _said_in_python() -> Iterator[None]:
-    try:
-        yield
-    except Error as error:
-        in_words_of_python(error)
-        raise
-
-
-def _without_views(arrow: Any, pyarrow: Any) -> Any:
-    """Replaces views in a type of Arrow, also within lists and structs."""
-    types = pyarrow.types
-    if types.is_string_view(arrow):
-        return pyarrow.large_string()
-    if types.is_binary_view(arrow):
-        return pyarrow.large_binary()
-    if types.is_list(arrow):
-        return pyarrow.list_(arrow.value_field.with_type(_without_views(arrow.value_type, pyarrow)))
-    if types.is_struct(arrow):
-        return pyarrow.struct([field.with_type(_without_views(field.type, pyarrow)) for field in arrow])
-    return arrow
-
-
-class Result:
-    """The rows of a query: an Arrow stream, which can be read once.
-
-    Anything that reads Arrow streams takes it without a copy: ``pyarrow.table(result)``,
-    ``polars.DataFrame(result)``, ``duckdb.sql("SELECT ... FROM result")``.
-    """
-
-    def __init__(self, rows: _evenkeel.Rows) -> None:
-        self._rows = rows
-
-    @property
-    def columns(self) -> list[str]:
-        """Names of the columns."""
-        return self._rows.columns
-
-    def __arrow_c_schema__(self) -> object:
-        return self._rows.__arrow_c_schema__()
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        return self._rows.__arrow_c_stream__(requested_schema)
-
-    def to_arrow(self) -> Any:
-        """All rows as a table of pyarrow."""
-        import pyarrow
-
-        with _said_in_python():
-            self._rows.collect()
-        return pyarrow.table(self)
-
-    def to_pandas(self) -> Any:
-        """All rows as a data frame of pandas."""
-        import pyarrow
-
-        table = self.to_arrow()
-        # pandas converts texts, but not views of them.
-        fields = [field.with_type(_without_views(field.type, pyarrow)) for field in table.schema]
-        return table.cast(pyarrow.schema(fields)).to_pandas()
-
-    def to_polars(self) -> Any:
-        """All rows as a data frame of Polars."""
-        import polars
-
-        with _said_in_python():
-            self._rows.collect()
-        return polars.DataFrame(self)
-
-    def to_pylist(self) -> list[dict[str, Any]]:
-        """All rows as dictionaries; needs pyarrow."""
-        rows: list[dict[str, Any]] = self.to_arrow().to_pylist()
-        return rows
-
-    def __repr__(self) -> str:
-        with _said_in_python():
-            text, more = self._rows.preview(_SHOWN)
-        return (text + (f"(the first {_SHOWN} rows)" if more else "")).rstrip("\n")
-
-    def _repr_html_(self) -> str:
-        import html
-
-        return f"<pre>{html.escape(repr(self))}</pre>"
-
 
 def _names(columns: str | Iterable[str] | None) -> list[str]:
     """Names of columns; a single string may have several, separated by commas."""
@@ -178,12 +76,13 @@ class Table:
         if version is not None and version < 0:
             raise UsageError(f"there is no version {version}")
         self._path = os.fspath(path)
-        with _said_in_python():
+        with said_in_python():
             self._native = _evenkeel.NativeTable.open(self._path, version)
 
     def __reduce__(self) -> Any:
         # Another process opens the table anew.
-        return (Table, (self._path, self._pinned))
+        path = self._path if "://" in self._path else os.path.abspath(self._path)
+        return (Table, (path, self._pinned))
 
     @property
     def _pinned(self) -> int | None:
@@ -236,7 +135,7 @@ class Table:
                 partition_key = found.partition_key if partition_key is None else partition_key
                 if nodes is None and partitions is None:
                     partitions = found.partitions
-                in_key = set([primary_key] if isinstance(primary_key, str) else primary_key)
+                in_key = {one.strip() for names in _names(primary_key) for one in names.split(",")}
                 of_export = {
                     one.name: one.type + (":not-null" if one.name in in_key else "") for one in like.columns
                 }
@@ -244,10 +143,12 @@ class Table:
             elif like is not None and is_path(like):
                 sample = os.fspath(like)
             elif like is not None:
+                if isinstance(like, Result) or hasattr(like, "read_next_batch"):
+                    raise UsageError("a stream can be read only once; create the table like a table or a frame")
                 folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="evenkeel-"))
                 sample = os.path.join(folder, "sample.arrow")
                 temporary[sample] = "like"
-                with _said_in_python():
+                with said_in_python():
                     _evenkeel.spool(arrow(like), sample, _SAMPLE)
             statement: str | None = None
             if ddl is not None:
@@ -312,6 +213,11 @@ class Table:
         return self._native.declaration[3]
 
     @property
+    def placement(self) -> str:
+        """Placement function."""
+        return self._native.declaration[4]
+
+    @property
     def columns(self) -> list[Record]:
         """``name``, ``type`` and ``nullable`` of the columns."""
         return [Record(name=n, type=t, nullable=null) for n, t, null in self._native.columns]
@@ -323,7 +229,7 @@ class Table:
 
     def refresh(self) -> Table:
         """Moves to the newest version."""
-        with _said_in_python():
+        with said_in_python():
             self._native.refresh()
         return self
 
@@ -348,10 +254,10 @@ class Table:
             UsageError: A parameter is missing or wrong.
             Error: The query cannot be planned or run.
         """
-        with _said_in_python():
+        with said_in_python():
             self._native.refresh()
             given = None if params is None else dict(params)
-            size = None if memory is None else _bytes(memory)
+            size = None if memory is None else str(memory)
             return Result(self._native.sql(query, given, size, timeout))
 
     def ingest(
@@ -367,6 +273,10 @@ class Table:
         **more: Any,
     ) -> Report:
         """Adds rows with one commit: all of them, or none if one cannot be taken.
+
+        The report has ``rows``, ``version`` (``None`` if there was nothing to commit),
+        ``rows_per_partition``, ``skew`` and other figures; ``notes`` say which columns were left
+        out or are NULL.
 
         Args:
             source: Files, folders, patterns or URLs in any format that ``evenkeel ingest`` reads;
@@ -408,28 +318,30 @@ class Table:
             return Report(report.to_dict(), str(report), notes=[*report.notes, *report["notes"]])
         if more:
             raise UsageError(f"{', '.join(more)}: only for files; these are rows in memory")
-        with shown(progress) as callback, _said_in_python():
+        with shown(progress) as callback, said_in_python():
             try:
                 text = self._native.ingest(
-                    arrow(source), mode, deletes, delete_column, _bytes(memory), compact, callback
+                    arrow(source), mode, deletes, delete_column, str(memory), compact, callback
                 )
             except Error as error:
                 error.message = error.message.replace(_OF_FILES, "")
                 raise
             except BaseException:
                 # An interrupt may come after the commit.
-                self._native.refresh()
+                with suppress(Exception):
+                    self._native.refresh()
                 raise
         value = json.loads(text)
         version = "nothing to commit" if value["version"] is None else f"version {value['version']}"
         lines = [f"{value['rows']:,} rows, {version}, {value['seconds']:.1f} s", *value["notes"]]
         return Report(value, "\n".join(lines) + "\n", notes=value["notes"])
 
-    def delete(self, where: str, params: Mapping[str, object] | None = None) -> Report:
+    def delete(self, condition: str, params: Mapping[str, object] | None = None) -> Report:
         """Deletes the rows that meet a condition of SQL, with one commit; ``rows`` of the report is
         their number. Parameters are those of :meth:`sql`."""
-        with _said_in_python():
-            rows, version = self._native.delete(where, None if params is None else dict(params))
+        self._check_unpinned()
+        with said_in_python():
+            rows, version = self._native.delete(condition, None if params is None else dict(params))
         text = f"version {version}: {rows:,} rows deleted" if version else "no row meets the condition"
         return Report({"version": version, "rows": rows}, text + "\n")
 
@@ -447,7 +359,7 @@ class Table:
 
     def compact(self, *, full: bool = False, progress: bool | Callback | None = None, **more: Any) -> Report:
         """Merges files and drops rows that are replaced, deleted or expired; with ``full`` all of
-        them, else where it pays off."""
+        them, else those for which it pays off."""
         self._check_unpinned()
         report = self._run("compact", options({"full": full, **more}), progress)
         self._native.refresh()
@@ -455,6 +367,7 @@ class Table:
 
     def clean(self, keep: str | None = None, **more: Any) -> Report:
         """Deletes files that no version within ``keep``, such as ``"7d"``, needs."""
+        self._check_unpinned()
         return self._run("clean", options({"keep": keep, **more}))
 
     def check(self, **more: Any) -> Report:

@@ -6,14 +6,17 @@
 //! evenkeel.Table                    table.rs: a handle of a table; query.rs: rows of a query;
 //!                                   provider.rs: the table for the package `datafusion`
 //! evenkeel.place                    place.rs: partitions of whole arrays
-//! frames and streams                source.rs: batches of any Arrow object
+//! frames and streams                source.rs: batches of any Arrow object; ingest.rs: into a table;
+//!                                   producer.rs: threads that read them
 //! all of them                       waiting.rs: threads, Ctrl-C, progress, forks
 //! ```
 
 mod command;
 mod errors;
+mod ingest;
 mod params;
 mod place;
+mod producer;
 mod provider;
 mod query;
 mod source;
@@ -33,11 +36,13 @@ mod _evenkeel {
     #[pymodule_export]
     use crate::place::place;
     #[pymodule_export]
+    use crate::producer::stop_sources;
+    #[pymodule_export]
     use crate::query::Rows;
     #[pymodule_export]
     use crate::source::spool;
     #[pymodule_export]
-    use crate::table::{NativeTable, stop_sources};
+    use crate::table::NativeTable;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

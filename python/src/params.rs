@@ -43,28 +43,52 @@ fn scalar(name: &str, value: &Bound<'_, PyAny>) -> PyResult<ScalarValue> {
         of_numpy(name, value, &kind)
     } else if value.is_instance_of::<PyDateTime>() {
         if value.hasattr("nanosecond")? && value.getattr("nanosecond")?.extract::<u32>()? > 0 {
-            return Err(usage(value.py(), format!("parameter {name}: {value} is finer than microseconds")));
+            return Err(too_fine(name, value));
         }
         instant(value)
     } else if value.is_instance_of::<PyDate>() {
         let days = value.extract::<NaiveDate>()?.signed_duration_since(NaiveDate::default()).num_days();
         Ok(ScalarValue::Date32(i32::try_from(days).ok()))
     } else if value.is_instance_of::<PyTime>() {
+        if !value.getattr("tzinfo")?.is_none() {
+            return Err(usage(
+                value.py(),
+                format!("parameter {name}: a time of day with a zone is no point in time"),
+            ));
+        }
         let time: NaiveTime = value.extract()?;
         let micros =
             i64::from(time.num_seconds_from_midnight()) * 1_000_000 + i64::from(time.nanosecond() / 1000);
         Ok(ScalarValue::Time64Microsecond(Some(micros)))
     } else if value.is_instance_of::<PyDelta>() {
-        let micros = value.extract::<chrono::TimeDelta>()?.num_microseconds();
-        Ok(ScalarValue::DurationMicrosecond(micros))
+        if value.hasattr("nanoseconds")? && value.getattr("nanoseconds")?.extract::<i64>()? != 0 {
+            return Err(too_fine(name, value));
+        }
+        match value.extract::<chrono::TimeDelta>()?.num_microseconds() {
+            Some(micros) => Ok(ScalarValue::DurationMicrosecond(Some(micros))),
+            None => Err(usage(value.py(), format!("parameter {name}: {value} is too long"))),
+        }
     } else if value.hasattr("as_tuple")? {
         decimal(name, value)
-    } else if value.hasattr("item")? {
-        // A scalar of numpy.
-        scalar(name, &value.call_method0("item")?)
+    } else if let Some(plain) = scalar_of_numpy(value)? {
+        scalar(name, &plain)
     } else {
         Err(usage(value.py(), format!("parameter {name}: a value of type {kind} cannot be a parameter")))
     }
+}
+
+fn too_fine(name: &str, value: &Bound<'_, PyAny>) -> PyErr {
+    usage(value.py(), format!("parameter {name}: {value} is finer than microseconds"))
+}
+
+/// Returns the plain value of a scalar of numpy; `None` for anything else.
+fn scalar_of_numpy<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    if !value.hasattr("item")? || !value.hasattr("shape")? || value.getattr("shape")?.len()? > 0 {
+        return Ok(None);
+    }
+    let plain = value.call_method0("item")?;
+    // Some have no plain value and return themselves.
+    Ok((!plain.get_type().is(value.get_type())).then_some(plain))
 }
 
 /// A time of numpy, of any unit.
@@ -74,9 +98,13 @@ fn of_numpy(name: &str, value: &Bound<'_, PyAny>, kind: &str) -> PyResult<Scalar
         return Ok(ScalarValue::Null);
     }
     if !micros.eq(value)? {
-        return Err(usage(value.py(), format!("parameter {name}: {value} is finer than microseconds")));
+        return Err(too_fine(name, value));
     }
-    scalar(name, &micros.call_method0("item")?)
+    let plain = micros.call_method0("item")?;
+    if plain.is_instance_of::<PyInt>() {
+        return Err(usage(value.py(), format!("parameter {name}: {value} is out of range")));
+    }
+    scalar(name, &plain)
 }
 
 fn whole_number(name: &str, value: &Bound<'_, PyAny>) -> PyResult<ScalarValue> {

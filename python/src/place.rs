@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, Int64Array, RecordBatch, UInt32Array, UInt64Array};
+use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch, UInt32Array, UInt64Array};
 use arrow::compute::concat;
 use arrow::datatypes::{Field, Schema};
 use evenkeel::placement::{Function, Placement};
@@ -30,8 +30,21 @@ pub(crate) fn place(
 ) -> PyResult<PyArray> {
     let function: Function = placement.parse().map_err(|error| usage(py, error))?;
     let partitions = PartitionCount::new(partitions).map_err(|error| usage(py, error))?;
-    let names: Vec<String> = columns.iter().map(|(name, _)| name.clone()).collect();
-    let arrays = columns.into_iter().map(|(_, column)| whole(column)).collect::<PyResult<Vec<_>>>()?;
+    let (mut names, mut arrays) = (Vec::new(), Vec::new());
+    for (name, column) in columns {
+        let array = whole(column)?;
+        match array.as_struct_opt() {
+            // A frame: its columns are those of the key.
+            Some(frame) => {
+                names.extend(frame.column_names().into_iter().map(str::to_owned));
+                arrays.extend(frame.columns().iter().cloned());
+            }
+            None => {
+                names.push(name);
+                arrays.push(array);
+            }
+        }
+    }
     let types: PyResult<Vec<ColumnType>> = match types {
         Some(types) if types.len() != arrays.len() => {
             return Err(usage(py, format!("{} types are given for {} columns", types.len(), arrays.len())));
@@ -46,13 +59,7 @@ pub(crate) fn place(
         }
         if let Some(row) = broken_text(array).map_err(|error| failed(py, error.into()))? {
             let row = row as u64 + 1;
-            let place = ErrorPlace { row: Some(row), column: Some(name.clone()), ..ErrorPlace::default() };
-            return Err(exception(
-                py,
-                "UsageError",
-                &format!("row {row}, column '{name}': text is not UTF-8"),
-                &place,
-            ));
+            return Err(of_row(py, row, name, &format!("row {row}, column '{name}': text is not UTF-8")));
         }
     }
     if arrays.is_empty() {
@@ -61,12 +68,15 @@ pub(crate) fn place(
     let placed = py.detach(|| placed(&names, &arrays, &types, function, partitions, hashes));
     placed.map(PyArray::from_array_ref).map_err(|error| match error {
         Refused::Usage(text) => usage(py, text),
-        Refused::Row { row, column, text } => {
-            let place = ErrorPlace { row: Some(row), column: Some(column), ..ErrorPlace::default() };
-            exception(py, "UsageError", &text, &place)
-        }
+        Refused::Row { row, column, text } => of_row(py, row, &column, &text),
         Refused::Failed(error) => failed(py, error),
     })
+}
+
+/// Creates the exception for a value that cannot be placed.
+fn of_row(py: Python<'_>, row: u64, column: &str, text: &str) -> PyErr {
+    let place = ErrorPlace { row: Some(row), column: Some(column.to_owned()), ..ErrorPlace::default() };
+    exception(py, "UsageError", text, &place)
 }
 
 /// Reason why keys cannot be placed.

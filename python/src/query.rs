@@ -14,7 +14,6 @@ use futures::StreamExt;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
-use pyo3_arrow::PySchema;
 use pyo3_arrow::ffi::{ArrayIterator, to_schema_pycapsule, to_stream_pycapsule};
 use tokio::sync::Notify;
 
@@ -71,12 +70,6 @@ impl Rows {
 
 #[pymethods]
 impl Rows {
-    /// Names and types of the columns.
-    #[getter]
-    fn schema(&self) -> PySchema {
-        PySchema::new(Arc::clone(&self.schema))
-    }
-
     /// Names of the columns.
     #[getter]
     fn columns(&self) -> Vec<String> {
@@ -187,8 +180,13 @@ struct Reader {
     process: u32,
 }
 
-/// A batch, or the error that ends the rows.
-type Next = Result<RecordBatch, ArrowError>;
+/// A batch, the error that ends the rows, or `None` after the last row.
+type Next = Option<Result<RecordBatch, ArrowError>>;
+
+/// Error for rows whose thread ended before they did.
+fn broke_off() -> ArrowError {
+    ArrowError::ExternalError("the query stopped in the middle of its rows".into())
+}
 
 impl Reader {
     fn new(
@@ -199,6 +197,7 @@ impl Reader {
     ) -> PyResult<Self> {
         let handle = runtime(py)?.handle().clone();
         let (sender, receiver) = sync_channel(1);
+        let is_running = rest.is_some();
         let dropped = Arc::new(Notify::new());
         let ended = Arc::clone(&dropped);
         if let Some(stream) = rest {
@@ -216,7 +215,7 @@ impl Reader {
         Ok(Self {
             schema,
             first: first.into_iter(),
-            rest: Some(receiver),
+            rest: is_running.then_some(receiver),
             dropped,
             process: std::process::id(),
         })
@@ -233,14 +232,15 @@ impl Drop for Reader {
 async fn send(mut stream: SendableRecordBatchStream, sender: &SyncSender<Next>) {
     while let Some(batch) = stream.next().await {
         let is_last = batch.is_err();
-        if sender.send(batch.map_err(arrow_error)).is_err() || is_last {
+        if sender.send(Some(batch.map_err(arrow_error))).is_err() || is_last {
             return;
         }
     }
+    let _ = sender.send(None);
 }
 
 impl Iterator for Reader {
-    type Item = Next;
+    type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if let Some(batch) = self.first.next() {
@@ -254,7 +254,7 @@ impl Iterator for Reader {
         let rest = self.rest.as_ref()?;
         let next = match is_main_thread() {
             true => next_or_signal(rest),
-            false => rest.recv().ok(),
+            false => rest.recv().unwrap_or_else(|_| Some(Err(broke_off()))),
         };
         if !matches!(next, Some(Ok(_))) {
             self.rest = None;
@@ -276,11 +276,11 @@ fn arrow_error(error: datafusion::error::DataFusionError) -> ArrowError {
 
 /// Waits for the next batch in the thread that gets signals. The reading library gets an error
 /// after Ctrl-C, and Python the interrupt.
-fn next_or_signal(rest: &Receiver<Next>) -> Option<Next> {
+fn next_or_signal(rest: &Receiver<Next>) -> Next {
     loop {
         match rest.recv_timeout(TICK) {
-            Ok(next) => return Some(next),
-            Err(RecvTimeoutError::Disconnected) => return None,
+            Ok(next) => return next,
+            Err(RecvTimeoutError::Disconnected) => return Some(Err(broke_off())),
             Err(RecvTimeoutError::Timeout) => {}
         }
         let signalled = Python::attach(|py| {

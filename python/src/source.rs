@@ -16,7 +16,8 @@ use pyo3::prelude::*;
 use pyo3_arrow::input::AnyRecordBatch;
 use thiserror::Error;
 
-use crate::errors::of_source;
+use crate::errors::{failed, of_source};
+use crate::producer::Producer;
 use crate::waiting::{Flagged, wait};
 
 /// Rows of a batch of a spooled file.
@@ -150,8 +151,16 @@ pub(crate) fn spool(
     let batches = Plain::new(source.into_reader()?).with_one_form();
     let flag = Flagged::default();
     let stop = flag.clone();
-    let written = wait(py, &flag, None, move || async move { write(batches, &path, most_rows, &stop) })?;
-    written.map_err(|error| of_source(py, error))
+    let producer = Producer::start();
+    let written = wait(py, &flag, None, move || {
+        // In a thread that nobody waits for after a second Ctrl-C.
+        tokio::task::spawn_blocking(move || {
+            let written = write(batches, &path, most_rows, &stop);
+            drop(producer);
+            written
+        })
+    })?;
+    written.map_err(|error| failed(py, error.into()))?.map_err(|error| of_source(py, error))
 }
 
 fn write(batches: Plain, path: &Path, most_rows: Option<u64>, stop: &Flagged) -> Result<u64, ArrowError> {
@@ -170,7 +179,7 @@ fn write(batches: Plain, path: &Path, most_rows: Option<u64>, stop: &Flagged) ->
             writer.write(&batch)?;
         }
         rows += taken as u64;
-        if stop.is_stopped() || most_rows == Some(rows) {
+        if stop.is_stopped() || Producer::must_end() || most_rows == Some(rows) {
             break;
         }
     }

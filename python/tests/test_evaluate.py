@@ -63,7 +63,7 @@ def test_the_answer_comes_first_and_has_every_form(make_events, tmp_path: pathli
     assert "PARTITION BY HASH(user_id)" in text.split("OTHER CHOICES")[0]
     # Nothing of the temporary file or of the shell is left.
     assert tempfile_free(text) and "--verbose" not in text and "evenkeel create" not in text
-    assert "Table.create('TABLE', like=this)" in text
+    assert "Table.create('TABLE', like=ANSWER)" in text
     assert answer.recommendation.commands == [] and "evenkeel create" not in answer.to_html()
     assert tempfile_free(json.dumps(answer.to_dict())) and tempfile_free(answer.to_html())
     keys = answer.keys
@@ -244,3 +244,14 @@ def test_profiles_add_up_without_their_rows(make_events, tmp_path: pathlib.Path)
         evenkeel.evaluate(make_events(2000, seed=day), "user_id", save=tmp_path / f"{day}.ek")
     both = evenkeel.evaluate(None, merge=[tmp_path / "1.ek", tmp_path / "2.ek"])
     assert both.rows == 4000
+
+
+def test_tables_of_a_mapping_have_its_names(tmp_path: pathlib.Path) -> None:
+    orders = pa.table({"order_id": range(2000), "customer_id": [n % 400 for n in range(2000)]})
+    lines = pa.table({"order_id": [n // 3 for n in range(6000)], "line": [n % 3 for n in range(6000)]})
+    pq.write_table(orders, tmp_path / "x1.parquet")
+    join = "orders.order_id=lines.order_id"
+    both = evenkeel.evaluate({"orders": tmp_path / "x1.parquet", "lines": lines}, joins=join)
+    assert list(both.tables) == ["orders", "lines"]
+    assert "evenkeel create" not in str(both) and "--verbose" not in str(both) and "/tmp" not in str(both)
+    assert both.tables["lines"].recommendation.commands == []

@@ -7,6 +7,7 @@ import pathlib
 import subprocess
 import sys
 
+import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -52,6 +53,9 @@ def test_every_kind_of_column_is_taken() -> None:
         pa.chunked_array([values[:300], values[300:]]),
         pd.Series(values),
         pl.Series(values),
+        pl.LazyFrame({"k": values}),
+        pa.RecordBatchReader.from_batches(pa.schema({"k": pa.int64()}), pa.table({"k": values}).to_batches()),
+        duckdb.connect().from_arrow(pa.table({"k": values})),
         pd.DataFrame({"k": values}),
         pl.DataFrame({"k": values}),
         pa.table({"k": values}),
@@ -66,6 +70,9 @@ def test_every_kind_of_column_is_taken() -> None:
     with pytest.raises(evenkeel.UsageError) as refused:
         evenkeel.place([1, 2, -3], "uint64")
     assert refused.value.row == 3
+    for wrong in ("abc", [1, "a"], object()):
+        with pytest.raises(evenkeel.UsageError):
+            evenkeel.place(wrong)
     with pytest.raises(evenkeel.UsageError, match="2 types"):
         evenkeel.place([1], ["int64", "int64"])
     with pytest.raises(evenkeel.UsageError, match="unknown placement"):
@@ -89,14 +96,21 @@ def test_placements_are_listed() -> None:
     assert {"ydb", "cassandra", "iceberg"} <= set(names) and len(names) >= 26
 
 
-def test_models_of_capacity_and_spanner(make_events, project: pathlib.Path) -> None:
+def test_models_of_capacity_and_spanner(
+    make_events, project: pathlib.Path, table: evenkeel.Table
+) -> None:
     rows = make_events(20_000)
     model = evenkeel.capacity(rows, partition_keys=["user_id", "event_type"])
     assert model.to_dict() and "user_id" in str(model)
     splits = evenkeel.spanner.simulate(rows, time="event_timestamp", primary_key="event_timestamp,user_id")
     assert splits.to_dict() and splits.to_html().startswith("<!doctype html>")
+    assert "CREATE TABLE" in evenkeel.spanner.ddl(table.path)
     linted = evenkeel.lint(rows, key="user_id", partitions=16)
-    assert linted.to_dict()
+    assert linted.to_dict()["keys"] == linted.keys
+    for model in (evenkeel.capacity, evenkeel.spanner.simulate):
+        with pytest.raises(evenkeel.Error) as missing:
+            model(project / "absent.csv", time="at", primary_key="at")
+        assert missing.value.file == str(project / "absent.csv") or isinstance(missing.value, evenkeel.UsageError)
 
 
 def test_tables_register_in_the_datafusion_package(table: evenkeel.Table, make_events) -> None:

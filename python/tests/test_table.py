@@ -20,6 +20,14 @@ D = decimal.Decimal
 
 #: Type of the table, type of Arrow, values: extremes, NULL, and what other libraries lose.
 TYPES = [
+    ("json", pa.string(), ['{"a": [1, null]}', "[]", None]),
+    ("jsondocument", pa.string(), ["{}", None, None]),
+    ("yson", pa.binary(), [b"{a=1}", None, None]),
+    ("uuid", pa.binary(16), [bytes(range(16)), b"\xff" * 16, None]),
+    ("date32", pa.date32(), [datetime.date(1, 1, 1), datetime.date(9999, 12, 31), None]),
+    ("datetime64", pa.timestamp("s"), [datetime.datetime(1900, 1, 1), None, None]),
+    ("timestamp64", pa.timestamp("us"), [datetime.datetime(1900, 1, 1, 0, 0, 0, 1), None, None]),
+    ("interval64", pa.duration("us"), [datetime.timedelta(days=-9000), None, None]),
     ("bool", pa.bool_(), [True, False, None]),
     ("int8", pa.int8(), [-128, 127, None]),
     ("int16", pa.int16(), [-(2**15), 2**15 - 1, None]),
@@ -70,7 +78,8 @@ def test_every_type_there_and_back(
     assert list(map(plain, polars)) == list(map(plain, values))
     stream = table.sql("SELECT v FROM t ORDER BY k")
     of_duckdb = duckdb.connect().from_arrow(pa.RecordBatchReader.from_stream(stream)).fetchall()
-    if declared not in ("interval",):
+    # DuckDB hands over lengths of time and UUIDs as values of its own.
+    if declared not in ("interval", "interval64", "uuid"):
         assert [plain(value) for (value,) in of_duckdb] == list(map(plain, values))
 
 
@@ -119,8 +128,9 @@ def test_an_evaluation_becomes_a_table(make_events, tmp_path: pathlib.Path) -> N
     assert table.partitions == answer.recommendation.partitions
     table.ingest(rows, compact=False)
     skew = table.skew()
-    same = [p for p in answer.candidates[0].placements if p.partitions == table.partitions][0]
-    assert skew.rows_per_partition == same.rows_per_partition if "rows_per_partition" in skew.to_dict() else True
+    key = [one for one in answer.candidates if one.partition_key == table.partition_key][0]
+    same = [placement for placement in key.placements if placement.partitions == table.partitions][0]
+    assert skew.rows_per_partition == same.rows_per_partition
     assert "PARTITION BY HASH" in table.ddl and table.name == "visits"
 
 
@@ -231,6 +241,16 @@ def test_parameters_of_every_type(table: evenkeel.Table) -> None:
     ]:
         found = table.sql("SELECT $x AS x", {"x": value}).to_pylist()[0]["x"]
         assert found == expected, value
+    for wrong in (
+        {"x": np.longdouble(1.5)},
+        {"x": np.array([1])},
+        {"x": datetime.timedelta(days=200_000_000)},
+        {"x": pd.Timedelta(1500, "ns")},
+        {"x": np.datetime64("30000-01-01", "us")},
+        {"x": datetime.time(1, tzinfo=UTC)},
+    ):
+        with pytest.raises(evenkeel.UsageError, match="parameter x"):
+            table.sql("SELECT $x AS x", wrong)
     for wrong in ({"x": object()}, {"x": D("1E+50")}, {"x": [1]}):
         with pytest.raises(evenkeel.UsageError, match="parameter x"):
             table.sql("SELECT $x AS x", wrong)
@@ -247,7 +267,7 @@ def test_failed_queries_raise_and_results_are_read_once(table: evenkeel.Table, m
         table.sql(pairs, timeout=0.2).to_arrow()
     with pytest.raises(evenkeel.UsageError, match="too small"):
         table.sql("SELECT 1", memory="1MiB")
-    with pytest.raises(evenkeel.UsageError, match="no size"):
+    with pytest.raises(evenkeel.UsageError, match="much"):
         table.sql("SELECT 1", memory="much")
     result = table.sql("SELECT user_id FROM events")
     shown = repr(result)
@@ -352,6 +372,7 @@ def test_a_table_at_a_version_is_read_and_not_changed(tmp_path: pathlib.Path) ->
         lambda: old.ingest(pa.table({"k": [3], "v": ["c"]})),
         lambda: old.delete("k = 1"),
         lambda: old.compact(),
+        lambda: old.clean(keep="0s"),
     ):
         with pytest.raises(evenkeel.UsageError, match="opened at a version"):
             change()

@@ -5,9 +5,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use evenkeel::TableError;
 use evenkeel::bounded::message;
+use evenkeel::capacity::CapacityError;
 use evenkeel::evaluate::EvaluateError;
 use evenkeel::ingest::IngestError;
 use evenkeel::source::{Reading, Reject, RowPosition, SourceError};
+use evenkeel::spanner::simulate::SimulateError;
 use indicatif::{ProgressBar, ProgressDrawTarget};
 use serde_json::Value;
 
@@ -74,10 +76,19 @@ impl ErrorPlace {
             Some(IngestError::Source(source)) => return Self::of_source(source),
             _ => {}
         }
-        let of_source = match error.downcast_ref() {
+        let of_evaluation = match error.downcast_ref() {
             Some(EvaluateError::Source(source)) => Some(source),
-            _ => error.downcast_ref(),
+            _ => None,
         };
+        let of_capacity = match error.downcast_ref() {
+            Some(CapacityError::Source(source)) => Some(source),
+            _ => None,
+        };
+        let of_simulation = match error.downcast_ref() {
+            Some(SimulateError::Source(source)) => Some(source),
+            _ => None,
+        };
+        let of_source = of_evaluation.or(of_capacity).or(of_simulation).or(error.downcast_ref());
         of_source.map_or_else(Self::default, Self::of_source)
     }
 
@@ -267,7 +278,7 @@ mod tests {
 
     #[test]
     fn a_result_is_a_value_and_text() {
-        let placed = run(&["place", "--partitions", "64", "--type", "uint64", "42"]).unwrap();
+        let placed = run(&["place", "--partitions", "64", "--types", "uint64", "42"]).unwrap();
         assert!(placed.text.contains("45"), "{placed:?}");
         assert!(placed.value.to_string().contains("45"), "{placed:?}");
     }

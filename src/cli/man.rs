@@ -36,19 +36,25 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
 
 /// Returns the pages with their names, that of the program first.
 fn pages() -> Result<Vec<(String, Vec<u8>)>, Failure> {
-    let mut program = full_command();
+    let mut program = without_help(full_command());
     program.build();
     let mut pages = Vec::new();
     add_pages(&program, "evenkeel", &mut pages)?;
     Ok(pages)
 }
 
+/// Removes the command `help`, which has no page.
+fn without_help(command: clap::Command) -> clap::Command {
+    command.disable_help_subcommand(true).mut_subcommands(without_help)
+}
+
 fn add_pages(command: &clap::Command, name: &str, pages: &mut Vec<(String, Vec<u8>)>) -> Result<(), Failure> {
     let mut page = Vec::new();
     // Building the command gave it the whole name to display.
-    Man::new(command.clone()).title(name.to_uppercase()).render(&mut page)?;
+    let source = format!("evenkeel {}", env!("CARGO_PKG_VERSION"));
+    Man::new(command.clone()).title(name.to_uppercase()).source(source).render(&mut page)?;
     pages.push((name.to_owned(), page));
-    for inner in command.get_subcommands().filter(|inner| inner.get_name() != "help") {
+    for inner in command.get_subcommands() {
         add_pages(inner, &format!("{name}-{}", inner.get_name()), pages)?;
     }
     Ok(())
@@ -59,8 +65,7 @@ mod tests {
     use super::*;
 
     fn count(command: &clap::Command) -> usize {
-        let inner = command.get_subcommands().filter(|inner| inner.get_name() != "help");
-        1 + inner.map(count).sum::<usize>()
+        1 + command.get_subcommands().map(count).sum::<usize>()
     }
 
     #[test]
@@ -72,7 +77,8 @@ mod tests {
             let (_, page) = pages.iter().find(|(found, _)| found == name).unwrap();
             String::from_utf8(page.clone()).unwrap()
         };
-        assert!(page("evenkeel").contains("evaluate"));
+        assert!(page("evenkeel").contains("evenkeel\\-evaluate(1)"));
+        assert!(!page("evenkeel").contains("evenkeel\\-help(1)"));
         assert!(page("evenkeel-ingest").contains("\\-\\-delete\\-column"));
         assert!(page("evenkeel-spanner-migrate").contains("EVENKEEL-SPANNER-MIGRATE"));
     }
