@@ -31,3 +31,11 @@ peers *ARGS:
 # The documentation of the library.
 doc:
     cargo doc --no-deps --open
+
+# The Python package, built and tested in an environment of its own.
+python *ARGS:
+    tests/python/run_package.sh {{ARGS}}
+
+# The wheel, the Debian package and the archive, in dist/.
+package:
+    packaging/build.sh
