@@ -110,7 +110,8 @@ class Report:
         self._text = text
         self._page = page
         self._fragment = fragment
-        self.notes = list(notes)
+        own = value.get("notes", []) if isinstance(value, Mapping) else []
+        self.notes = list(dict.fromkeys([*notes, *map(str, own)]))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):

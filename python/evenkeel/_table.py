@@ -39,14 +39,6 @@ def _names(columns: str | Iterable[str] | None) -> list[str]:
     return names
 
 
-def _column_names(frame: Any) -> list[str]:
-    """Names of the columns of a frame or a table, if it says them."""
-    names = getattr(frame, "column_names", None)
-    if names is None:
-        names = getattr(frame, "columns", None)
-    return [] if names is None else [str(name) for name in names]
-
-
 class Table:
     """A table in a directory or an object store: ``Table("events")``, ``Table("s3://bucket/events")``.
 
@@ -173,11 +165,6 @@ class Table:
             arguments = ["create", "--format=json", *options(given), "--", os.fspath(path)]
             created = run(arguments, keywords=given, temporary=temporary)
         table = cls(path)
-        if like is not None and not is_path(like) and not isinstance(like, Evaluation):
-            left_out = set(_column_names(like)) - {column.name for column in table.columns}
-            if left_out:
-                names = ", ".join(sorted(left_out))
-                created.notes.append(f"the table has no columns for {names}, whose types YDB does not have")
         for note in created.notes:
             warnings.warn(note, stacklevel=2)
         return table
@@ -315,7 +302,7 @@ class Table:
                 arguments = ["ingest", "--format=json", *options(given), "--", self._path, *found.names]
                 report = run(arguments, progress=progress, keywords=given)
             self._native.refresh()
-            return Report(report.to_dict(), str(report), notes=[*report.notes, *report["notes"]])
+            return Report(report.to_dict(), str(report), notes=report.notes)
         if more:
             raise UsageError(f"{', '.join(more)}: only for files; these are rows in memory")
         with shown(progress) as callback, said_in_python():
@@ -334,7 +321,7 @@ class Table:
         value = json.loads(text)
         version = "nothing to commit" if value["version"] is None else f"version {value['version']}"
         lines = [f"{value['rows']:,} rows, {version}, {value['seconds']:.1f} s", *value["notes"]]
-        return Report(value, "\n".join(lines) + "\n", notes=value["notes"])
+        return Report(value, "\n".join(lines) + "\n")
 
     def delete(self, condition: str, params: Mapping[str, object] | None = None) -> Report:
         """Deletes the rows that meet a condition of SQL, with one commit; ``rows`` of the report is

@@ -138,6 +138,11 @@ def test_several_tables_are_judged_with_their_joins() -> None:
     assert both.joins and "order_id" in str(both)
 
 
+def test_columns_that_are_left_out_are_noted() -> None:
+    answer = evenkeel.evaluate(pa.table({"id": range(500), "l": [[n] for n in range(500)]}))
+    assert any("column 'l' of type List" in note for note in answer.notes)
+
+
 def test_masked_values_stay_out_of_every_form() -> None:
     secret = "alice.secret@example.com"
     rows = pa.table({"who": [secret] * 900 + [f"u{n}" for n in range(100)], "n": range(1000)})

@@ -356,7 +356,7 @@ def test_columns_that_do_not_fit_are_noted(tmp_path: pathlib.Path) -> None:
         "columns that the table does not have were left out: V",
         "columns that the source does not have are NULL: v",
     ]
-    with pytest.warns(UserWarning, match="no columns for l"):
+    with pytest.warns(UserWarning, match="column 'l' of type List.*left out"):
         evenkeel.Table.create(
             tmp_path / "t", like=pa.table({"k": [1], "l": [[1, 2]]}), primary_key="k", partitions=2
         )
