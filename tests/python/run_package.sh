@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the Python package, installs it into a fresh environment and runs its tests. Needs Rust, Python 3.10 or later with
+# Builds the Python package, installs it into a fresh environment and runs its tests. Needs Rust, Python 3.11 or later with
 # venv, and its package index.
 #   tests/python/run_package.sh [WHEEL] [PYTEST_ARGUMENT...]
 # Without a wheel, one is built as `cargo test` builds, in the same target folder. The packages of other projects go into an
@@ -7,7 +7,7 @@
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 project=$(realpath "$here/../..")
-target=${CARGO_TARGET_DIR:-$project/target}
+target=$(realpath -m "${CARGO_TARGET_DIR:-$project/target}")
 venv=${PACKAGE_VENV:-$target/package-venv}
 
 packages=(maturin==1.16.0 pytest==9.2.0 pyarrow==26.0.1 pandas==3.1.1 polars==2.1.0 duckdb==2.0.1 datafusion==55.0.0
