@@ -164,6 +164,14 @@ class spanner:
         return _run(["spanner", "migrate"], source, more, progress)
 
     @staticmethod
+    def access_log(*, progress: bool | Callback | None = None, **more: Any) -> Report:
+        """Simulates the access log of Spanner's guide under each of its strategies, with generated
+        rows. ``more`` are options of ``evenkeel spanner access-log``, such as ``rows=100_000``."""
+        arguments = ["spanner", "access-log", "--format=json", *options(more)]
+        report: Report = run(arguments, progress=progress, keywords=more)
+        return report
+
+    @staticmethod
     def ddl(*arguments: str | os.PathLike[str], params: Mapping[str, object] | None = None, **more: Any) -> str:
         """Statements that create a table in Spanner. The arguments are those of ``evenkeel spanner
         ddl``."""

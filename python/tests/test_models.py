@@ -105,6 +105,8 @@ def test_models_of_capacity_and_spanner(
     splits = evenkeel.spanner.simulate(rows, time="event_timestamp", primary_key="event_timestamp,user_id")
     assert splits.to_dict() and splits.to_html().startswith("<!doctype html>")
     assert "CREATE TABLE" in evenkeel.spanner.ddl(table.path)
+    log = evenkeel.spanner.access_log(rows=5000)
+    assert log.to_dict() and log.to_html().startswith("<!doctype html>")
     linted = evenkeel.lint(rows, key="user_id", partitions=16)
     assert linted.to_dict()["keys"] == linted.keys
     for model in (evenkeel.capacity, evenkeel.spanner.simulate):
