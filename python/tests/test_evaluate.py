@@ -260,3 +260,6 @@ def test_tables_of_a_mapping_have_its_names(tmp_path: pathlib.Path) -> None:
     assert list(both.tables) == ["orders", "lines"]
     assert "evenkeel create" not in str(both) and "--verbose" not in str(both) and "/tmp" not in str(both)
     assert both.tables["lines"].recommendation.commands == []
+    both.save(tmp_path / "both.html")
+    page = (tmp_path / "both.html").read_text()
+    assert page.startswith("<!doctype html>") and "<h2>lines</h2>" in page and "HASH(order_id)" in page

@@ -25,7 +25,7 @@ pub use delta::delta_export;
 pub use evaluation::{assessment, drifts};
 pub use explain::explanation;
 pub use grid::{Heading, Layout, batches, count, counted, grid, percent, records};
-pub use html::{html, html_fragment, simulation_html};
+pub use html::{html, html_fragment, html_of_tables, simulation_html};
 pub use ingest::ingest;
 pub use joins::{joins, table_heading};
 pub use keys::keys;

@@ -126,7 +126,10 @@ pub(super) async fn run(
         }
     }
     out.page(|| {
-        (None, Some(found.tables.iter().map(|table| report::html_fragment(&table.report)).collect()))
+        let tables: Vec<_> = found.tables.iter().map(|table| (table.table.as_str(), &table.report)).collect();
+        let page = report::html_of_tables(&tables, &report::joins(&found, Layout::Plain));
+        let fragments = tables.iter().map(|(_, report)| report::html_fragment(report)).collect();
+        (Some(page), Some(fragments))
     });
     let verbose = args.verbose;
     out.result(args.format, &found, |found, layout| text(found, layout, verbose))?;

@@ -51,20 +51,40 @@ pub fn html(assessment: &AdvisorReport) -> String {
 pub fn html_fragment(assessment: &AdvisorReport) -> String {
     let mut page = String::new();
     begin_fragment(&mut page);
-    header(&mut page, assessment);
-    recommendation(&mut page, assessment, false);
-    key_figures(&mut page, assessment);
+    essentials(&mut page, assessment);
+    page.push_str(END_OF_FRAGMENT);
+    page
+}
+
+/// Renders the keys of several tables and the joins between them, which `joins` describes.
+#[must_use]
+pub fn html_of_tables(tables: &[(&str, &AdvisorReport)], joins: &str) -> String {
+    let mut page = String::new();
+    let names: Vec<&str> = tables.iter().map(|(name, _)| *name).collect();
+    begin(&mut page, &escape(&format!("Keys for {}", names.join(", "))));
+    let _ = writeln!(page, "<pre>{}</pre>", escape(joins.trim_end()));
+    for (name, assessment) in tables {
+        let _ = writeln!(page, "<h2>{}</h2>", escape(name));
+        essentials(&mut page, assessment);
+    }
+    page.push_str(END);
+    page
+}
+
+/// Writes the recommendation, the keys, the best key over time, and what is wrong.
+fn essentials(page: &mut String, assessment: &AdvisorReport) {
+    header(page, assessment);
+    recommendation(page, assessment, false);
+    key_figures(page, assessment);
     let best = ranked(assessment).next();
     if let Some((key, placement, time)) =
         best.and_then(|(_, key, placement)| Some((key, placement, placement.over_time.as_ref()?)))
     {
         let _ = writeln!(page, "<h3>HASH({}) over time</h3>", escape(&key.partition_key.join(", ")));
-        course(&mut page, placement, time);
+        course(page, placement, time);
     }
     let is_serious = |finding: &&Finding| finding.severity != Severity::Note;
-    findings(&mut page, assessment.findings.iter().filter(is_serious));
-    page.push_str(END_OF_FRAGMENT);
-    page
+    findings(page, assessment.findings.iter().filter(is_serious));
 }
 
 fn header(page: &mut String, assessment: &AdvisorReport) {
