@@ -271,7 +271,11 @@ def evaluate(
         found = stack.enter_context(inputs(source, name or "table"))
         arguments = ["evaluate", "--format=json", *options(given), "--", *found.names]
         result: Evaluation | JoinEvaluation = run(
-            arguments, progress=progress, keywords=given, temporary=found.temporary, kind=partial(_result, not found.temporary)
+            arguments,
+            progress=progress,
+            keywords=given,
+            temporary=found.temporary,
+            kind=partial(_result, not found.temporary),
         )
         return result
 

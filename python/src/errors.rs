@@ -39,7 +39,7 @@ pub(crate) fn usage(py: Python<'_>, error: impl std::fmt::Display) -> PyErr {
     exception(py, "UsageError", &error.to_string(), &ErrorPlace::default())
 }
 
-/// Converts the failure of work on a table, of which wrong usage is told apart.
+/// Converts the failure of work on a table; wrong usage has an exception of its own.
 pub(crate) fn of_table(py: Python<'_>, error: TableError) -> PyErr {
     match error {
         TableError::Stream(error) => match error.downcast::<ArrowError>() {
@@ -67,12 +67,9 @@ pub(crate) fn of_source(py: Python<'_>, error: ArrowError) -> PyErr {
     failed(py, anyhow::anyhow!("the source of the rows failed: {text}"))
 }
 
-/// Converts the failure of a query, of which wrong usage is told apart.
+/// Converts the failure of a query; wrong usage has an exception of its own.
 pub(crate) fn of_query(py: Python<'_>, error: QueryError) -> PyErr {
-    match error {
-        QueryError::Param(_) | QueryError::Empty => usage(py, error),
-        error => failed(py, error.into()),
-    }
+    of_command(py, error.into())
 }
 
 /// Converts the failure of a command.

@@ -131,12 +131,11 @@ impl Rows {
         let state = Arc::clone(&self.state);
         let fetched = wait(py, &Droppable, None, move || async move {
             // Taken out, so that the lock is not held while rows are computed.
-            let (mut first, rest) = {
+            let (mut first, mut rest) = {
                 let mut state = locked(&state);
                 (std::mem::take(&mut state.first), state.rest.take())
             };
             let mut read: usize = first.iter().map(RecordBatch::num_rows).sum();
-            let mut rest = rest;
             let mut failed = None;
             while read < rows
                 && let Some(stream) = &mut rest

@@ -125,7 +125,7 @@ pub(crate) struct BrokenText {
 /// Returns the first row whose text is not UTF-8.
 pub(crate) fn broken_text(column: &ArrayRef) -> Result<Option<usize>, ArrowError> {
     let is_broken = |bytes: Option<&[u8]>| bytes.is_some_and(|bytes| std::str::from_utf8(bytes).is_err());
-    // The bytes stay where they are.
+    // These casts copy nothing.
     Ok(match column.data_type() {
         DataType::Utf8 => cast(column, &DataType::Binary)?.as_binary::<i32>().iter().position(is_broken),
         DataType::LargeUtf8 => {

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock, mpsc};
 use std::thread::ThreadId;
 use std::time::Duration;
 
-use evenkeel::cli::{Capture, ErrorPlace, Progress};
+use evenkeel::cli::{Capture, ErrorPlace, Progress, STACK};
 use pyo3::prelude::*;
 use tokio::runtime::Runtime;
 use tokio::sync::Notify;
@@ -16,9 +16,6 @@ use crate::errors::{exception, failed};
 
 /// Interval at which signals are noticed and progress is shown.
 const TICK: Duration = Duration::from_millis(50);
-
-/// Stack size of a thread, in bytes: expressions are evaluated recursively.
-const STACK: usize = 16 << 20;
 
 /// The threads of the package, and the process that has them.
 static RUNTIME: OnceLock<(u32, Runtime)> = OnceLock::new();
@@ -131,17 +128,16 @@ where
     let drop_it = Arc::new(Notify::new());
     let dropped = Arc::clone(&drop_it);
     let (sender, receiver) = mpsc::channel();
-    let started =
-        std::thread::Builder::new().name("evenkeel".to_owned()).stack_size(STACK).spawn(move || {
-            let ended = handle.block_on(async {
-                tokio::select! {
-                    ended = run() => Some(ended),
-                    () = dropped.notified() => None,
-                }
-            });
-            // Nobody waits if the interpreter ends.
-            let _ = sender.send(ended);
+    let started = thread("evenkeel").spawn(move || {
+        let ended = handle.block_on(async {
+            tokio::select! {
+                ended = run() => Some(ended),
+                () = dropped.notified() => None,
+            }
         });
+        // Nobody waits if the interpreter ends.
+        let _ = sender.send(ended);
+    });
     started.map_err(|error| failed(py, error.into()))?;
     let receiver = std::sync::Mutex::new(receiver);
     let next = || match receiver.lock() {

@@ -8,12 +8,13 @@ use evenkeel::bounded::message;
 use evenkeel::capacity::CapacityError;
 use evenkeel::evaluate::EvaluateError;
 use evenkeel::ingest::IngestError;
+use evenkeel::query::QueryError;
 use evenkeel::source::{Reading, Reject, RowPosition, SourceError};
 use evenkeel::spanner::simulate::SimulateError;
 use indicatif::{ProgressBar, ProgressDrawTarget};
 use serde_json::Value;
 
-use crate::cli::{Cli, Command, Failure, Interrupt, Output};
+use crate::cli::{Cli, Command, Failure, Interrupt, Output, query};
 
 /// Everything that a command reports.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -76,19 +77,20 @@ impl ErrorPlace {
             Some(IngestError::Source(source)) => return Self::of_source(source),
             _ => {}
         }
-        let of_evaluation = match error.downcast_ref() {
-            Some(EvaluateError::Source(source)) => Some(source),
+        let of_evaluation = || match error.downcast_ref()? {
+            EvaluateError::Source(source) => Some(source),
             _ => None,
         };
-        let of_capacity = match error.downcast_ref() {
-            Some(CapacityError::Source(source)) => Some(source),
+        let of_capacity = || match error.downcast_ref()? {
+            CapacityError::Source(source) => Some(source),
             _ => None,
         };
-        let of_simulation = match error.downcast_ref() {
-            Some(SimulateError::Source(source)) => Some(source),
+        let of_simulation = || match error.downcast_ref()? {
+            SimulateError::Source(source) => Some(source),
             _ => None,
         };
-        let of_source = of_evaluation.or(of_capacity).or(of_simulation).or(error.downcast_ref());
+        let of_source =
+            error.downcast_ref().or_else(of_evaluation).or_else(of_capacity).or_else(of_simulation);
         of_source.map_or_else(Self::default, Self::of_source)
     }
 
@@ -111,6 +113,12 @@ impl ErrorPlace {
 impl From<TableError> for CaptureError {
     fn from(error: TableError) -> Self {
         Failure::from(error).into()
+    }
+}
+
+impl From<QueryError> for CaptureError {
+    fn from(error: QueryError) -> Self {
+        query::failure(error).into()
     }
 }
 

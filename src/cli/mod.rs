@@ -52,7 +52,7 @@ use evenkeel::{Table, TableError};
 
 pub use allocator::Allocator;
 pub use capture::{Capture, CaptureError, Captured, ErrorPlace, Progress, capture};
-pub use program::{hide_caught_panics, main, runtime};
+pub use program::{STACK, hide_caught_panics, main, runtime};
 
 pub(crate) use limits::remove_spilled;
 pub(crate) use output::{Failure, INTERRUPTED, Interrupt, Output};

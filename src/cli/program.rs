@@ -18,7 +18,7 @@ const TIME_TO_STOP: Duration = Duration::from_secs(2);
 
 /// Stack size of a thread, in bytes: expressions are evaluated recursively, as deep as the limits
 /// on SQL allow.
-const STACK: usize = 16 << 20;
+pub const STACK: usize = 16 << 20;
 
 /// Creates the threads that commands run on, one more than there are cores: timers and files need a
 /// thread that is not busy.
