@@ -1,7 +1,7 @@
 //! What the tests share: running the program, small tables, and a naive engine for the same rows.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, ExitStatus, Output, Stdio};
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, UInt64Array};
@@ -33,17 +33,27 @@ pub(crate) fn evenkeel() -> Command {
     command
 }
 
-/// What a run printed, and its exit code.
+/// What a run printed, and its exit code; that of a run that a signal ended is its number, negative.
 pub(crate) struct Run {
     pub(crate) code: i32,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }
 
+#[cfg(unix)]
+fn signal(status: ExitStatus) -> i32 {
+    std::os::unix::process::ExitStatusExt::signal(&status).unwrap()
+}
+
+#[cfg(not(unix))]
+fn signal(_: ExitStatus) -> i32 {
+    1
+}
+
 impl From<Output> for Run {
     fn from(output: Output) -> Self {
         Self {
-            code: output.status.code().unwrap_or(-1),
+            code: output.status.code().unwrap_or_else(|| -signal(output.status)),
             stdout: String::from_utf8(output.stdout).unwrap(),
             stderr: String::from_utf8(output.stderr).unwrap(),
         }

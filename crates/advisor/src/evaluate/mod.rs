@@ -17,6 +17,7 @@ mod figures;
 mod look;
 mod mask;
 mod measured;
+mod nulls;
 mod options;
 mod partition_stats;
 mod pass;

@@ -5,6 +5,8 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, SchemaRef};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 
+use evenkeel_model::values::lengths;
+
 use crate::source::error::SourceError;
 use crate::source::path_columns::PathColumn;
 use crate::source::reject::{Reject, RowPosition};
@@ -114,7 +116,12 @@ impl Positions {
 #[must_use]
 pub(super) fn batch_bytes(batch: &RecordBatch) -> usize {
     let bytes_of = |array: &ArrayRef| {
-        array.to_data().get_slice_memory_size().unwrap_or_else(|_| array.get_array_memory_size())
+        let of_slice = array.to_data().get_slice_memory_size();
+        let bytes = of_slice.unwrap_or_else(|_| array.get_array_memory_size());
+        // The size of views leaves out their text.
+        let is_view = matches!(array.data_type(), DataType::Utf8View | DataType::BinaryView);
+        let text = lengths(array).filter(|_| is_view).unwrap_or_default();
+        bytes + text.iter().map(|length| *length as usize).sum::<usize>()
     };
     batch.columns().iter().map(bytes_of).sum()
 }

@@ -131,7 +131,10 @@ impl SampledColumns<'_> {
             let is_numbered = repeated == 0 && columns.iter().any(|at| self.counts_within(*at, &columns));
             let by_nature = is_numbered
                 || uniqueness.is_some_and(|unique| match unique.by {
-                    UniqueBy::ManyValues => repeated == 0,
+                    // Any two times tell rows apart.
+                    UniqueBy::ManyValues => {
+                        repeated == 0 && !(columns.len() > 1 && self.has_other_time(&columns))
+                    }
                     UniqueBy::Nature => {
                         let tried = ln_sets(of, columns.len());
                         unique.repeats_by_chance
@@ -181,6 +184,11 @@ impl SampledColumns<'_> {
         let is_long =
             matches!(&column.form, Form::Text(words) if words.opaque > 0.9 && words.mean_chars >= 40.0);
         has_lines && (is_long || column.hint == Some(Hint::Attribute))
+    }
+
+    /// Whether one of some columns is a time that rows do not arrive in the order of.
+    fn has_other_time(&self, columns: &[usize]) -> bool {
+        columns.iter().any(|at| self.role(*at) == Role::Time && !self.is_time(*at))
     }
 
     /// Whether a column numbers the rows within others.

@@ -125,7 +125,7 @@ impl SampledColumns<'_> {
         for (at, profile) in self.columns.iter().enumerate() {
             let (name, role) = (self.name(at), self.role(at));
             let fills = profile.likely >= self.fewest_partitions as f64 || profile.distinct == profile.rows;
-            if let Some(reason) = self.obstacle(profile) {
+            if let Some(reason) = self.partition_key_obstacle(at) {
                 if profile.is_constant() && self.is_taken(profile) {
                     found.drop_for_few_values(&[name], reason, !self.whole);
                 } else {
@@ -172,7 +172,9 @@ impl SampledColumns<'_> {
             let role = self.role(*at);
             let thing = self.names(&self.thing(*at));
             if position < MOST_SINGLES {
-                let reason = format!("{role} with {values} values in {}", self.rows_in_words());
+                let nulls = self.columns.get(*at).map_or(0, |column| column.nulls);
+                let holes = if nulls > 0 { format!(", {nulls} of which have NULL") } else { String::new() };
+                let reason = format!("{role} with {values} values in {}{holes}", self.rows_in_words());
                 found.keep(&thing, reason);
                 if let [parents @ .., _] = thing.as_slice()
                     && !parents.is_empty()

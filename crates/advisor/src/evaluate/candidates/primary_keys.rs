@@ -159,8 +159,15 @@ impl SampledColumns<'_> {
                 .map(|at| (distinct(&[key.as_slice(), &[*at]].concat()), *at))
                 .max_by_key(|(distinct, at)| (*distinct, std::cmp::Reverse(*at)));
             match best {
-                // A column that tells hardly any more rows apart does not make a key of them.
-                Some((with, at)) if (with - distinct(&key)) * 100 > self.rows => key.push(at),
+                // A column that tells hardly any more rows apart does not make a key of them, nor does
+                // one of a few kinds that leaves most of those that are equal.
+                Some((with, at))
+                    if (with - distinct(&key)) * 100 > self.rows
+                        && (self.role(at) != Role::Dimension
+                            || (self.rows - with) * 2 <= self.rows - distinct(&key)) =>
+                {
+                    key.push(at);
+                }
                 _ => break,
             }
         }

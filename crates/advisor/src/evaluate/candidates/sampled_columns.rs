@@ -2,6 +2,7 @@
 
 use arrow::array::RecordBatch;
 
+use crate::evaluate::nulls::can_be_filled_in;
 use crate::evaluate::roles::forms::Form;
 use crate::evaluate::roles::names::is_later;
 use crate::evaluate::roles::numbering::counts_lines_of;
@@ -197,6 +198,17 @@ impl<'a> SampledColumns<'a> {
         }
         let constant = profile.is_constant() && !profile.column.column_type.is_time();
         constant.then(|| format!("all of {} have one value", self.rows_in_words()))
+    }
+
+    /// Returns why a column cannot be in a partition key; `None` if it can. Unlike a natural key, an
+    /// entity may lack in a few rows, which are given a value.
+    pub(super) fn partition_key_obstacle(&self, at: usize) -> Option<String> {
+        let profile = self.columns.get(at)?;
+        let is_filled_in = self.role(at) == Role::Entity
+            && can_be_filled_in(profile.nulls as u64, self.rows as u64)
+            && self.is_taken(profile)
+            && !profile.is_constant();
+        if is_filled_in { None } else { self.obstacle(profile) }
     }
 
     pub(super) fn rows_in_words(&self) -> String {

@@ -28,7 +28,9 @@ pub struct RankedKey {
     pub statements_on_all: usize,
     /// Bytes of a key, on average.
     pub mean_key_bytes: f64,
-    /// Reason why a table of this export cannot have it as it is; `None` if it can.
+    /// Rows with NULL in it, which need a value before they are loaded.
+    pub null_rows: u64,
+    /// Reason why a table of this export cannot have it; `None` if it can.
     pub obstacle: Option<String>,
 }
 
@@ -42,6 +44,8 @@ pub enum AlternativeKind {
     Statements,
     /// It keeps another entity's rows together.
     Entity,
+    /// No row has NULL in it, as some do in the recommended key.
+    Complete,
     /// It splits heavy values of the recommended key.
     Split,
     /// It sustains the highest rate.

@@ -9,6 +9,9 @@ use arrow::datatypes::{DataType, Float64Type, Int64Type, UInt64Type};
 /// Maximum number of values of which the form is looked at.
 const MOST_FORMS: usize = 4_000;
 
+/// Seconds since 1970 of the years 2000 to 2050.
+pub(super) const SECONDS: std::ops::Range<f64> = 946_684_800.0..2_524_608_000.0;
+
 /// Form of the values.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Form {
@@ -63,6 +66,8 @@ pub(crate) struct Words {
     pub(crate) networks: f64,
     /// Share of the values that are numbers with a fraction, also with a sign or a bound: "<0.5".
     pub(crate) decimals: f64,
+    /// Share of the values that are numbers with a fraction and may be seconds since 1970.
+    pub(crate) seconds: f64,
 }
 
 pub(super) fn form(arrays: &[&ArrayRef]) -> Form {
@@ -109,6 +114,9 @@ impl Words {
             addresses: share(&is_address),
             networks: share(&|text| text.parse::<IpAddr>().is_ok()),
             decimals: share(&is_decimal),
+            seconds: share(&|text| {
+                is_decimal(text) && text.parse().is_ok_and(|seconds: f64| SECONDS.contains(&seconds))
+            }),
         })
     }
 }

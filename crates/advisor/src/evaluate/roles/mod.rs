@@ -110,9 +110,32 @@ fn infer(
     columns: &[Profile<'_>],
     relations: &Relations,
 ) -> (Role, Vec<String>, bool) {
-    match certain(column, columns) {
+    let determines = relations.dependencies.determines.get(index);
+    let of_time = determined_time(columns, determines.map_or(&[], Vec::as_slice));
+    match certain(column, columns).or_else(|| block_number(column, of_time)) {
         Some((role, evidence)) => (role, evidence, false),
         None => scored(index, column, columns, relations),
+    }
+}
+
+/// Name of a time among some columns.
+fn determined_time<'p>(columns: &'p [Profile<'_>], among: &[usize]) -> Option<&'p str> {
+    let mut among = among.iter().filter_map(|at| columns.get(*at));
+    among.find(|column| column.is_time()).map(|column| column.column.name.as_str())
+}
+
+/// Tells the numbers of blocks of a ledger from those of things: blocks are made one after the
+/// other, so that their numbers are another way to write the time.
+fn block_number(column: &Profile<'_>, of_time: Option<&str>) -> Option<(Role, Vec<String>)> {
+    if !matches!(column.form, Form::Whole(_)) || !names::is_of_block(&column.column.name) {
+        return None;
+    }
+    match of_time {
+        Some(time) => Some((Role::Time, vec![format!("numbers of blocks, each with one {time}")])),
+        None if column.ascends >= MOSTLY_ASCENDING => {
+            Some((Role::Time, vec!["numbers of blocks, which rise from row to row".to_owned()]))
+        }
+        None => None,
     }
 }
 
@@ -149,6 +172,17 @@ fn certain(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<(Role, Vec<S
         && names::hints(&column.column.name).contains(&Hint::Time)
     {
         return Some((Role::Time, vec!["times of day, in hours and minutes".to_owned()]));
+    }
+    // The rows of a calendar itself are days.
+    let is_row = column.is_unique();
+    if matches!(column.form, Form::Whole(_)) && !is_row && names::is_of_calendar(&column.column.name) {
+        return Some((
+            Role::Time,
+            vec![format!("numbers of days or times, by the name {}", column.column.name)],
+        ));
+    }
+    if column.has_seconds_with_fractions() && names::hints(&column.column.name).contains(&Hint::Time) {
+        return Some((Role::Time, vec!["seconds since 1970, with fractions".to_owned()]));
     }
     match column_type {
         ColumnType::Bool => Some((Role::Dimension, vec!["true or false".to_owned()])),

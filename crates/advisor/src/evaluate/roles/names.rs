@@ -4,8 +4,8 @@
 //! "account"), and add at most [`WEIGHT`] to a score.
 
 use crate::evaluate::roles::words::{
-    AMOUNTS, ATTRIBUTES, CONTENTS, DIMENSIONS, ENTITIES, IDENTIFIERS, LABELS, LATER, LINES, MEASURES,
-    NOT_IDS, NUMBERS, TEXTS, TIMES, WHOLES,
+    AMOUNTS, ATTRIBUTES, CALENDAR, CONTENTS, DIMENSIONS, ENTITIES, IDENTIFIERS, LABELS, LATER, LINES,
+    MEASURES, NOT_IDS, NUMBERS, TEXTS, TIMES, WHOLES,
 };
 
 /// Weight of a hint.
@@ -82,6 +82,41 @@ pub(super) fn is_derived(name: &str) -> bool {
     words(name)
         .iter()
         .any(|word| ["hash", "hashed", "ip", "masked", "md5", "sha1", "sha256"].contains(&word.as_str()))
+}
+
+/// Whether the name of a number is that of a row of a calendar: "date_sk", "day_id", "timekey".
+pub(super) fn is_of_calendar(name: &str) -> bool {
+    let words = words(last_part(name));
+    let is_unit = |word: &str| CALENDAR.contains(&word);
+    match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        [.., unit, last] if IDENTIFIERS.contains(last) => is_unit(unit),
+        [.., last] => {
+            let stem = ["key", "id", "sk"].iter().find_map(|suffix| last.strip_suffix(suffix));
+            stem.is_some_and(is_unit)
+        }
+        [] => false,
+    }
+}
+
+/// Whether the name is that of the number of a block of a ledger.
+pub(super) fn is_of_block(name: &str) -> bool {
+    let words = words(last_part(name));
+    let is_number = |word: &str| NUMBERS.contains(&word) || ["height", "index", "id"].contains(&word);
+    match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        [.., "block", last] => is_number(last),
+        [.., last] => ["block", "blocknumber", "blocknum", "blockheight"].contains(last),
+        [] => false,
+    }
+}
+
+/// Whether the name is that of an address.
+pub(super) fn is_of_address(name: &str) -> bool {
+    words(name).last().is_some_and(|word| ["address", "addr"].contains(&word.as_str()))
+}
+
+/// Whether the name is that of a number that counts: an offset, an index, but no item.
+pub(super) fn is_of_count(name: &str) -> bool {
+    words(last_part(name)).last().is_some_and(|word| LINES.contains(&word.as_str()) && word != "item")
 }
 
 /// Whether the name of a number that is no point in time is that of a length of time: "air_time".
@@ -210,6 +245,22 @@ mod tests {
             ("airport", None),
         ] {
             assert_eq!(hint(name), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn keys_of_calendars_and_numbers_of_blocks_are_times_by_their_names() {
+        for name in ["ss_sold_date_sk", "DateKey", "day_id", "dim_time_sk", "monthid"] {
+            assert!(is_of_calendar(name), "{name}");
+        }
+        for name in ["date", "update_id", "holiday_kind", "id", "customer_sk", "runtime", ""] {
+            assert!(!is_of_calendar(name), "{name}");
+        }
+        for name in ["block_number", "blockNumber", "block", "block_height"] {
+            assert!(is_of_block(name), "{name}");
+        }
+        for name in ["block_hash", "blocked", "number", "height", "block_size", ""] {
+            assert!(!is_of_block(name), "{name}");
         }
     }
 

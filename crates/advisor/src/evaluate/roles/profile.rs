@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::evaluate::roles::forms::{Form, form, whole_numbers};
+use crate::evaluate::roles::forms::{Form, SECONDS, form, whole_numbers};
 use crate::evaluate::roles::names;
 use crate::evaluate::roles::names::Hint;
 use ahash::AHashSet;
@@ -147,6 +147,17 @@ impl<'a> Profile<'a> {
     /// Whether nearly all sampled rows have a value of their own.
     pub(crate) fn is_nearly_unique(&self) -> bool {
         self.rows > 1 && self.distinct as f64 >= 0.995 * self.filled() as f64
+    }
+
+    /// Whether the values are numbers with fractions, also as text, that may be seconds since 1970.
+    pub(crate) fn has_seconds_with_fractions(&self) -> bool {
+        match &self.form {
+            Form::Text(words) => words.seconds > 0.99,
+            Form::Fractions => self.amounts.as_ref().is_some_and(|amounts| {
+                amounts.iter().all(|amount| SECONDS.contains(&((amount / 1_000_000) as f64)))
+            }),
+            _ => false,
+        }
     }
 
     /// Whether the values count on by one.

@@ -282,6 +282,11 @@ pub(super) fn score_numbers(column: &Profile<'_>, whole: &Whole, scores: &mut Sc
     }
 }
 
+/// Whether values are UUIDs or long hexadecimal numbers.
+fn is_opaque(form: &Form) -> bool {
+    matches!(form, Form::Text(words) if words.opaque > 0.9)
+}
+
 pub(super) fn score_name(column: &Profile<'_>, scores: &mut Scores) {
     let weight = names::WEIGHT;
     let said = || format!("its name, {}", column.column.name);
@@ -324,8 +329,13 @@ pub(super) fn score_name(column: &Profile<'_>, scores: &mut Scores) {
             scores.add(Role::RowId, -weight, "");
             scores.add(Role::Dimension, -weight / 2.0, "");
         }
-        // An address of a network or a ledger is no text.
-        Some(Hint::Text) if matches!(&column.form, Form::Text(words) if words.opaque > 0.9) => {}
+        // An address of a network or a ledger is no text; other long numbers are contents.
+        Some(Hint::Text) if is_opaque(&column.form) && names::is_of_address(&column.column.name) => {}
+        Some(Hint::Text) if is_opaque(&column.form) => {
+            scores.add(Role::Text, 2.0 * weight, said());
+            scores.add(Role::Entity, -weight, "");
+            scores.add(Role::RowId, -2.0 * weight, "");
+        }
         Some(Hint::Text) => {
             scores.add(Role::Text, weight, said());
             scores.add(Role::Entity, -weight, "");
@@ -333,7 +343,16 @@ pub(super) fn score_name(column: &Profile<'_>, scores: &mut Scores) {
         }
         Some(Hint::Line) => {
             scores.add(Role::LineNumber, weight, said());
-            scores.add(Role::Measure, -1.0, "");
+            // What counts within nothing is a place: the offset of a record in a file.
+            let is_place = matches!(column.form, Form::Whole(_))
+                && column.distinct > 64
+                && names::is_of_count(&column.column.name);
+            if is_place {
+                scores.add(Role::Measure, weight, said());
+                scores.add(Role::Entity, -weight, "");
+            } else {
+                scores.add(Role::Measure, -1.0, "");
+            }
         }
         None => {}
     }

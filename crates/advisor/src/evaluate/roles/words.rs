@@ -5,6 +5,9 @@ pub(super) const IDENTIFIERS: &[&str] =
 /// Words after which a number is that of the thing before them.
 pub(super) const NUMBERS: &[&str] =
     &["no", "nr", "num", "nbr", "number", "nummer", "numero", "número", "nro", "ref", "sn"];
+/// Units of a calendar, whose rows have keys.
+pub(super) const CALENDAR: &[&str] =
+    &["date", "day", "week", "month", "year", "time", "period", "calendar", "datum", "дата"];
 /// Endings of words that end in "id" and are no identifiers: "pricepaid", "is_valid".
 pub(super) const NOT_IDS: &[&str] = &[
     "paid", "bid", "valid", "grid", "solid", "fluid", "liquid", "void", "hybrid", "covid", "humid", "rapid",
@@ -260,6 +263,9 @@ pub(super) const LABELS: &[&str] = &[
     "lastname",
     "fullname",
     "alias",
+    "email",
+    "mail",
+    "phone",
     "nom",
     "nombre",
     "nome",

@@ -24,8 +24,8 @@ pub(super) struct Recommended<'a> {
 
 impl Recommended<'_> {
     /// Finds the alternatives among the ranked keys: the current key, keys that answer statements
-    /// from fewer partitions, another entity, the recommended key with a second column, and the
-    /// most even one.
+    /// from fewer partitions, another entity, one without NULL, the recommended key with a second
+    /// column, and the most even one.
     pub(super) fn alternatives(&self, ranking: &[RankedKey], current: Option<&[String]>) -> Vec<Alternative> {
         let others: Vec<&RankedKey> = ranking
             .iter()
@@ -53,6 +53,11 @@ impl Recommended<'_> {
         if let Some(entity) = entity {
             let column = entity.partition_key.join(", ");
             add(AlternativeKind::Entity, entity, format!("if most reads name one {column}"));
+        }
+        let complete = others.iter().find(|key| key.qualifies && key.null_rows == 0);
+        if let Some(complete) = complete.filter(|_| self.key.null_rows > 0) {
+            let own = self.key.partition_key.join(", ");
+            add(AlternativeKind::Complete, complete, format!("if rows without {own} cannot be given one"));
         }
         let is_split = |key: &&&RankedKey| {
             key.partition_key.len() > self.key.partition_key.len()
@@ -147,6 +152,7 @@ mod tests {
             mean_partitions_read: None,
             statements_on_all: 0,
             mean_key_bytes: 8.0,
+            null_rows: 0,
             obstacle: None,
         }
     }

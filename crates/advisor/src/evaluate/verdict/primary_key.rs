@@ -50,10 +50,16 @@ pub(super) fn choose_primary_key(
         let depth = key.layout.depth.average_depth.round() as u64;
         let late_tenths = ((1.0 - key.in_order_fraction) * 10.0).round() as u64;
         let by_chance = is_by_chance(key);
+        // If every key loses rows, one that loses a few less is no better key.
+        let lost = match shortest {
+            [] => u64::from((key.conflicting_rows + 1).ilog2()),
+            _ => key.conflicting_rows,
+        };
         (
-            key.conflicting_rows,
+            lost,
             outside,
             by_chance,
+            key.null_rows,
             needless,
             amplification,
             depth,

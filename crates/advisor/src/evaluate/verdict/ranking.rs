@@ -6,6 +6,7 @@ use crate::evaluate::candidates::workload::{Reach, StatementReport, fan_out};
 use crate::evaluate::figures::evaluation::Evaluation;
 use crate::evaluate::figures::partition_key::{PartitionKeyReport, PlacementReport};
 use crate::evaluate::figures::recommendation::{RankedKey, Recommendation};
+use crate::evaluate::nulls::can_be_filled_in;
 use crate::evaluate::options::AdvisorOptions;
 use crate::evaluate::verdict::FEWEST_KEYS_PER_PARTITION;
 use crate::evaluate::verdict::alternatives::Recommended;
@@ -35,9 +36,14 @@ const TOLERABLE_OF_SEVERAL: f64 = 2.0;
 const TOLERABLE_OF_MANY: f64 = 2.5;
 /// Max/mean up to which an uneven key is better than one with a time in it.
 const BEARABLE: f64 = 3.0;
+/// Difference in cost below which two keys are as good.
+const SAME_COST: f64 = 0.01;
 /// Difference of rates, as a share of that of an even key, below which the cheaper of two uneven
 /// keys is better.
 const SAME_RATE: f64 = 0.05;
+/// Cost of a key in which rows have NULL, as a share of the partitions: what loads them must give
+/// them a value.
+const FILLING_IN: f64 = 0.03;
 /// Maximum number of partitions that YDB advises for streams that do not need more.
 const MOST_FOR_SMALL_STREAMS: u32 = 128;
 
@@ -261,9 +267,13 @@ fn rank_all(
     };
     let order = |key: &RankedKey| {
         let class = class(key);
-        let cost = if class <= Class::SpreadByTime { key.cost } else { 0.0 };
+        let is_by_cost = class <= Class::SpreadByTime;
+        let cost = if is_by_cost { (key.cost / SAME_COST).round() } else { 0.0 };
+        // Of the two ends of a way, the first names the row.
+        let places = key.partition_key.iter().filter_map(|column| knowledge.position(column));
+        let place = places.min().filter(|_| is_by_cost);
         let even = (key.sustained_rate / key.rate_if_even.max(f64::MIN_POSITIVE) / SAME_RATE).round();
-        (key.obstacle.is_some(), class, cost, -even, key.cost, -key.sustained_rate)
+        (key.obstacle.is_some(), class, cost, place, -even, key.cost, -key.sustained_rate)
     };
     keys.sort_by(|a, b| order(a).partial_cmp(&order(b)).unwrap_or(Ordering::Equal));
     let best = keys.first().filter(|key| key.obstacle.is_none()).map(class);
@@ -355,21 +365,23 @@ fn rank(
     let mean_partitions_read = (runs > 0.0).then(|| read / runs);
     let obstacle = if !key.candidate.is_plain() {
         Some("it has a derived part; the export has no such column".to_owned())
-    } else if key.null_rows > 0 {
+    } else if !can_be_filled_in(key.null_rows, rows) {
         Some(format!("{} of {rows} rows have NULL in it", key.null_rows))
     } else {
         key.type_obstacle.clone()
     };
     let observed = mean_partitions_read.map(|read| read / partitions.len() as f64);
+    let filling_in = if key.null_rows > 0 { FILLING_IN } else { 0.0 };
     Some(RankedKey {
         qualifies: obstacle.is_none() && qualifies(key, placement, needed),
-        cost: workload.cost(&key.partition_key, placement.skew.max_over_mean, observed),
+        cost: workload.cost(&key.partition_key, placement.skew.max_over_mean, observed) + filling_in,
         partition_key: key.partition_key.clone(),
         verdict: placement.verdict,
         sustained_rate: placement.capacity.sustained,
         rate_if_even: placement.capacity.if_even,
         mean_partitions_read,
         mean_key_bytes: key.mean_key_bytes,
+        null_rows: key.null_rows,
         statements_on_all: visits().filter(|(_, visit)| visit.reach == Reach::All).count(),
         obstacle,
     })

@@ -63,6 +63,11 @@ impl<'a> Knowledge<'a> {
         self.roles.iter().find(|report| report.column == column)
     }
 
+    /// Position of a column in the export; derived parts of a key have none.
+    pub(crate) fn position(&self, column: &str) -> Option<usize> {
+        self.roles.iter().position(|report| report.column == column)
+    }
+
     /// Role of a column; derived parts of a key have none.
     pub(crate) fn role(&self, column: &str) -> Option<Role> {
         self.report(column).map(|report| report.role)
@@ -146,11 +151,12 @@ impl<'a> Workload<'a> {
             let Some(counted) = counted else { return 0.02 * base };
             let values = counted.distinct.estimate.max(1) as f64;
             let rows_each = evaluation.rows as f64 / values;
-            let natural = if knowledge.identifying.contains(&report.column) { 2.0 } else { 1.0 };
             let attributes = report.determines.len().min(3) as f64;
             // Values that hardly repeat gather nothing. Beyond that, the rows of a value say how
             // long the export is rather than what is read.
             let gathers = ((rows_each - 1.0) / FEW_ROWS_EACH).clamp(0.0, 1.0);
+            // One row of many parts is no more than that row.
+            let natural = if knowledge.identifying.contains(&report.column) { 1.0 + gathers } else { 1.0 };
             let whole = if report.holds_parts { PARTS_OF_A_WHOLE } else { 1.0 };
             let is_even = counted
                 .over(count)

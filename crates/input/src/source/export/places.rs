@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow::array::{RecordBatch, UInt32Array};
 use arrow::compute::take_record_batch;
+use evenkeel_model::values::row_bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::source::discover::InputPath;
@@ -57,7 +58,7 @@ pub struct RowsAcross {
 }
 
 impl Export {
-    /// Reads all rows, if they number at most `most_rows` and take about `most_bytes`; otherwise
+    /// Reads all rows, if they number at most `most_rows` and their values about `most_bytes`; otherwise
     /// about the same amount from places at equal distances. Unreadable rows in these places are
     /// left out.
     ///
@@ -73,7 +74,8 @@ impl Export {
         let (mut batches, mut rows, mut bytes, mut whole) = (Vec::new(), 0, 0, true);
         self.read_columns::<E>(on_unreadable, &|_| true, |_, batch| {
             rows += batch.num_rows();
-            bytes += batch.get_array_memory_size();
+            // Not the memory, which depends on the format: rows of one buffer share it.
+            bytes += row_bytes(&batch).iter().map(|bytes| *bytes as usize).sum::<usize>();
             batches.push(batch);
             whole = rows <= most_rows && bytes < most_bytes && !stop.load(Ordering::Relaxed);
             Ok(whole)
@@ -394,7 +396,8 @@ mod tests {
     use std::sync::Arc;
 
     use arrow::array::{ArrayRef, AsArray, Int64Array, StringArray};
-    use arrow::datatypes::Int64Type;
+    use arrow::compute::cast;
+    use arrow::datatypes::{DataType, Int64Type};
     use flate2::Compression;
     use flate2::write::GzEncoder;
     use parquet::arrow::ArrowWriter;
@@ -448,10 +451,14 @@ mod tests {
     }
 
     fn across(paths: &[PathBuf]) -> RowsAcross {
+        across_within(paths, MOST)
+    }
+
+    fn across_within(paths: &[PathBuf], most: (usize, usize)) -> RowsAcross {
         let inputs: Vec<InputPath> = paths.iter().cloned().map(InputPath::File).collect();
         let export = Export::open(&inputs, InputOptions::default(), &BTreeMap::new()).unwrap();
         let read =
-            || export.rows_across::<SourceError>(OnUnreadable::Fail, MOST, &AtomicBool::new(false)).unwrap();
+            || export.rows_across::<SourceError>(OnUnreadable::Fail, most, &AtomicBool::new(false)).unwrap();
         let (first, again) = (read(), read());
         assert_eq!(first.batches, again.batches);
         first
@@ -543,6 +550,40 @@ mod tests {
         let found = across(&many);
         assert_eq!((found.extent.inputs, found.extent.of_inputs), (200, 300));
         assert_eq!(numbers(&found, 1).iter().collect::<BTreeSet<_>>().len(), 40);
+    }
+
+    #[test]
+    fn the_sample_is_the_same_in_every_format_of_arrow() {
+        let folder = tempfile::tempdir().unwrap();
+        let rows = 20_000;
+        let plain = batch(0..rows, rows);
+        let of_type = |text: DataType| {
+            let arrays = [plain.column(0), plain.column(1), &cast(plain.column(2), &text).unwrap()];
+            RecordBatch::try_from_iter(["id", "tenant", "text"].into_iter().zip(arrays.map(Arc::clone)))
+                .unwrap()
+        };
+        let dictionary = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
+        let forms = [DataType::Utf8, DataType::LargeUtf8, DataType::Utf8View, dictionary];
+        // About half of the values, and more than all of them.
+        for bytes in [250_000, 1 << 20] {
+            let samples = forms.each_ref().map(|form| {
+                let path = folder.path().join("a.arrow");
+                // The batches of a file share the buffers of their text.
+                let whole = of_type(form.clone());
+                let mut writer =
+                    arrow::ipc::writer::FileWriter::try_new(Vec::new(), &whole.schema()).unwrap();
+                for begin in (0..20_000).step_by(1_000) {
+                    writer.write(&whole.slice(begin, 1_000)).unwrap();
+                }
+                std::fs::write(&path, writer.into_inner().unwrap()).unwrap();
+                let found = across_within(&[path], (1 << 20, bytes));
+                (numbers(&found, 0), found.extent.whole)
+            });
+            assert_eq!(samples[0].1, bytes > 500_000);
+            for (sample, form) in samples.iter().zip(&forms) {
+                assert!(*sample == samples[0], "{form} within {bytes}");
+            }
+        }
     }
 
     #[test]

@@ -14,6 +14,7 @@ use crate::evaluate::figures::interval::Drawn;
 use crate::evaluate::figures::layout::LayoutReport;
 use crate::evaluate::figures::primary_key::PrimaryKeyReport;
 use crate::evaluate::figures::uniqueness::Uniqueness;
+use crate::evaluate::nulls::can_be_filled_in;
 use crate::evaluate::pass::batch::KeyedBatch;
 use crate::evaluate::pass::layout::{KeyBytes, Portion, join_batches};
 use crate::evaluate::pass::primary_key::arrivals::{Arrivals, rank_correlation};
@@ -267,7 +268,8 @@ impl PrimaryKeyCounter {
         };
         let pruning = reads.tried(&self.portions);
         // A sample does not show whether the whole export repeats a key.
-        let is_unique = repeats.duplicate_rows == 0 && self.null_rows == 0 && sample.is_none();
+        let can_be_key = can_be_filled_in(self.null_rows, self.rows);
+        let is_unique = repeats.duplicate_rows == 0 && can_be_key && sample.is_none();
         let uniqueness = if is_unique { self.uniqueness() } else { None };
         let rows = self.rows.max(1) as f64;
         let Repeats { distinct_keys, duplicate_rows, identical_rows, conflicting_rows, examples } = repeats;
@@ -282,7 +284,7 @@ impl PrimaryKeyCounter {
             duplicate_rows_interval: sample.map(|drawn| drawn.repeated_rows(duplicate_rows, distinct_keys)),
             examples: Vec::new(),
             null_rows: self.null_rows,
-            obstacles: obstacles(&self.plan, self.null_rows, self.max_key_bytes),
+            obstacles: obstacles(&self.plan, self.null_rows, self.rows, self.max_key_bytes),
             mean_key_bytes: self.key_bytes as f64 / rows,
             max_key_bytes: self.max_key_bytes,
             partitioned_by: self.plan.partition_key.part_names(),
@@ -314,14 +316,14 @@ impl PrimaryKeyCounter {
 }
 
 /// Returns the reasons why a table cannot have the key.
-fn obstacles(plan: &PrimaryKeyPlan, null_rows: u64, max_key_bytes: u64) -> Vec<String> {
+fn obstacles(plan: &PrimaryKeyPlan, null_rows: u64, rows: u64, max_key_bytes: u64) -> Vec<String> {
     let mut obstacles = Vec::new();
     for (part, column_type) in plan.candidate.part_names().iter().zip(&plan.types) {
         if plan.placement.function().of_ydb().is_some() && !column_type.is_key_type() {
             obstacles.push(format!("{part} is of type {column_type}, which YDB takes in no key"));
         }
     }
-    if null_rows > 0 {
+    if !can_be_filled_in(null_rows, rows) {
         obstacles.push(format!("{null_rows} rows have NULL in the key; key columns are NOT NULL"));
     }
     if plan.key.len() > MAX_KEY_COLUMNS {

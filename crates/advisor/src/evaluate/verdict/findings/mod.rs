@@ -9,7 +9,7 @@ use crate::evaluate::figures::evaluation::Evaluation;
 use crate::evaluate::figures::partition_key::{PartitionKeyReport, PlacementReport};
 use crate::evaluate::figures::recommendation::{RankedKey, Recommendation};
 use crate::evaluate::verdict::findings::partition_key::{balance, dealing, defects, values};
-use crate::evaluate::verdict::findings::primary_key::{append, rows_lost, unique_by_chance};
+use crate::evaluate::verdict::findings::primary_key::{append, nulls, rows_lost, unique_by_chance};
 use crate::evaluate::verdict::findings::statements::reach;
 use evenkeel_model::finding::{Finding, FindingCode, Severity};
 use evenkeel_model::units::{ByteRate, Micros, PartitionCount};
@@ -47,6 +47,7 @@ pub(crate) fn find_findings(
     dealing(evaluation, &mut findings);
     for key in &evaluation.primary_keys {
         rows_lost(key, &mut findings);
+        nulls(key, evaluation, &mut findings);
         unique_by_chance(key, recommendation, &mut findings);
         append(key, &mut findings);
     }

@@ -3,6 +3,7 @@
 use crate::evaluate::figures::evaluation::Evaluation;
 use crate::evaluate::figures::partition_key::{PartitionKeyReport, PlacementReport};
 use crate::evaluate::figures::pattern::Pattern;
+use crate::evaluate::nulls::can_be_filled_in;
 use crate::evaluate::verdict::FEWEST_KEYS_PER_PARTITION;
 use crate::evaluate::verdict::findings::{hash, percent};
 use evenkeel_model::finding::{Finding, FindingCode, Severity};
@@ -217,7 +218,10 @@ pub(super) fn values(key: &PartitionKeyReport, rows: u64, findings: &mut Vec<Fin
     if key.null_rows > 0 {
         findings.push(Finding {
             code: FindingCode::NullKeys,
-            severity: Severity::Problem,
+            severity: match can_be_filled_in(key.null_rows, rows) {
+                true => Severity::Warning,
+                false => Severity::Problem,
+            },
             subject: hash(key),
             message: format!("{} of {rows} rows have NULL in the key", key.null_rows),
             measured: key.null_rows as f64,

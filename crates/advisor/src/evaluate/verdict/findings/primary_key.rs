@@ -1,5 +1,6 @@
 //! Problems of a primary key: rows that it loses, and the order of rows.
 
+use crate::evaluate::figures::evaluation::Evaluation;
 use crate::evaluate::figures::primary_key::{DuplicateExample, PrimaryKeyReport};
 use crate::evaluate::figures::recommendation::Recommendation;
 use crate::evaluate::figures::uniqueness::{UniqueBy, Uniqueness};
@@ -74,6 +75,27 @@ pub(super) fn rows_lost(key: &PrimaryKeyReport, findings: &mut Vec<Finding>) {
             advice: "Leave the column out, or make it fit.".to_owned(),
         });
     }
+}
+
+/// Adds a finding for rows with NULL in a key that a table can have, unless that is already known of
+/// the partition key within it.
+pub(super) fn nulls(key: &PrimaryKeyReport, evaluation: &Evaluation, findings: &mut Vec<Finding>) {
+    let mut partition_keys = evaluation.candidates.iter();
+    let within = partition_keys.find(|other| other.candidate == key.placed_by);
+    let is_known = within.is_some_and(|within| within.null_rows == key.null_rows);
+    if key.null_rows == 0 || is_known || !key.obstacles.is_empty() {
+        return;
+    }
+    findings.push(Finding {
+        code: FindingCode::NullKeys,
+        severity: Severity::Warning,
+        subject: format!("PRIMARY KEY ({})", key.columns.join(", ")),
+        message: format!("{} of {} rows have NULL in the key", key.null_rows, evaluation.rows),
+        measured: key.null_rows as f64,
+        threshold: 0.0,
+        advice: "Key columns are NOT NULL: fill the values in, or leave the column out of the key."
+            .to_owned(),
+    });
 }
 
 /// Adds a finding for a key that no row repeats but that more rows may repeat.
