@@ -4,7 +4,7 @@ use arrow::array::RecordBatch;
 
 use crate::evaluate::nulls::can_be_filled_in;
 use crate::evaluate::roles::forms::Form;
-use crate::evaluate::roles::names::is_later;
+use crate::evaluate::roles::names::{is_later, is_of_birth};
 use crate::evaluate::roles::numbering::counts_lines_of;
 use crate::evaluate::roles::profile::{CarriedTimes, Profile};
 use crate::evaluate::roles::{Relations, Role, RoleReport, infer_roles};
@@ -243,7 +243,7 @@ impl<'a> SampledColumns<'a> {
     }
 }
 
-/// The time column that rows seem to arrive in the order of: points in time before dates, full
+/// The time column that rows seem to arrive in the order of: no births, points in time before dates, full
 /// columns before those with NULLs, the time of an event before that of its receipt or end, sorted
 /// ones first, points in time before numbers. Without any, the time with which the ids of the rows
 /// begin.
@@ -258,7 +258,8 @@ fn event_time(columns: &[Profile<'_>], roles: &[RoleReport]) -> Option<String> {
         let of_days = |times: CarriedTimes| times.reading.resolution() >= Micros::DAY;
         let is_date = (is_native(column) && !column.column.column_type.is_timestamp())
             || column.times.is_some_and(of_days);
-        (is_date, nulls, is_later(&column.column.name), !column.rises, !is_native(column))
+        let name = &column.column.name;
+        (is_of_birth(name), is_date, nulls, is_later(name), !column.rises, !is_native(column))
     };
     let times = of_role(Role::Time).filter(|(column, _)| is_native(column) || column.times.is_some());
     let best = times.min_by_key(|(column, _)| rank(column));

@@ -31,6 +31,9 @@ use evenkeel_model::table::ColumnType;
 /// Number of values from which numbers below 2400 can be times of day.
 const FEWEST_TIMES_OF_DAY: usize = 24;
 
+/// Number of values from which numbers in six digits that are all times of day are such.
+const FEWEST_SECONDS_OF_DAY: usize = 100;
+
 /// Number of values from which numbers that are all dates in six digits are dates.
 const FEWEST_DATES: usize = 20;
 
@@ -95,6 +98,8 @@ pub(super) fn infer_roles(
             is_vague,
             is_address: matches!(&column.form, Form::Text(words) if words.addresses > 0.9),
             is_label: names::is_label(&column.column.name) || is_words(&column.form),
+            is_contact: names::is_contact(&column.column.name),
+            is_reference: names::is_of_before(&column.column.name),
             holds_parts: column.gathered || names::is_whole(&column.column.name),
             times: column.times.filter(|times| role == Role::Time || !times.reading.is_time_alone()),
             null_share: column.nulls as f64 / column.rows.max(1) as f64,
@@ -165,6 +170,9 @@ fn certain(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<(Role, Vec<S
         && column.distinct >= FEWEST_DATES
     {
         return Some((Role::Time, vec!["dates in six digits, YYMMDD".to_owned()]));
+    }
+    if column.distinct >= FEWEST_SECONDS_OF_DAY && column.has_times_of_day() {
+        return Some((Role::Time, vec!["times of day, in hours, minutes and seconds".to_owned()]));
     }
     if let Form::Whole(whole) = &column.form
         && whole.hours_and_minutes

@@ -4,8 +4,8 @@
 //! "account"), and add at most [`WEIGHT`] to a score.
 
 use crate::evaluate::roles::words::{
-    AMOUNTS, ATTRIBUTES, CALENDAR, CONTENTS, DIMENSIONS, ENTITIES, IDENTIFIERS, LABELS, LATER, LINES,
-    MEASURES, NOT_IDS, NUMBERS, TEXTS, TIMES, WHOLES,
+    AMOUNTS, ATTRIBUTES, BEFORE, BIRTH, CALENDAR, CONTACTS, CONTENTS, DIMENSIONS, ENTITIES, IDENTIFIERS,
+    LABELS, LATER, LINES, MEASURES, NOT_IDS, NUMBERS, TEXTS, TIMES, WHOLES,
 };
 
 /// Weight of a hint.
@@ -29,6 +29,16 @@ pub(crate) enum Hint {
 /// Whether the name of a time says that it is later than what a row is about.
 pub(crate) fn is_later(name: &str) -> bool {
     words(name).iter().any(|word| LATER.contains(&word.as_str()))
+}
+
+/// Whether the name of a time is that of a birth.
+pub(crate) fn is_of_birth(name: &str) -> bool {
+    words(name).iter().any(|word| BIRTH.contains(&word.as_str()))
+}
+
+/// Whether the name is that of a reference to a row that came before.
+pub(super) fn is_of_before(name: &str) -> bool {
+    words(name).iter().any(|word| BEFORE.contains(&word.as_str()))
 }
 
 /// Whether the column identifies what the export has rows of: `id`, or `trade_id` in
@@ -75,6 +85,11 @@ pub(super) fn is_whole(name: &str) -> bool {
 /// Whether the name is that of a name: what a thing is called beside its id.
 pub(super) fn is_label(name: &str) -> bool {
     words(last_part(name)).last().is_some_and(|word| LABELS.contains(&word.as_str()))
+}
+
+/// Whether the name is that of an address or a number by which a person is reached.
+pub(super) fn is_contact(name: &str) -> bool {
+    words(last_part(name)).last().is_some_and(|word| CONTACTS.contains(&word.as_str()))
 }
 
 /// Whether the name is that of what stands for a thing beside its id: its hash, its address.

@@ -160,6 +160,15 @@ impl<'a> Profile<'a> {
         }
     }
 
+    /// Whether all numbers are times of day in six digits: 235959.
+    pub(crate) fn has_times_of_day(&self) -> bool {
+        let is_time =
+            |number: &i128| (0..240_000).contains(number) && number % 100 < 60 && number / 100 % 100 < 60;
+        self.numbers.as_ref().is_some_and(|numbers| {
+            numbers.iter().all(is_time) && numbers.iter().any(|number| *number >= 100_000)
+        })
+    }
+
     /// Whether the values count on by one.
     pub(crate) fn is_serial(&self) -> bool {
         let Form::Whole(whole) = &self.form else { return false };

@@ -125,6 +125,12 @@ pub struct RoleReport {
     /// Whether its name or its values are those of names: what a thing is called beside its id.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_label: bool,
+    /// Whether its name is that of where a person is reached, such as an e-mail address.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_contact: bool,
+    /// Whether its name is that of a reference to another row: the parent of a comment.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_reference: bool,
     /// Whether nothing speaks for an entity but what holds for many amounts, too.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_vague: bool,
@@ -140,7 +146,8 @@ pub struct RoleReport {
     pub given: bool,
 }
 
-/// Weight of an entity that is known by a name: its id, if there is one, is what others refer to.
+/// Weight of an entity that is known by a name, as its id, if there is one, is what others refer to;
+/// also of another row that a row refers to.
 const LABEL: f64 = 0.3;
 
 /// Weight of an entity that may be an amount.
@@ -148,6 +155,9 @@ const VAGUE: f64 = 0.05;
 
 /// Weight of an entity that is known by its address.
 const ADDRESS: f64 = 0.1;
+
+/// Share of rows without an id from which addresses are looked up instead.
+const MOST_MISSING: f64 = 0.05;
 
 impl RoleReport {
     /// Columns that together identify a thing of this column: the column itself, after those within
@@ -157,19 +167,31 @@ impl RoleReport {
         [parents, std::slice::from_ref(&self.column)].concat()
     }
 
+    /// Whether some entity is known by an id rather than by its address or its name.
+    pub(crate) fn have_ids(roles: &[Self]) -> bool {
+        let is_id = |report: &Self| {
+            report.role == Role::Entity
+                && report.identity(true) >= 1.0
+                && report.copy_of.is_none()
+                && report.null_share <= MOST_MISSING
+        };
+        roles.iter().any(is_id)
+    }
+
     /// Whether hardly anyone reads the rows of one value of an entity: an amount, an address, a
     /// name.
     pub(crate) fn is_doubtful(&self) -> bool {
-        self.identity() < 1.0
+        self.identity(true) < 1.0
     }
 
-    /// Weight of an entity, beside those that have ids.
-    pub(crate) fn identity(&self) -> f64 {
+    /// Weight of an entity, beside those that have ids. If all are known by their addresses,
+    /// these are what is looked up.
+    pub(crate) fn identity(&self, has_ids: bool) -> f64 {
         if self.is_vague {
             VAGUE
-        } else if self.is_address {
+        } else if self.is_address && has_ids {
             ADDRESS
-        } else if self.is_label {
+        } else if self.is_label || self.is_reference || (self.is_contact && has_ids) {
             LABEL
         } else {
             1.0

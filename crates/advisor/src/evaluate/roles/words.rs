@@ -1,7 +1,7 @@
 //! Words in the names of columns, by what they suggest.
 
 pub(super) const IDENTIFIERS: &[&str] =
-    &["id", "ids", "key", "sk", "uuid", "guid", "uid", "pk", "hash", "fingerprint"];
+    &["id", "ids", "key", "sk", "uuid", "guid", "uid", "pk", "hash", "fingerprint", "sha"];
 /// Words after which a number is that of the thing before them.
 pub(super) const NUMBERS: &[&str] =
     &["no", "nr", "num", "nbr", "number", "nummer", "numero", "número", "nro", "ref", "sn"];
@@ -263,9 +263,6 @@ pub(super) const LABELS: &[&str] = &[
     "lastname",
     "fullname",
     "alias",
-    "email",
-    "mail",
-    "phone",
     "nom",
     "nombre",
     "nome",
@@ -574,9 +571,18 @@ pub(super) const LINES: &[&str] = &[
 /// Events that follow the one that a row is about: when it was recorded, or what became of it.
 pub(super) const LATER: &[&str] = &[
     "received",
+    "recv",
+    "rcv",
+    "rcvd",
     "ingested",
+    "ingest",
+    "ingestion",
     "inserted",
+    "insert",
     "loaded",
+    "load",
+    "etl",
+    "dwh",
     "arrived",
     "arrival",
     "processed",
@@ -599,6 +605,13 @@ pub(super) const LATER: &[&str] = &[
     "until",
     "to",
 ];
+/// Words for where a person is reached, which is known beside an id.
+pub(super) const CONTACTS: &[&str] = &["email", "mail", "phone", "telephone", "telefon", "mobile"];
+/// Words for the birth of a person, which is no event of the export.
+pub(super) const BIRTH: &[&str] =
+    &["birth", "birthdate", "birthday", "born", "dob", "geburtsdatum", "naissance", "nacimiento"];
+/// Words for the thing of the same kind that came before: the parent of a comment or a commit.
+pub(super) const BEFORE: &[&str] = &["parent", "prev", "previous", "reply", "replied", "predecessor"];
 /// Things whose rows are their parts, and are read together.
 pub(super) const WHOLES: &[&str] = &[
     "conversation",

@@ -168,6 +168,8 @@ mod tests {
             holds_parts: false,
             is_of_rows: false,
             is_label: false,
+            is_contact: false,
+            is_reference: false,
             is_vague: false,
             is_address: false,
             times: None,
