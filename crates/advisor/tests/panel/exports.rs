@@ -1387,6 +1387,58 @@ pub(crate) fn cases() -> Vec<Case> {
             by & [&["salesid"]],
             "a commission follows from the price, which makes it no id"
         ),
+        case!(
+            "visits of patients",
+            more::visits,
+            &[&["patient_id"]],
+            never & ["charge", "date_of_birth"],
+            by & [&["ticket_no"]],
+            "the few visits of nobody known need a value, and are no reason to scatter the others"
+        ),
+        case!(
+            "inventory by keys of days",
+            more::inventory,
+            &[&["inv_item_sk"], &["inv_item_sk", "inv_warehouse_sk"]],
+            never & ["inv_quantity_on_hand"],
+            by & [&["inv_date_sk", "inv_item_sk", "inv_warehouse_sk"]],
+            "the key of a day is a time"
+        ),
+        case!(
+            "transactions of a ledger",
+            more::transactions,
+            &[&["from_address"], &["hash"]],
+            never & ["data", "gas_price"],
+            by & [
+                &["hash"],
+                &["block_number", "transaction_index"],
+                &["block_timestamp", "transaction_index"]
+            ],
+            "blocks are made one after the other, and a content is no id"
+        ),
+        case!(
+            "flows through a firewall",
+            more::flows,
+            &[&["SRC_IP"], &["SRC_IP", "DST_IP"]],
+            never & ["BYTES"],
+            by & [&["FLOW_ID"]],
+            "addresses are looked up if nothing else says who it was"
+        ),
+        case!(
+            "commits",
+            more::commits,
+            &[&["author_email"], &["sha"], &["repo", "sha"], &["repo", "author_email"]],
+            never & ["insertions"],
+            by & [&["sha"]],
+            "the commit before is that of one other row"
+        ),
+        case!(
+            "messages of channels",
+            more::channel_messages,
+            &[&["channel"], &["user"]],
+            never & ["text"],
+            by & [&["channel", "ts"], &["user", "ts"]],
+            "a time may be written as seconds with fractions"
+        ),
         case!("members", emails, &[&["email"]], never & ["age"], by & [&["email"]], "the table's own id"),
     ]
 }

@@ -4,8 +4,8 @@
 use arrow::array::RecordBatch;
 
 use crate::columns::{
-    START, amounts, choice, codes, export, floats, int64, rising, serial, shuffled, sorted, texts, times,
-    uniform, zipf,
+    START, amounts, choice, codes, export, floats, int64, rising, seconds, serial, shuffled, sorted, texts,
+    times, uniform, with_nulls, zipf,
 };
 
 /// Quotes of a few hundred instruments, each with a number of its own.
@@ -167,4 +167,101 @@ pub(crate) fn sales() -> RecordBatch {
         ("saletime", times(rising(rows, 20.0, 146))),
     ]);
     shuffled(&sale, 147)
+}
+
+/// Long hexadecimal numbers that follow from the values.
+fn hexadecimal(values: impl IntoIterator<Item = u64>, salt: u64) -> Vec<String> {
+    let part = |value: u64, turn: u32| {
+        (value ^ salt << 40).wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(turn)
+    };
+    values.into_iter().map(|value| format!("0x{:016x}{:016x}", part(value, 7), part(value, 31))).collect()
+}
+
+/// Visits of patients, a few of whom are not known.
+pub(crate) fn visits() -> RecordBatch {
+    let rows = 30_000;
+    let patient: Vec<u64> = zipf(rows, 6_000, 0.3, 151).into_iter().map(|n| n * 3 + 7_001).collect();
+    let born = patient.iter().map(|patient| START - (patient % 30_000) as i64 * 86_400_000_000);
+    let visit = export(vec![
+        ("clinic", choice(rows, &["north", "south", "harbour"], 152)),
+        ("ticket_no", serial(rows)),
+        ("patient_id", with_nulls(&int64(patient.clone()), 0.02, 153)),
+        ("date_of_birth", times(born)),
+        ("visited_at", times(rising(rows, 600.0, 154))),
+        ("charge", amounts(rows, 120.0, 155)),
+    ]);
+    shuffled(&visit, 156)
+}
+
+/// Stock of each item in each warehouse, by keys of a calendar.
+pub(crate) fn inventory() -> RecordBatch {
+    let (weeks, items, warehouses) = (10u64, 900u64, 5u64);
+    let rows = weeks * items * warehouses;
+    export(vec![
+        ("inv_date_sk", int64((0..rows).map(|at| 2_451_179 + at / (items * warehouses) * 7))),
+        ("inv_item_sk", int64((0..rows).map(|at| at / warehouses % items * 2 + 1))),
+        ("inv_warehouse_sk", int64((0..rows).map(|at| at % warehouses + 1))),
+        ("inv_quantity_on_hand", int64(uniform(rows as usize, 1_000, 161))),
+    ])
+}
+
+/// Transactions of a ledger, whose blocks are made every few seconds.
+pub(crate) fn transactions() -> RecordBatch {
+    let rows = 40_000;
+    let block: Vec<u64> = (0..rows as u64).map(|at| at / 90).collect();
+    let made = block.iter().map(|block| START + *block as i64 * 12_000_000);
+    export(vec![
+        ("hash", texts(hexadecimal(0..rows as u64, 1))),
+        ("block_number", int64(block.iter().map(|block| block + 18_000_000))),
+        ("block_hash", texts(hexadecimal(block.iter().copied(), 2))),
+        ("block_timestamp", seconds(made)),
+        ("transaction_index", int64((0..rows as u64).map(|at| at % 90))),
+        ("from_address", texts(hexadecimal(zipf(rows, 7_000, 0.5, 171), 3))),
+        ("data", texts(hexadecimal((0..rows as u64).map(|at| at * 3), 4))),
+        ("gas_price", amounts(rows, 30_000.0, 172)),
+    ])
+}
+
+/// Flows through a firewall: who is behind an address is not known.
+pub(crate) fn flows() -> RecordBatch {
+    let rows = 40_000;
+    let address = |host: u64| format!("10.{}.{}.{}", host / 60_000, host / 250 % 240, host % 250 + 1);
+    export(vec![
+        ("START_TM", times(rising(rows, 1.0, 181))),
+        ("FLOW_ID", serial(rows)),
+        ("SRC_IP", texts(zipf(rows, 5_000, 0.4, 182).into_iter().map(address))),
+        ("SRC_PORT", int64(uniform(rows, 50_000, 183).into_iter().map(|port| port + 10_000))),
+        ("DST_IP", texts(zipf(rows, 900, 1.2, 184).into_iter().map(address))),
+        ("ACTION", choice(rows, &["allow", "deny", "reset"], 185)),
+        ("BYTES", amounts(rows, 9_000.0, 186)),
+    ])
+}
+
+/// Commits, each with the one before it.
+pub(crate) fn commits() -> RecordBatch {
+    let rows = 30_000u64;
+    let sha = |at: u64| hexadecimal([at], 5).concat();
+    export(vec![
+        ("repo", codes("org/", &zipf(rows as usize, 130, 0.9, 191))),
+        ("sha", texts((0..rows).map(sha))),
+        ("parent_sha", texts((0..rows).map(|at| sha(at.saturating_sub(1 + at % 7 / 6))))),
+        (
+            "author_email",
+            texts(zipf(rows as usize, 3_000, 0.5, 192).into_iter().map(|n| format!("dev{n}@example.com"))),
+        ),
+        ("author_date", times(rising(rows as usize, 900.0, 193))),
+        ("insertions", amounts(rows as usize, 40.0, 194)),
+    ])
+}
+
+/// Messages that are known by their channel and a time in seconds with fractions, as text.
+pub(crate) fn channel_messages() -> RecordBatch {
+    let rows = 40_000;
+    let text = |at: i64| format!("{}.{:06}", at / 1_000_000, at % 1_000_000);
+    export(vec![
+        ("channel", codes("C0", &zipf(rows, 2_500, 0.3, 201))),
+        ("ts", texts(rising(rows, 20.0, 202).into_iter().map(text))),
+        ("user", codes("U0", &zipf(rows, 3_000, 0.4, 203))),
+        ("text", crate::columns::sentences(rows, 204)),
+    ])
 }
