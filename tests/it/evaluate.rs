@@ -489,9 +489,20 @@ fn candidates_are_found_with_reasons_and_the_answer_is_a_table() {
         assert_eq!(found["kept"], false, "{column}");
         found["reason"].as_str().unwrap().to_owned()
     };
-    assert!(reason("tailnum").contains("have NULL"));
+    assert!(reason("dep_time").contains("have NULL"));
     assert!(reason("origin").contains("cannot fill 16 partitions: 3 values in the 336776 rows"));
     assert_eq!(reason("year"), "all of the 336776 rows have one value");
+    // Few flights lack the number of their aircraft, which they can be given.
+    let aircraft = considered.iter().find(|c| c["key"] == json!(["tailnum"])).unwrap();
+    assert_eq!(aircraft["kept"], true);
+    assert!(aircraft["reason"].as_str().unwrap().contains("of which have NULL"), "{aircraft}");
+    let findings = evaluation["findings"].as_array().unwrap();
+    let nulls =
+        findings.iter().find(|f| f["code"] == "null_keys" && f["subject"] == "HASH(tailnum)").unwrap();
+    assert_eq!((&nulls["severity"], &nulls["measured"]), (&json!("warning"), &json!(2512.0)));
+    let ranked = evaluation["ranking"].as_array().unwrap();
+    let of_aircraft = ranked.iter().find(|key| key["partition_key"] == json!(["tailnum"])).unwrap();
+    assert_eq!((&of_aircraft["null_rows"], &of_aircraft["obstacle"]), (&json!(2512), &Value::Null));
     assert!(evaluation["recommendation"]["ddl"].as_str().unwrap().contains("PARTITION BY HASH"));
     let answer = done(dir.path(), &format!("evaluate {FLIGHTS}"));
     for heading in ["RECOMMENDATION", "PARTITION KEYS OVER 16 PARTITIONS", "THE TABLE"] {

@@ -98,6 +98,7 @@ pub(super) fn infer_roles(
             is_vague,
             is_address: matches!(&column.form, Form::Text(words) if words.addresses > 0.9),
             is_label: names::is_label(&column.column.name) || is_words(&column.form),
+            recurs: names::recurs(&column.column.name),
             is_contact: names::is_contact(&column.column.name),
             is_reference: names::is_of_before(&column.column.name),
             holds_parts: column.gathered || names::is_whole(&column.column.name),

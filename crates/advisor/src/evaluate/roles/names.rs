@@ -5,7 +5,7 @@
 
 use crate::evaluate::roles::words::{
     AMOUNTS, ATTRIBUTES, BEFORE, BIRTH, CALENDAR, CONTACTS, CONTENTS, DIMENSIONS, ENTITIES, IDENTIFIERS,
-    LABELS, LATER, LINES, MEASURES, NOT_IDS, NUMBERS, TEXTS, TIMES, WHOLES,
+    LABELS, LATER, LINES, MEASURES, NOT_IDS, NUMBERS, RECURRING, TEXTS, TIMES, WHOLES,
 };
 
 /// Weight of a hint.
@@ -85,6 +85,22 @@ pub(super) fn is_whole(name: &str) -> bool {
 /// Whether the name is that of a name: what a thing is called beside its id.
 pub(super) fn is_label(name: &str) -> bool {
     words(last_part(name)).last().is_some_and(|word| LABELS.contains(&word.as_str()))
+}
+
+/// Whether the name is that of a thing that comes back: "user_id", "customer", "o_custkey".
+pub(super) fn recurs(name: &str) -> bool {
+    let words = words(last_part(name));
+    let stem = |word: &str| {
+        let stem = ["key", "id", "sk"].iter().find_map(|suffix| word.strip_suffix(suffix));
+        RECURRING.contains(&stem.unwrap_or(word)) || RECURRING.contains(&word)
+    };
+    match words.as_slice() {
+        [.., thing, last] if IDENTIFIERS.contains(&last.as_str()) || NUMBERS.contains(&last.as_str()) => {
+            stem(thing)
+        }
+        [.., last] => stem(last),
+        [] => false,
+    }
 }
 
 /// Whether the name is that of an address or a number by which a person is reached.
@@ -276,6 +292,16 @@ mod tests {
         }
         for name in ["block_hash", "blocked", "number", "height", "block_size", ""] {
             assert!(!is_of_block(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn people_and_devices_come_back_and_their_properties_do_not() {
+        for name in ["user_id", "customer", "o_custkey", "card_no", "payload.deviceId"] {
+            assert!(recurs(name), "{name}");
+        }
+        for name in ["user_count", "order_id", "card_type", "id", "hosted", "payment_intent", ""] {
+            assert!(!recurs(name), "{name}");
         }
     }
 

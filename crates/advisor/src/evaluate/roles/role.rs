@@ -125,6 +125,9 @@ pub struct RoleReport {
     /// Whether its name or its values are those of names: what a thing is called beside its id.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_label: bool,
+    /// Whether its name is that of a thing that comes back, such as a user or a device.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub recurs: bool,
     /// Whether its name is that of where a person is reached, such as an e-mail address.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_contact: bool,

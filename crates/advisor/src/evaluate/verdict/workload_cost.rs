@@ -41,6 +41,10 @@ const MANY_VALUES: f64 = 100.0;
 const PARTS_OF_A_WHOLE: f64 = 1.5;
 /// Rows beyond the first from which a value gathers rows.
 const FEW_ROWS_EACH: f64 = 2.0;
+/// Rows of a user or a device from which some of them came back already, and the others will.
+const COMES_BACK: f64 = 1.1;
+/// Least weight of the reads of such a thing.
+const OF_RECURRING: f64 = 0.5;
 /// Rows of an id from which it is that of things with many rows, whatever the export is called.
 const ROWS_OF_A_THING: f64 = 3.0;
 /// Weight of an entity that is the row itself, although some rows share its id.
@@ -156,6 +160,8 @@ impl<'a> Workload<'a> {
             // Values that hardly repeat gather nothing. Beyond that, the rows of a value say how
             // long the export is rather than what is read.
             let gathers = ((rows_each - 1.0) / FEW_ROWS_EACH).clamp(0.0, 1.0);
+            let comes_back = report.recurs && rows_each >= COMES_BACK;
+            let gathers = if comes_back { gathers.max(OF_RECURRING) } else { gathers };
             // One row of many parts is no more than that row.
             let natural = if knowledge.identifying.contains(&report.column) { 1.0 + gathers } else { 1.0 };
             let whole = if report.holds_parts { PARTS_OF_A_WHOLE } else { 1.0 };

@@ -78,7 +78,11 @@ impl OrcReader {
         columns: &[String],
         options: &InputOptions,
     ) -> Result<Self, SourceError> {
-        let error = |error: ArrowError| failed(file, InputFormat::Orc, error);
+        let error = |error: ArrowError| match error {
+            // It names another format.
+            ArrowError::IpcError(text) => failed(file, InputFormat::Orc, text),
+            other => failed(file, InputFormat::Orc, other),
+        };
         let source = open_file(file, &kept)?;
         let length =
             source.metadata().map_err(|source| SourceError::Read { file: file.to_owned(), source })?.len();

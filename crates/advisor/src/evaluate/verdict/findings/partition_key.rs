@@ -227,8 +227,8 @@ pub(super) fn values(key: &PartitionKeyReport, rows: u64, findings: &mut Vec<Fin
             measured: key.null_rows as f64,
             threshold: 0.0,
             advice: match key.placements.first().is_none_or(of_ydb) {
-                true => "Key columns are NOT NULL: fill the values in, or leave the column out of the key.",
-                false => "Many systems take no NULL in such a key: fill the values in, or leave the column out of it.",
+                true => "Key columns are NOT NULL: give these rows values of their own (a common one puts them all into one partition), or leave the column out of the key.",
+                false => "Many systems take no NULL in such a key: give these rows values of their own, or leave the column out of it.",
             }
             .to_owned(),
         });

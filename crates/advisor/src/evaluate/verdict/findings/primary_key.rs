@@ -93,7 +93,7 @@ pub(super) fn nulls(key: &PrimaryKeyReport, evaluation: &Evaluation, findings: &
         message: format!("{} of {} rows have NULL in the key", key.null_rows, evaluation.rows),
         measured: key.null_rows as f64,
         threshold: 0.0,
-        advice: "Key columns are NOT NULL: fill the values in, or leave the column out of the key."
+        advice: "Key columns are NOT NULL: give these rows a value, or leave the column out of the key."
             .to_owned(),
     });
 }
