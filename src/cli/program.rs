@@ -16,6 +16,9 @@ pub(super) const TIME_TO_CLEAN_UP: Duration = Duration::from_secs(20);
 /// Time that any other command may take to stop.
 const TIME_TO_STOP: Duration = Duration::from_secs(2);
 
+/// Time that threads get to end before the process does.
+const TIME_TO_END: Duration = Duration::from_millis(50);
+
 /// Stack size of a thread, in bytes: expressions are evaluated recursively, as deep as the limits
 /// on SQL allow.
 pub const STACK: usize = 16 << 20;
@@ -56,8 +59,8 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Err(error) => return Failure::from(error).report(),
     };
     let ended = runtime.block_on(run_until_interrupted(cli));
-    // Abandoned background work must not delay the exit.
-    runtime.shutdown_background();
+    // Threads end before the process does, unless they are busy with work that was abandoned.
+    runtime.shutdown_timeout(TIME_TO_END);
     match ended {
         None => {
             remove_spilled();
