@@ -66,6 +66,9 @@ pub(crate) struct Words {
     pub(crate) networks: f64,
     /// Share of the values that are numbers with a fraction, also with a sign or a bound: "<0.5".
     pub(crate) decimals: f64,
+    /// Share of the values that are dates with the year last, or times of day: "31.01.2026 09:30",
+    /// "09:30:00".
+    pub(crate) dates: f64,
     /// Share of the values that are numbers with a fraction and may be seconds since 1970.
     pub(crate) seconds: f64,
 }
@@ -114,6 +117,7 @@ impl Words {
             addresses: share(&is_address),
             networks: share(&|text| text.parse::<IpAddr>().is_ok()),
             decimals: share(&is_decimal),
+            dates: share(&|text| is_date(text) || is_time_of_day(text)),
             seconds: share(&|text| {
                 is_decimal(text) && text.parse().is_ok_and(|seconds: f64| SECONDS.contains(&seconds))
             }),
@@ -139,6 +143,44 @@ fn is_decimal(text: &str) -> bool {
     let number = text.trim().trim_start_matches(['<', '>', '=', '+', '-', ' ']);
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     number.split_once(['.', ',']).is_some_and(|(whole, fraction)| digits(whole) && digits(fraction))
+}
+
+/// Whether a text is a date with the year last, in either order of day and month, with or without a
+/// time of day.
+fn is_date(text: &str) -> bool {
+    let (date, time) = match text.trim().split_once([' ', 'T']) {
+        Some((date, time)) => (date, Some(time)),
+        None => (text.trim(), None),
+    };
+    let Some(mark) = date.chars().find(|c| !c.is_ascii_digit()).filter(|c| ['.', '/', '-'].contains(c))
+    else {
+        return false;
+    };
+    let parts: Vec<&str> = date.split(mark).collect();
+    let [first, second, year] = parts.as_slice() else { return false };
+    let within = |part: &str, most: u32| {
+        part.len() <= 2 && part.parse().is_ok_and(|number: u32| (1..=most).contains(&number))
+    };
+    let is_day = (within(first, 31) && within(second, 12)) || (within(first, 12) && within(second, 31));
+    let is_year = year.len() == 4 && year.parse().is_ok_and(|year: u32| (1900..=2100).contains(&year));
+    is_day && is_year && time.is_none_or(is_time_of_day)
+}
+
+/// Whether a text is a time of day, with or without seconds and their fraction.
+fn is_time_of_day(text: &str) -> bool {
+    let text = text.trim_end_matches(['Z', 'z']);
+    let parts: Vec<&str> = text.split(':').collect();
+    let within =
+        |part: &str, most: u32| part.len() == 2 && part.parse().is_ok_and(|number: u32| number <= most);
+    let is_second = |part: &str| {
+        let (second, fraction) = part.split_once('.').unwrap_or((part, "0"));
+        within(second, 60) && fraction.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    match parts.as_slice() {
+        [hour, minute] => within(hour, 24) && within(minute, 59),
+        [hour, minute, second] => within(hour, 24) && within(minute, 59) && is_second(second),
+        _ => false,
+    }
 }
 
 /// Whether a text is enclosed in braces or brackets and has several parts.
@@ -261,6 +303,24 @@ mod tests {
         }
         for text in ["15", "1.2.3", "v1.5", "10.0.0.1", "1.", ".5", "a,b", "2026-01-01", ""] {
             assert!(!is_decimal(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn dates_with_the_year_last_and_times_of_day_are_told_from_codes() {
+        for text in ["31.01.2026", "1/31/2026", "28-02-1999", "01.07.2025 06:00", "31/12/2026 23:59:59.5"] {
+            assert!(is_date(text), "{text}");
+        }
+        for text in
+            ["2026-01-31", "31.13.2026", "10.0.0.1", "1.2.3", "31.01.26", "01-02-3000", "31.01.2026 x", ""]
+        {
+            assert!(!is_date(text), "{text}");
+        }
+        for text in ["09:30", "09:30:00", "23:59:60.123456", "00:00:00Z"] {
+            assert!(is_time_of_day(text), "{text}");
+        }
+        for text in ["9:30", "09:61", "aa:bb:cc", "00:1b:44:11:3a:b7", "10:20:30:40", "", "25:00"] {
+            assert!(!is_time_of_day(text), "{text}");
         }
     }
 

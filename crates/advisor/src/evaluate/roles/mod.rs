@@ -31,6 +31,9 @@ use evenkeel_model::table::ColumnType;
 /// Number of values from which numbers below 2400 can be times of day.
 const FEWEST_TIMES_OF_DAY: usize = 24;
 
+/// Share of the texts that are dates from which all are.
+const MOSTLY_DATES: f64 = 0.98;
+
 /// Number of values from which numbers in six digits that are all times of day are such.
 const FEWEST_SECONDS_OF_DAY: usize = 100;
 
@@ -189,6 +192,9 @@ fn certain(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<(Role, Vec<S
             Role::Time,
             vec![format!("numbers of days or times, by the name {}", column.column.name)],
         ));
+    }
+    if matches!(&column.form, Form::Text(words) if words.dates > MOSTLY_DATES) {
+        return Some((Role::Time, vec!["dates or times of day, as text".to_owned()]));
     }
     if column.has_seconds_with_fractions() && names::hints(&column.column.name).contains(&Hint::Time) {
         return Some((Role::Time, vec!["seconds since 1970, with fractions".to_owned()]));

@@ -34,6 +34,9 @@ const FEWEST_NUMBERS: usize = 10;
 const MANY_NUMBERS: usize = 100;
 /// Fewest rows of a parent that show the range of its numbers.
 const FEWEST_OF_A_RANGE: i32 = 8;
+/// Fewest days, and fewest rows of each, that show that its rows are numbered.
+const FEWEST_DAYS: usize = 3;
+const FEWEST_OF_A_DAY: usize = 20;
 /// Probability below which numbers of a parent are not drawn from those of all parents.
 const BY_CHANCE: f64 = 0.01;
 /// Greatest number of a line.
@@ -68,6 +71,9 @@ impl Numbering {
             }
             let rising = || rises_in(column, columns).map(Self::Rising);
             let ranges = || starts_low_in(column, columns).map(|parent| Self::Things(vec![parent]));
+            if let Some(day) = day_of(column, columns) {
+                return Self::Lines(vec![day]);
+            }
             if serial == Self::None { rising().or_else(ranges).unwrap_or_default() } else { serial }
         };
         let mut found: Vec<Self> = columns.iter().zip(serial).map(of).collect();
@@ -136,6 +142,27 @@ fn line_of(column: &Profile<'_>, columns: &[Profile<'_>], composite: &[Vec<usize
     };
     let pairs = pairs_of(column, columns);
     composite.iter().chain(&pairs).find(have_lines).cloned().unwrap_or_default()
+}
+
+/// Finds the date on each day of which a column numbers all rows, from 0 or 1: the trades of a day.
+fn day_of(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<usize> {
+    let numbers = column.numbers.as_ref()?;
+    let least = numbers.iter().min().copied().filter(|least| (0..=1).contains(least))?;
+    let counts = |day: &Profile<'_>| {
+        let mut days: Vec<(i128, i128)> = vec![(0, i128::MIN); day.distinct];
+        for (code, number) in day.codes.iter().zip(numbers) {
+            if let Some((rows, most)) = days.get_mut(*code as usize) {
+                *rows += 1;
+                *most = (*most).max(*number);
+            }
+        }
+        let full = days.iter().filter(|(rows, most)| *rows == most - least + 1).count();
+        full as f64 >= WITHOUT_GAPS * days.len() as f64 && are_unique_together(&[day, column])
+    };
+    let is_day = |day: &Profile<'_>| {
+        day.is_time() && day.distinct >= FEWEST_DAYS && day.distinct * FEWEST_OF_A_DAY <= day.rows
+    };
+    columns.iter().position(|day| is_day(day) && counts(day))
 }
 
 /// Whether a column counts the rows of the things that other columns stand for together.
