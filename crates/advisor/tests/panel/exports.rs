@@ -1439,6 +1439,30 @@ pub(crate) fn cases() -> Vec<Case> {
             by & [&["channel", "ts"], &["user", "ts"]],
             "a time may be written as seconds with fractions"
         ),
+        case!(
+            "policies",
+            more::policies,
+            &[&["num_poliza"], &["id_cliente"]],
+            never & ["prima_anual"],
+            by & [&["num_poliza"]],
+            "a date is a time in every way to write it"
+        ),
+        case!(
+            "trades of days",
+            more::trades,
+            &[&["contract"]],
+            never & ["price", "size"],
+            by & [&["trade_date", "exec_id"]],
+            "the seventh trade of one day is not that of another"
+        ),
+        case!(
+            "inverters of plants",
+            more::inverters,
+            &[&["plant_code", "inverter_no"]],
+            never & ["ac_power_kw", "dc_voltage"],
+            by & [&["plant_code", "inverter_no", "local_time"]],
+            "the number of an inverter is one of its plant"
+        ),
         case!("members", emails, &[&["email"]], never & ["age"], by & [&["email"]], "the table's own id"),
     ]
 }

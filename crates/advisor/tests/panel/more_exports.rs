@@ -265,3 +265,53 @@ pub(crate) fn channel_messages() -> RecordBatch {
         ("text", crate::columns::sentences(rows, 204)),
     ])
 }
+
+/// Policies with dates as they are written in Spain.
+pub(crate) fn policies() -> RecordBatch {
+    let rows = 14_000;
+    let number = |at: u64| format!("PZ-{:010}", (at + 1) * 7_919 % 99_999_989);
+    let date = |day: u64| format!("{:02}/{:02}/{}", day % 28 + 1, day / 28 % 12 + 1, 2015 + day / 336);
+    let policy = export(vec![
+        ("num_poliza", texts((0..rows).map(number))),
+        ("id_cliente", int64(zipf(rows as usize, 9_000, 0.2, 211).into_iter().map(|n| n * 11 + 1_000_003))),
+        ("ramo", choice(rows as usize, &["AUTO", "VIDA", "HOGAR"], 212)),
+        ("fecha_alta", texts(uniform(rows as usize, 3_000, 213).into_iter().map(date))),
+        ("prima_anual", floats(rows as usize, 400.0, 150.0, 214)),
+        ("estado", choice(rows as usize, &["VIGENTE", "ANULADA"], 215)),
+    ]);
+    shuffled(&policy, 216)
+}
+
+/// Trades that are numbered anew on each day.
+pub(crate) fn trades() -> RecordBatch {
+    let days = [9_000u64, 11_000, 10_000, 8_000];
+    let rows = days.iter().sum::<u64>() as usize;
+    let trades_of = |(day, count): (usize, &u64)| (0..*count).map(move |at| (day, at));
+    let trades: Vec<(usize, u64)> = days.iter().enumerate().flat_map(trades_of).collect();
+    export(vec![
+        ("trade_date", texts(trades.iter().map(|(day, _)| format!("2026-03-{:02}", day + 2)))),
+        ("exec_id", int64(trades.iter().map(|(_, at)| at + 1))),
+        ("contract", codes("X", &zipf(rows, 3_000, 0.4, 221))),
+        ("price", floats(rows, 12.0, 4.0, 222)),
+        ("size", int64(uniform(rows, 90, 223).into_iter().map(|n| n + 1))),
+    ])
+}
+
+/// Inverters, which are numbered in each plant, at local times.
+pub(crate) fn inverters() -> RecordBatch {
+    let (plants, steps) = (9u64, 96u64);
+    let units = |plant: u64| 20 + plant * 3;
+    let rows: Vec<(u64, u64, u64)> = (0..steps)
+        .flat_map(|step| {
+            (0..plants).flat_map(move |plant| (0..units(plant)).map(move |unit| (step, plant, unit)))
+        })
+        .collect();
+    let time = |step: u64| format!("{:02}.07.2026 {:02}:{:02}", step / 48 + 1, step / 2 % 24, step % 2 * 30);
+    export(vec![
+        ("local_time", texts(rows.iter().map(|(step, _, _)| time(*step)))),
+        ("plant_code", texts(rows.iter().map(|(_, plant, _)| format!("P{plant}")))),
+        ("inverter_no", texts(rows.iter().map(|(_, _, unit)| format!("INV{unit:02}")))),
+        ("ac_power_kw", floats(rows.len(), 40.0, 12.0, 231)),
+        ("dc_voltage", floats(rows.len(), 600.0, 20.0, 232)),
+    ])
+}

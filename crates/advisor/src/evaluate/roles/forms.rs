@@ -12,6 +12,9 @@ const MOST_FORMS: usize = 4_000;
 /// Seconds since 1970 of the years 2000 to 2050.
 pub(super) const SECONDS: std::ops::Range<f64> = 946_684_800.0..2_524_608_000.0;
 
+/// Greatest number of bytes of a date with a time of day.
+const LONGEST_DATE: usize = 40;
+
 /// Form of the values.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Form {
@@ -117,7 +120,7 @@ impl Words {
             addresses: share(&is_address),
             networks: share(&|text| text.parse::<IpAddr>().is_ok()),
             decimals: share(&is_decimal),
-            dates: share(&|text| is_date(text) || is_time_of_day(text)),
+            dates: share(&|text| text.len() <= LONGEST_DATE && (is_date(text) || is_time_of_day(text))),
             seconds: share(&|text| {
                 is_decimal(text) && text.parse().is_ok_and(|seconds: f64| SECONDS.contains(&seconds))
             }),
