@@ -33,7 +33,7 @@ pub(crate) fn evenkeel() -> Command {
     command
 }
 
-/// What a run printed, and its exit code; that of a run that a signal ended is its number, negative.
+/// What a run printed, and its exit code, or minus the number of the signal that ended it.
 pub(crate) struct Run {
     pub(crate) code: i32,
     pub(crate) stdout: String,

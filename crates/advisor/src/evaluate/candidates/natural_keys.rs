@@ -133,7 +133,8 @@ impl SampledColumns<'_> {
                 || uniqueness.is_some_and(|unique| match unique.by {
                     // Any two times tell rows apart.
                     UniqueBy::ManyValues => {
-                        repeated == 0 && !(columns.len() > 1 && self.has_other_time(&columns))
+                        repeated == 0
+                            && !(columns.len() > 1 && columns.iter().any(|at| self.is_other_time(*at)))
                     }
                     UniqueBy::Nature => {
                         let tried = ln_sets(of, columns.len());
@@ -186,9 +187,9 @@ impl SampledColumns<'_> {
         has_lines && (is_long || column.hint == Some(Hint::Attribute))
     }
 
-    /// Whether one of some columns is a time that rows do not arrive in the order of.
-    fn has_other_time(&self, columns: &[usize]) -> bool {
-        columns.iter().any(|at| self.role(*at) == Role::Time && !self.is_time(*at))
+    /// Whether a column is a time other than the event time.
+    fn is_other_time(&self, at: usize) -> bool {
+        self.role(at) == Role::Time && !self.is_time(at)
     }
 
     /// Whether a column numbers the rows within others.
@@ -224,7 +225,7 @@ impl SampledColumns<'_> {
         // A time that is not the event time is an accident in a key.
         // So is a line number without what it counts within.
         let is_strange = |at: &&usize| match self.role(**at) {
-            Role::Time => !self.is_time(**at),
+            Role::Time => self.is_other_time(**at),
             Role::LineNumber => self.has_parents(**at) && !self.counts_within(**at, &key.columns),
             _ => false,
         };

@@ -35,7 +35,7 @@ impl SampledColumns<'_> {
         let fills = (profile.likely / (100.0 * self.fewest_partitions as f64)).min(1.0).sqrt();
         let heavy = profile.heaviest as f64 * self.fewest_partitions as f64 / self.rows.max(1) as f64;
         let natural = keys.iter().any(|key| key.by_nature && key.columns.contains(&at));
-        report.identity(RoleReport::have_ids(&self.roles))
+        report.identity(&self.roles)
             * base
             * fills
             * (1.0 + 0.5 * report.determines.len().min(3) as f64)

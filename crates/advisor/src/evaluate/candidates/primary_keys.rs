@@ -153,7 +153,8 @@ impl SampledColumns<'_> {
             let profiles: Vec<&Profile<'_>> = key.iter().filter_map(|at| self.columns.get(*at)).collect();
             distinct_together(&profiles, 0..self.rows)
         };
-        while key.len() < MOST_KEY_COLUMNS && distinct(&key) < self.rows {
+        let mut told_apart = distinct(&key);
+        while key.len() < MOST_KEY_COLUMNS && told_apart < self.rows {
             let others = usable.iter().filter(|at| !key.contains(at));
             let best = others
                 .map(|at| (distinct(&[key.as_slice(), &[*at]].concat()), *at))
@@ -162,11 +163,12 @@ impl SampledColumns<'_> {
                 // A column that tells hardly any more rows apart does not make a key of them, nor does
                 // one of a few kinds that leaves most of those that are equal.
                 Some((with, at))
-                    if (with - distinct(&key)) * 100 > self.rows
+                    if (with - told_apart) * 100 > self.rows
                         && (self.role(at) != Role::Dimension
-                            || (self.rows - with) * 2 <= self.rows - distinct(&key)) =>
+                            || (self.rows - with) * 2 <= self.rows - told_apart) =>
                 {
                     key.push(at);
+                    told_apart = with;
                 }
                 _ => break,
             }

@@ -200,8 +200,8 @@ impl<'a> SampledColumns<'a> {
         constant.then(|| format!("all of {} have one value", self.rows_in_words()))
     }
 
-    /// Returns why a column cannot be in a partition key; `None` if it can. Unlike a natural key, an
-    /// entity may lack in a few rows, which are given a value.
+    /// Returns why a column cannot be in a partition key; `None` if it can. Unlike columns of
+    /// a natural key, an entity may be NULL in a few rows, which are given a value.
     pub(super) fn partition_key_obstacle(&self, at: usize) -> Option<String> {
         let profile = self.columns.get(at)?;
         let is_filled_in = self.role(at) == Role::Entity
@@ -243,10 +243,10 @@ impl<'a> SampledColumns<'a> {
     }
 }
 
-/// The time column that rows seem to arrive in the order of: no births, points in time before dates, full
-/// columns before those with NULLs, the time of an event before that of its receipt or end, sorted
-/// ones first, points in time before numbers. Without any, the time with which the ids of the rows
-/// begin.
+/// The time column that rows seem to arrive in the order of: no births, points in time before dates,
+/// full columns before those with NULLs, the time of an event before that of its receipt or end,
+/// sorted ones first, points in time before numbers. Without any, the time with which the ids of the
+/// rows begin.
 fn event_time(columns: &[Profile<'_>], roles: &[RoleReport]) -> Option<String> {
     let of_role = |role: Role| {
         let columns = columns.iter().zip(roles);

@@ -119,33 +119,33 @@ fn infer(
     columns: &[Profile<'_>],
     relations: &Relations,
 ) -> (Role, Vec<String>, bool) {
-    let determines = relations.dependencies.determines.get(index);
-    let of_time = determined_time(columns, determines.map_or(&[], Vec::as_slice));
-    match certain(column, columns).or_else(|| block_number(column, of_time)) {
+    match certain(column, columns).or_else(|| block_number(index, column, columns, relations)) {
         Some((role, evidence)) => (role, evidence, false),
         None => scored(index, column, columns, relations),
     }
 }
 
-/// Name of a time among some columns.
-fn determined_time<'p>(columns: &'p [Profile<'_>], among: &[usize]) -> Option<&'p str> {
-    let mut among = among.iter().filter_map(|at| columns.get(*at));
-    among.find(|column| column.is_time()).map(|column| column.column.name.as_str())
-}
-
 /// Tells the numbers of blocks of a ledger from those of things: blocks are made one after the
 /// other, so that their numbers are another way to write the time.
-fn block_number(column: &Profile<'_>, of_time: Option<&str>) -> Option<(Role, Vec<String>)> {
+fn block_number(
+    index: usize,
+    column: &Profile<'_>,
+    columns: &[Profile<'_>],
+    relations: &Relations,
+) -> Option<(Role, Vec<String>)> {
     if !matches!(column.form, Form::Whole(_)) || !names::is_of_block(&column.column.name) {
         return None;
     }
-    match of_time {
-        Some(time) => Some((Role::Time, vec![format!("numbers of blocks, each with one {time}")])),
+    let determined = relations.dependencies.determines.get(index).into_iter().flatten();
+    let time = determined.filter_map(|other| columns.get(*other)).find(|other| other.is_time());
+    let evidence = match time {
+        Some(time) => format!("numbers of blocks, each with one {}", time.column.name),
         None if column.ascends >= MOSTLY_ASCENDING => {
-            Some((Role::Time, vec!["numbers of blocks, which rise from row to row".to_owned()]))
+            "numbers of blocks, which rise from row to row".to_owned()
         }
-        None => None,
-    }
+        None => return None,
+    };
+    Some((Role::Time, vec![evidence]))
 }
 
 /// Infers a role that needs no scores.

@@ -128,7 +128,7 @@ pub struct RoleReport {
     /// Whether its name is that of a thing that comes back, such as a user or a device.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub recurs: bool,
-    /// Whether its name is that of where a person is reached, such as an e-mail address.
+    /// Whether its name is that of an e-mail address or a phone number.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_contact: bool,
     /// Whether its name is that of a reference to another row: the parent of a comment.
@@ -170,31 +170,30 @@ impl RoleReport {
         [parents, std::slice::from_ref(&self.column)].concat()
     }
 
-    /// Whether some entity is known by an id rather than by its address or its name.
-    pub(crate) fn have_ids(roles: &[Self]) -> bool {
-        let is_id = |report: &Self| {
-            report.role == Role::Entity
-                && report.identity(true) >= 1.0
-                && report.copy_of.is_none()
-                && report.null_share <= MOST_MISSING
-        };
-        roles.iter().any(is_id)
-    }
-
     /// Whether hardly anyone reads the rows of one value of an entity: an amount, an address, a
     /// name.
     pub(crate) fn is_doubtful(&self) -> bool {
-        self.identity(true) < 1.0
+        self.weight(|| true) < 1.0
     }
 
-    /// Weight of an entity, beside those that have ids. If all are known by their addresses,
-    /// these are what is looked up.
-    pub(crate) fn identity(&self, has_ids: bool) -> f64 {
+    /// Weight of an entity among the columns of its export. Addresses are what is looked up if no
+    /// entity has an id.
+    pub(crate) fn identity(&self, columns: &[Self]) -> f64 {
+        let is_id = |report: &Self| {
+            report.role == Role::Entity
+                && !report.is_doubtful()
+                && report.copy_of.is_none()
+                && report.null_share <= MOST_MISSING
+        };
+        self.weight(|| columns.iter().any(is_id))
+    }
+
+    fn weight(&self, has_ids: impl Fn() -> bool) -> f64 {
         if self.is_vague {
             VAGUE
-        } else if self.is_address && has_ids {
+        } else if self.is_address && has_ids() {
             ADDRESS
-        } else if self.is_label || self.is_reference || (self.is_contact && has_ids) {
+        } else if self.is_label || self.is_reference || (self.is_contact && has_ids()) {
             LABEL
         } else {
             1.0

@@ -343,11 +343,11 @@ pub(super) fn score_name(column: &Profile<'_>, scores: &mut Scores) {
         }
         Some(Hint::Line) => {
             scores.add(Role::LineNumber, weight, said());
-            // What counts within nothing is a place: the offset of a record in a file.
-            let is_place = matches!(column.form, Form::Whole(_))
+            // A count within no parent is an offset, such as that of a record in a file.
+            let is_offset = matches!(column.form, Form::Whole(_))
                 && column.distinct > 64
                 && names::is_of_count(&column.column.name);
-            if is_place {
+            if is_offset {
                 scores.add(Role::Measure, weight, said());
                 scores.add(Role::Entity, -weight, "");
             } else {

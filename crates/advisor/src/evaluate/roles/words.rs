@@ -655,7 +655,7 @@ pub(super) const RECURRING: &[&str] = &[
     "author",
     "cookie",
 ];
-/// Words for where a person is reached, which is known beside an id.
+/// Words for e-mail addresses and phone numbers.
 pub(super) const CONTACTS: &[&str] = &["email", "mail", "phone", "telephone", "telefon", "mobile"];
 /// Words for the birth of a person, which is no event of the export.
 pub(super) const BIRTH: &[&str] =

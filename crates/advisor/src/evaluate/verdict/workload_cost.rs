@@ -144,7 +144,6 @@ impl<'a> Workload<'a> {
             let values = key.distinct.estimate.max(1) as f64;
             (values / (MANY_VALUES * partitions)).min(1.0).sqrt()
         };
-        let has_ids = RoleReport::have_ids(knowledge.roles);
         let weight = |report: &RoleReport| {
             let thing = report.thing();
             let counted = evaluation.candidates.iter().find(|key| key.partition_key == thing);
@@ -174,7 +173,7 @@ impl<'a> Workload<'a> {
                 false => CANNOT_PLACE_ROWS,
             };
             let itself = if report.is_of_rows && rows_each < ROWS_OF_A_THING { ITSELF } else { 1.0 };
-            report.identity(has_ids)
+            report.identity(knowledge.roles)
                 * itself
                 * usable
                 * base

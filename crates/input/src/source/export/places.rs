@@ -58,9 +58,9 @@ pub struct RowsAcross {
 }
 
 impl Export {
-    /// Reads all rows, if they number at most `most_rows` and their values about `most_bytes`; otherwise
-    /// about the same amount from places at equal distances. Unreadable rows in these places are
-    /// left out.
+    /// Reads all rows, if they number at most `most_rows` and their values take about `most_bytes`;
+    /// otherwise about the same amount from places at equal distances. Unreadable rows in these
+    /// places are left out.
     ///
     /// # Errors
     /// [`SourceError`] if an input cannot be read, or if one of the first rows cannot and
