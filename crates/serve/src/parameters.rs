@@ -1,5 +1,7 @@
 //! Values of parameters, as clients send them.
 
+use std::str::Chars;
+
 use arrow::datatypes::{DataType, IntervalMonthDayNano, TimeUnit};
 use bytes::Buf;
 use datafusion::common::ScalarValue;
@@ -172,46 +174,71 @@ fn with_units(text: &str) -> String {
 }
 
 /// Reads the elements of an array such as `{a,"b c",NULL}`; `None` for other text.
+///
+/// As in PostgreSQL 17, quotes stand around a whole element or not at all, and what a backslash or
+/// a quote protects is neither trimmed nor NULL.
 fn array_items(text: &str) -> Option<Vec<Option<String>>> {
-    let inner = text.trim().strip_prefix('{')?.strip_suffix('}')?;
+    let inner = text.trim_matches(is_blank).strip_prefix('{')?.strip_suffix('}')?;
     let mut items = Vec::new();
-    let mut characters = inner.chars().peekable();
-    if inner.trim().is_empty() {
+    let mut rest = inner.trim_start_matches(is_blank).chars();
+    if rest.as_str().is_empty() {
         return Some(items);
     }
     loop {
-        let (mut item, mut is_quoted) = (String::new(), false);
-        loop {
-            match characters.next() {
-                None | Some(',') => break,
-                // Blanks around quotes are not of the element.
-                Some(blank) if blank.is_whitespace() && (is_quoted || item.is_empty()) => {}
-                Some('"') => {
-                    is_quoted = true;
-                    loop {
-                        match characters.next()? {
-                            '"' => break,
-                            '\\' => item.push(characters.next()?),
-                            other => item.push(other),
-                        }
-                    }
-                }
-                Some('\\') => item.push(characters.next()?),
-                // Arrays of arrays.
-                Some('{' | '}') => return None,
-                Some(other) => item.push(other),
+        rest = rest.as_str().trim_start_matches(is_blank).chars();
+        items.push(match rest.as_str().strip_prefix('"') {
+            Some(quoted) => {
+                rest = quoted.chars();
+                Some(quoted_item(&mut rest)?)
             }
-        }
-        let plain = item.trim();
-        items.push(match is_quoted {
-            true => Some(item),
-            false if plain.eq_ignore_ascii_case("null") => None,
-            false => Some(plain.to_owned()),
+            None => plain_item(&mut rest)?,
         });
-        if characters.peek().is_none() {
-            let ends_with_comma = inner.trim_end().ends_with(',');
-            return (!ends_with_comma || is_quoted).then_some(items);
+        rest = rest.as_str().trim_start_matches(is_blank).chars();
+        match rest.next() {
+            Some(',') => {}
+            Some(_) => return None,
+            None => return Some(items),
         }
+    }
+}
+
+/// Whether PostgreSQL skips a character around the elements of an array.
+fn is_blank(character: char) -> bool {
+    matches!(character, ' ' | '\t' | '\n' | '\r' | '\x0b' | '\x0c')
+}
+
+/// Reads an element up to its closing quote.
+fn quoted_item(rest: &mut Chars<'_>) -> Option<String> {
+    let mut item = String::new();
+    loop {
+        match rest.next()? {
+            '"' => return Some(item),
+            '\\' => item.push(rest.next()?),
+            other => item.push(other),
+        }
+    }
+}
+
+/// Reads an element without quotes, up to the comma or the end; NULL is `Some(None)`.
+fn plain_item(rest: &mut Chars<'_>) -> Option<Option<String>> {
+    let (mut item, mut protected) = (String::new(), 0);
+    while !matches!(rest.as_str().chars().next(), None | Some(',')) {
+        match rest.next()? {
+            '\\' => {
+                item.push(rest.next()?);
+                protected = item.len();
+            }
+            // Arrays of arrays, and a quote in the middle.
+            '{' | '}' | '"' => return None,
+            other => item.push(other),
+        }
+    }
+    let end = item.trim_end_matches(is_blank).len().max(protected);
+    item.truncate(end);
+    match protected {
+        0 if item.is_empty() => None,
+        0 if item.eq_ignore_ascii_case("null") => Some(None),
+        _ => Some(Some(item)),
     }
 }
 
@@ -383,10 +410,14 @@ mod tests {
             ("{NULL,\"NULL\",null}", vec!["NULL", "<NULL>", "NULL"]),
             ("{\"a,b\",\"\",\"q\\\"\\\\\"}", vec!["<a,b>", "<>", "<q\"\\>"]),
             ("{a b, c}", vec!["<a b>", "<c>"]),
+            ("{\u{2000},\u{a0}x\u{a0}}", vec!["<\u{2000}>", "<\u{a0}x\u{a0}>"]),
+            ("{\\ a\\ ,\\null, n\\ull }", vec!["< a >", "<null>", "<null>"]),
+            (" { a\t,\n\"b\" } ", vec!["<a>", "<b>"]),
         ] {
             assert_eq!(items(text).unwrap(), expected, "{text}");
         }
-        for text in ["a", "{a", "{{1},{2}}", "{\"a}", "{a,}"] {
+        for text in ["a", "{a", "{{1},{2}}", "{\"a}", "{a,}", "{,a}", "{a\"b\"}", "{\"b\"a}", "{a}}", "{a\\}"]
+        {
             assert_eq!(items(text), None, "{text}");
         }
     }
