@@ -46,7 +46,8 @@ pub(crate) struct FormatArgs {
     #[arg(long)]
     decimal_comma: bool,
 
-    /// Delimiter of CSV fields [default: a comma; a tab in .tsv files].
+    /// Delimiter of CSV fields [default: a comma, or the semicolon, tab or | that
+    /// separates every line alike].
     #[arg(long, value_name = "CHARACTER")]
     delimiter: Option<String>,
 

@@ -12,6 +12,7 @@ use crate::evaluate::options::{AdvisorOptions, AlsoCounted, EvaluateOptions};
 use crate::evaluate::pass::batch::KeyParts;
 use crate::evaluate::pass::evaluator::Evaluator;
 use crate::evaluate::pass::time_column::time_column;
+use crate::evaluate::roles::names::is_later;
 use crate::evaluate::roles::{Role, RoleReport};
 use evenkeel_input::source::{Export, Extent};
 use evenkeel_model::note::Note;
@@ -89,9 +90,12 @@ pub(crate) fn look(
     let evaluate = &mut options.evaluate;
     let wants_primary_keys = options.find_primary_keys && evaluate.primary_keys.is_empty();
     let wants_partition_keys = evaluate.partition_keys.is_empty();
-    // The only point in time needs no evidence.
+    // The only point in time needs no evidence, unless it is named as a later one than another that
+    // numbers carry.
     let only = only_time_column(export.columns()).and_then(|position| export.columns().get(position));
-    let only = only.filter(|column| column.column_type.is_timestamp()).map(|column| column.name.clone());
+    let only = only
+        .filter(|column| column.column_type.is_timestamp() && !is_later(&column.name))
+        .map(|column| column.name.clone());
     let given_time = evaluate.time.clone().or(only);
     let most = (ROWS_LOOKED_AT, BYTES_LOOKED_AT);
     let rows = export.rows_across::<EvaluateError>(options.on_unreadable, most, stop)?;

@@ -4,6 +4,7 @@ use arrow::array::{ArrayRef, RecordBatch};
 
 use crate::columns::*;
 use crate::more_exports as more;
+use crate::odd_exports as odd;
 
 /// An export with accepted answers.
 pub(crate) struct Case {
@@ -1462,6 +1463,62 @@ pub(crate) fn cases() -> Vec<Case> {
             never & ["ac_power_kw", "dc_voltage"],
             by & [&["plant_code", "inverter_no", "local_time"]],
             "the number of an inverter is one of its plant"
+        ),
+        case!(
+            "taps of cards",
+            odd::taps,
+            &[&["card_token"], &["validator_id"]],
+            never & ["received_at", "fare"],
+            by & [&["validator_id", "validator_seq"], &["card_token", "tapped_at"]],
+            "a tap that is sent again is the same tap"
+        ),
+        case!(
+            "one detector",
+            odd::detector,
+            &[&[], &["at"]],
+            never & ["counts", "pressure_hpa", "voltage", "quality"],
+            by & [&["at"]],
+            "a single series has nothing to be placed by but its time"
+        ),
+        case!(
+            "elements of buildings",
+            odd::elements,
+            &[&["GlobalId"]],
+            never & ["AreaM2", "LastModified"],
+            by & [&["GlobalId"]],
+            "a register of things is read by their own id"
+        ),
+        case!(
+            "licences",
+            odd::checkouts,
+            &[&["hostname"], &["username", "hostname"]],
+            never & ["duration_s"],
+            by & [],
+            "a handle that is used again identifies nothing"
+        ),
+        case!(
+            "swipes of cards",
+            odd::swipes,
+            &[&["CARD_NO"], &["EMP_ID"]],
+            never & [],
+            by & [&["SEQ"]],
+            "a card is one card, whatever the event"
+        ),
+        case!(
+            "edges between services",
+            odd::edges,
+            &[&["source_service", "destination_service"]],
+            never & ["requests", "latency_ms"],
+            by & [&["minute", "source_service", "destination_service"]],
+            "a count of requests is no request, and 22 services are too few"
+        ),
+        case!(
+            "segments of bookings",
+            odd::segments,
+            &[&["rloc"]],
+            never & ["pax_cnt"],
+            by & [&["rloc", "seg_no"]],
+            "a date is one however it is written"
         ),
         case!("members", emails, &[&["email"]], never & ["age"], by & [&["email"]], "the table's own id"),
     ]

@@ -8,6 +8,7 @@
 mod columns;
 mod exports;
 mod more_exports;
+mod odd_exports;
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;

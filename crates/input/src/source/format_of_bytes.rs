@@ -4,6 +4,7 @@ use std::path::Path;
 
 use crate::source::escaped::is_escaped_text;
 use crate::source::options::{InputFormat, InputOptions};
+use crate::source::separator::other_separator;
 use crate::source::systems::postgres::is_dump as is_pg_dump;
 
 /// Detects the format of a file from its first bytes, if they leave no doubt.
@@ -29,12 +30,6 @@ pub(super) fn format_of_escapes(head: &[u8], options: &InputOptions) -> Option<I
     (is_free && is_escaped_text(head)).then_some(InputFormat::Tsv)
 }
 
-/// Whether the first line has tabs and no comma, so that a comma cannot separate the columns.
-pub(super) fn has_only_tabs(head: &[u8]) -> bool {
-    let line = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
-    line.contains(&b'\t') && !line.contains(&b',') && !line.contains(&b'"')
-}
-
 /// Whether bytes are printable text.
 fn is_text(head: &[u8]) -> bool {
     head.iter().all(|byte| *byte >= b' ' || byte.is_ascii_whitespace())
@@ -54,7 +49,7 @@ pub(super) fn format_of_text(head: &[u8]) -> Option<InputFormat> {
     let text = is_text(head);
     match first {
         b'{' => Some(InputFormat::Ndjson),
-        _ if text && (head.contains(&b',') || has_only_tabs(head)) => Some(InputFormat::Csv),
+        _ if text && (head.contains(&b',') || other_separator(head).is_some()) => Some(InputFormat::Csv),
         _ => None,
     }
 }

@@ -38,6 +38,7 @@ mod raw;
 mod reject;
 mod remote;
 mod selection;
+mod separator;
 mod stream;
 mod systems;
 mod type_names;

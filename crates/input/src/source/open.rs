@@ -15,9 +15,7 @@ use crate::source::discover::InputPath;
 use crate::source::error::SourceError;
 use crate::source::escaped::EscapedReader;
 use crate::source::file_name::{format_of_name, is_tab_separated};
-use crate::source::format_of_bytes::{
-    format_of_content, format_of_escapes, format_of_text, has_only_tabs, is_of_dsbulk,
-};
+use crate::source::format_of_bytes::{format_of_content, format_of_escapes, format_of_text, is_of_dsbulk};
 use crate::source::meter::{MeteredReader, RowMeter};
 use crate::source::ndjson::NdjsonReader;
 use crate::source::options::{InputFormat, InputOptions};
@@ -25,6 +23,7 @@ use crate::source::orc::OrcReader;
 use crate::source::path_columns::{WithPathColumns, path_columns};
 use crate::source::raw::{RawBatch, RawCells, RawReader};
 use crate::source::remote::{RemoteFile, RemoteObject};
+use crate::source::separator::other_separator;
 use crate::source::stream::{
     Fingerprint, HashingReader, SeekableFile, StreamHash, decompress, fingerprint_file, peek, spool,
 };
@@ -37,6 +36,8 @@ use crate::source::type_names::TypedColumns;
 pub struct Input {
     name: String,
     format: InputFormat,
+    /// Character between the fields, if the format is CSV.
+    delimiter: u8,
     reader: Box<dyn RawReader>,
     content: Content,
     /// Whether a file is read by parts, not from its beginning to its end.
@@ -231,6 +232,10 @@ impl Input {
             Some(Seekable::Copy(copy)) if !compressed => Ok(SeekableFile::Spooled(copy)),
             _ => spool(plain).map_err(error),
         };
+        let delimiter = options.delimiter.unwrap_or_else(|| match is_tab_separated(path) {
+            true => b'\t',
+            false => other_separator(&head).unwrap_or(b','),
+        });
         let reader: Box<dyn RawReader> = match format {
             InputFormat::Parquet => match remote {
                 Some(object) => Box::new(ParquetReader::open_remote(name, object, columns, options)?),
@@ -241,8 +246,6 @@ impl Input {
             }
             InputFormat::Arrow => Box::new(ArrowStreamReader::open(name, plain, columns)?),
             InputFormat::Csv => {
-                let tabs = is_tab_separated(path) || has_only_tabs(&head);
-                let delimiter = options.delimiter.unwrap_or(if tabs { b'\t' } else { b',' });
                 let escape = options.escape.or(is_of_dsbulk(path).then_some(b'\\'));
                 let options = InputOptions { escape, ..options.clone() };
                 Box::new(CsvReader::open(name, plain, delimiter, columns, &options)?)
@@ -265,7 +268,7 @@ impl Input {
             true => reader,
             false => Box::new(WithPathColumns::new(reader, of_path, columns)),
         };
-        Ok(Self { name: name.to_owned(), format, reader, content, is_by_parts, meter: None })
+        Ok(Self { name: name.to_owned(), format, delimiter, reader, content, is_by_parts, meter: None })
     }
 
     /// Returns the name of the input in messages and in the log.
@@ -278,6 +281,11 @@ impl Input {
     #[must_use]
     pub fn format(&self) -> InputFormat {
         self.format
+    }
+
+    /// Returns the character between the fields, if the input is CSV.
+    pub(super) fn delimiter(&self) -> Option<u8> {
+        (self.format == InputFormat::Csv).then_some(self.delimiter)
     }
 
     /// Returns the next rows; `None` at the end.

@@ -7,7 +7,7 @@ use crate::evaluate::candidates::sampled_columns::SampledColumns;
 use crate::evaluate::candidates::unique_keys::{minimal_unique, rows_once};
 use crate::evaluate::figures::uniqueness::{UniqueBy, Uniqueness};
 use crate::evaluate::roles::forms::{Form, Words};
-use crate::evaluate::roles::names::Hint;
+use crate::evaluate::roles::names::{Hint, is_later, is_of_receipt};
 use crate::evaluate::roles::profile::{Profile, distinct_together};
 use crate::evaluate::roles::{Role, is_words};
 
@@ -43,6 +43,11 @@ pub(super) struct UniqueKey {
 }
 
 impl UniqueKey {
+    /// Whether many of `rows` rows would repeat the key by chance.
+    pub(super) fn is_dense_among(&self, rows: usize) -> bool {
+        self.repeats_by_chance >= DENSE * rows as f64
+    }
+
     /// Whether the rows speak for the key about as strongly as for another.
     pub(super) fn is_as_likely_as(&self, other: &Self) -> bool {
         LESS_LIKELY * self.repeats_by_chance >= other.repeats_by_chance
@@ -61,11 +66,17 @@ pub(crate) struct FoundKeys {
 impl SampledColumns<'_> {
     /// Finds the smallest sets of columns that distinguish the rows, natural ones first.
     pub(super) fn unique_keys(&self, batches: &[RecordBatch]) -> FoundKeys {
-        let once = rows_once(&self.columns);
+        // A row that was sent again differs only in the time of its receipt.
+        let sent: Vec<&Profile<'_>> = (0..self.columns.len())
+            .filter(|at| !self.is_time_of_receipt(*at))
+            .filter_map(|at| self.columns.get(at))
+            .collect();
+        let once = rows_once(&sent);
         if once.len() < 2 {
             return FoundKeys::default();
         }
-        let usable = |at: &usize| self.can_be_in_key(*at) && !self.is_copy(*at);
+        let usable =
+            |at: &usize| self.can_be_in_key(*at) && !self.is_copy(*at) && !self.is_time_of_receipt(*at);
         let all: Vec<usize> = (0..self.columns.len()).filter(usable).collect();
         let (mut first, second): (Vec<usize>, Vec<usize>) =
             all.into_iter().partition(|at| self.role(*at).can_identify_rows() && !self.is_wordy(*at));
@@ -165,9 +176,9 @@ impl SampledColumns<'_> {
     /// Whether a column has several words in each value, and is not named as an identifier: a label
     /// stands for the ids that it follows from.
     pub(super) fn is_wordy(&self, at: usize) -> bool {
-        self.columns
-            .get(at)
-            .is_some_and(|column| is_words(&column.form) && !column.is_unique() && !column.is_named_id())
+        let has_words =
+            |column: &Profile<'_>| is_words(&column.form) && !column.is_unique() && !column.is_named_id();
+        self.role(at) != Role::Time && self.columns.get(at).is_some_and(has_words)
     }
 
     /// Whether a column has whole numbers from 0 or 1 that neither its name nor gaps call amounts.
@@ -192,6 +203,14 @@ impl SampledColumns<'_> {
         self.role(at) == Role::Time && !self.is_time(at)
     }
 
+    /// Whether a column is the time at which rows were received or loaded, beside another time.
+    pub(super) fn is_time_of_receipt(&self, at: usize) -> bool {
+        let is_of_receipt = |at: usize| self.role(at) == Role::Time && is_of_receipt(self.name(at));
+        let is_of_event =
+            |at: usize| self.role(at) == Role::Time && !is_later(self.name(at)) && self.can_be_in_key(at);
+        is_of_receipt(at) && (0..self.columns.len()).any(is_of_event)
+    }
+
     /// Whether a column numbers the rows within others.
     fn has_parents(&self, at: usize) -> bool {
         self.roles.get(at).is_some_and(|report| !report.counts_within.is_empty())
@@ -210,8 +229,7 @@ impl SampledColumns<'_> {
     /// the shortest; entities rather than dimensions, and of several columns those that would
     /// repeat most often if they did not identify rows.
     fn rank(&self, key: &UniqueKey) -> (bool, bool, usize, usize, bool, f64, usize) {
-        let rows = self.columns.first().map_or(0, |column| column.rows) as f64;
-        let is_dense = key.columns.len() > 2 && key.repeats_by_chance >= DENSE * rows;
+        let is_dense = key.columns.len() > 2 && key.is_dense_among(self.rows);
         let weight = |at: &usize| match self.role(*at) {
             Role::RowId => 0.0,
             Role::Entity => 0.5,
@@ -234,8 +252,8 @@ impl SampledColumns<'_> {
         let sum = sum - WEIGHT_OF_EVIDENCE * evidence;
         let position = key.columns.iter().sum();
         // Times tell rows apart by their many values; that a dense key does is no coincidence.
-        let length = key.columns.len() - usize::from(is_dense);
         let has_time = self.has_time(&key.columns);
+        let length = key.columns.len() + usize::from(has_time) - usize::from(is_dense);
         // The hash of a content tells rows apart until one content comes twice.
         let is_digest = key.columns.len() == 1 && key.columns.iter().all(|at| self.is_digest(*at));
         (!key.by_nature, is_digest, makeshift + strange, length, has_time, sum, position)

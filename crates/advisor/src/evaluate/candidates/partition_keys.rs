@@ -88,6 +88,13 @@ impl SampledColumns<'_> {
         let is_named = |at: &usize| self.columns.get(*at).is_some_and(Profile::is_named_id);
         let repeats = |at: &usize| self.columns.get(*at).is_none_or(|column| !column.is_unique());
         ids.sort_by_key(|at| (repeats(at), !is_named(at), is_label(at), !is_assigned(at), *at));
+        if let Some(time) = self.time_of_series(keys, &others, &ids).filter(|at| allowed(*at)) {
+            found.keep(
+                &[self.name(time)],
+                "the rows are one series, and only the time tells them apart".to_owned(),
+            );
+            return found.all;
+        }
         self.singles(&others, &ids, &mut found);
         self.pairs(&others, &few, &ids, &allowed, &mut found);
         // If no column is even, all that says which row it is may be.
@@ -111,6 +118,17 @@ impl SampledColumns<'_> {
             self.makeshift(&allowed, &mut found);
         }
         found.all
+    }
+
+    /// The time of rows that are one series: it alone tells them apart, and no column says what
+    /// they are of.
+    fn time_of_series(&self, keys: &[UniqueKey], others: &[usize], ids: &[usize]) -> Option<usize> {
+        let has_thing = others.iter().any(|at| self.role(*at) != Role::Dimension) || !ids.is_empty();
+        let key = keys.first().filter(|key| !has_thing && key.by_nature && key.is_dense_among(self.rows))?;
+        match key.columns.as_slice() {
+            [time] if self.role(*time) == Role::Time => Some(*time),
+            _ => None,
+        }
     }
 
     /// Returns the columns that rows may be placed by, and those that have too few values for that;

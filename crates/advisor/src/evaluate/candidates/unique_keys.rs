@@ -163,12 +163,11 @@ fn check(columns: &[&Profile<'_>], set: u64, rows: &[u32], tolerated: usize) -> 
 }
 
 /// Lists one row of each group of rows that are equal in every column.
-pub(crate) fn rows_once(columns: &[Profile<'_>]) -> Vec<u32> {
+pub(crate) fn rows_once(columns: &[&Profile<'_>]) -> Vec<u32> {
     let rows = columns.iter().map(|column| column.rows).min().unwrap_or(0);
-    let columns: Vec<&Profile<'_>> = columns.iter().collect();
     let mut seen: AHashSet<u64> = AHashSet::with_capacity(rows);
     (0..rows)
-        .filter(|row| seen.insert(combination(&columns, *row)))
+        .filter(|row| seen.insert(combination(columns, *row)))
         .filter_map(|row| u32::try_from(row).ok())
         .collect()
 }
@@ -221,7 +220,7 @@ mod tests {
             .unwrap();
             let profiles: Vec<Profile<'_>> =
                 (0..5).map(|c| Profile::new(&declared[c], c, std::slice::from_ref(&batch), true)).collect();
-            let once = rows_once(&profiles);
+            let once = rows_once(&profiles.iter().collect::<Vec<_>>());
             let distinct: std::collections::BTreeSet<Vec<i64>> =
                 (0..rows).map(|row| values.iter().map(|column| column[row]).collect()).collect();
             assert_eq!(once.len(), distinct.len(), "seed {seed}");

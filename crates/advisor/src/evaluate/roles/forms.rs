@@ -120,7 +120,9 @@ impl Words {
             addresses: share(&is_address),
             networks: share(&|text| text.parse::<IpAddr>().is_ok()),
             decimals: share(&is_decimal),
-            dates: share(&|text| text.len() <= LONGEST_DATE && (is_date(text) || is_time_of_day(text))),
+            dates: share(&|text| {
+                text.len() <= LONGEST_DATE && (is_date(text) || is_time_of_day(text) || has_month_name(text))
+            }),
             seconds: share(&|text| {
                 is_decimal(text) && text.parse().is_ok_and(|seconds: f64| SECONDS.contains(&seconds))
             }),
@@ -146,6 +148,27 @@ fn is_decimal(text: &str) -> bool {
     let number = text.trim().trim_start_matches(['<', '>', '=', '+', '-', ' ']);
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     number.split_once(['.', ',']).is_some_and(|(whole, fraction)| digits(whole) && digits(fraction))
+}
+
+/// Names of months in dates of databases and reservation systems.
+const MONTHS: [&str; 12] =
+    ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
+
+/// Whether a text is a date with the name of the month: "01-SEP-23", "01Sep2023", with or without a
+/// time of day.
+fn has_month_name(text: &str) -> bool {
+    let (date, time) = match text.trim().split_once([' ', 'T']) {
+        Some((date, time)) => (date, Some(time)),
+        None => (text.trim(), None),
+    };
+    let date: String = date.chars().filter(|c| !['-', '/', '.'].contains(c)).collect();
+    let digits = date.bytes().take_while(u8::is_ascii_digit).count();
+    let Some((day, rest)) = date.split_at_checked(digits) else { return false };
+    let Some((month, year)) = rest.split_at_checked(3) else { return false };
+    let is_day = day.len() <= 2 && day.parse().is_ok_and(|day: u32| (1..=31).contains(&day));
+    let is_year = matches!(year.len(), 2 | 4) && year.bytes().all(|byte| byte.is_ascii_digit());
+    let is_month = MONTHS.contains(&month.to_ascii_lowercase().as_str());
+    is_day && is_month && is_year && time.is_none_or(|time| time.starts_with(|c: char| c.is_ascii_digit()))
 }
 
 /// Whether a text is a date with the year last, in either order of day and month, with or without a
@@ -318,6 +341,14 @@ mod tests {
             ["2026-01-31", "31.13.2026", "10.0.0.1", "1.2.3", "31.01.26", "01-02-3000", "31.01.2026 x", ""]
         {
             assert!(!is_date(text), "{text}");
+        }
+        for text in
+            ["01Sep23", "01-SEP-23", "1-Jan-2026", "31-DEC-25 10.15.00.000000 PM", "05/Mar/2026 10:00:00"]
+        {
+            assert!(has_month_name(text), "{text}");
+        }
+        for text in ["SEP23", "01Sep", "32Sep23", "1Set23", "A01Sep23", "01Sep234", "", "01Sep23 x"] {
+            assert!(!has_month_name(text), "{text}");
         }
         for text in ["09:30", "09:30:00", "23:59:60.123456", "00:00:00Z"] {
             assert!(is_time_of_day(text), "{text}");

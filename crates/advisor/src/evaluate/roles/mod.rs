@@ -25,7 +25,8 @@ use crate::evaluate::roles::numbering::Numbering;
 use crate::evaluate::roles::profile::{Profile, correlation};
 pub(crate) use crate::evaluate::roles::scores::is_words;
 use crate::evaluate::roles::scores::{
-    Scores, is_unique_text, score_cardinality, score_name, score_numbers, score_relations, score_text,
+    Scores, is_unique_code, is_unique_text, score_cardinality, score_name, score_numbers, score_relations,
+    score_text,
 };
 use evenkeel_model::table::ColumnType;
 /// Number of values from which numbers below 2400 can be times of day.
@@ -37,6 +38,9 @@ const MOSTLY_DATES: f64 = 0.98;
 /// Number of values from which numbers in six digits that are all times of day are such.
 const FEWEST_SECONDS_OF_DAY: usize = 100;
 
+/// Number of values from which numbers that rise and are named as times are such, in whatever unit.
+const FEWEST_RISING: usize = 100;
+
 /// Number of values from which numbers that are all dates in six digits are dates.
 const FEWEST_DATES: usize = 20;
 
@@ -47,15 +51,30 @@ pub(super) struct Relations {
     numberings: Vec<Numbering>,
     /// Number of texts with a value of their own in each row that are not named as identifiers.
     unique_texts: usize,
+    /// First column of codes that no two rows share, if no column is named as an identifier of rows.
+    first_code: Option<usize>,
     /// Whether a column has IP addresses.
     has_addresses: bool,
 }
 
 impl Relations {
     pub(super) fn of_columns(columns: &[Profile<'_>]) -> Self {
+        let dependencies = Dependencies::of_columns(columns);
+        let mut numberings = Numbering::of_all(columns);
+        for (numbering, determined) in numberings.iter_mut().zip(&dependencies.determines) {
+            // A number with which another thing comes stands for a thing without its parent.
+            let is_id = |at: &usize| columns.get(*at).is_some_and(Profile::is_named_id);
+            let says_more =
+                |parents: &[usize]| determined.iter().any(|other| !parents.contains(other) && is_id(other));
+            if matches!(numbering, Numbering::Things(parents) if says_more(parents)) {
+                *numbering = Numbering::None;
+            }
+        }
+        let has_named_id = columns.iter().any(|column| column.is_unique() && column.is_named_id());
         Self {
-            dependencies: Dependencies::of_columns(columns),
-            numberings: Numbering::of_all(columns),
+            dependencies,
+            numberings,
+            first_code: columns.iter().position(is_unique_code).filter(|_| !has_named_id),
             unique_texts: columns.iter().filter(|column| is_unique_text(column)).count(),
             has_addresses: columns
                 .iter()
@@ -77,6 +96,7 @@ pub(super) fn infer_roles(
     given: &[Option<Role>],
 ) -> Vec<RoleReport> {
     let name = |index: &usize| columns.get(*index).map(|column| column.column.name.clone());
+    let names_tell = columns.iter().any(|column| column.hint.is_some());
     let report = |(index, column): (usize, &Profile<'_>)| {
         let given = given.get(index).copied().flatten();
         let (role, evidence, is_vague) = match given {
@@ -99,6 +119,9 @@ pub(super) fn infer_roles(
             counts_within: relations.numbering(index).parents().iter().filter_map(name).collect(),
             is_of_rows: names::is_of_rows(&column.column.name, export),
             is_vague,
+            is_obscure: names_tell
+                && column.hint.is_none()
+                && relations.dependencies.determines.get(index).is_none_or(Vec::is_empty),
             is_address: matches!(&column.form, Form::Text(words) if words.addresses > 0.9),
             is_label: names::is_label(&column.column.name) || is_words(&column.form),
             recurs: names::recurs(&column.column.name),
@@ -185,6 +208,16 @@ fn certain(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<(Role, Vec<S
     {
         return Some((Role::Time, vec!["times of day, in hours and minutes".to_owned()]));
     }
+    if matches!(column.form, Form::Whole(_))
+        && column.hint == Some(Hint::Time)
+        && column.distinct >= FEWEST_RISING
+        && column.ascends >= MOSTLY_ASCENDING
+    {
+        return Some((
+            Role::Time,
+            vec![format!("numbers that rise with the rows, named {}", column.column.name)],
+        ));
+    }
     // The rows of a calendar itself are days.
     let is_row = column.is_unique();
     if matches!(column.form, Form::Whole(_)) && !is_row && names::is_of_calendar(&column.column.name) {
@@ -237,7 +270,8 @@ fn scored(
         }
     }
     score_name(column, &mut scores);
-    let is_vague = scores.is_vague();
+    // Texts are no amounts.
+    let is_vague = scores.is_vague() && !matches!(column.form, Form::Text(_));
     let (role, evidence) = scores.decide(&[
         Role::Entity,
         Role::RowId,

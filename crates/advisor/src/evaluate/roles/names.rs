@@ -4,8 +4,8 @@
 //! "account"), and add at most [`WEIGHT`] to a score.
 
 use crate::evaluate::roles::words::{
-    AMOUNTS, ATTRIBUTES, BEFORE, BIRTH, CALENDAR, CONTACTS, CONTENTS, DIMENSIONS, ENTITIES, IDENTIFIERS,
-    LABELS, LATER, LINES, MEASURES, NOT_IDS, NUMBERS, RECURRING, TEXTS, TIMES, WHOLES,
+    AMOUNTS, ATTRIBUTES, BEFORE, BIRTH, CALENDAR, CONTACTS, CONTENTS, COUNTED, DIMENSIONS, ENTITIES,
+    IDENTIFIERS, LABELS, LATER, LINES, MEASURES, NOT_IDS, NUMBERS, RECEIPT, RECURRING, TEXTS, TIMES, WHOLES,
 };
 
 /// Weight of a hint.
@@ -28,7 +28,12 @@ pub(crate) enum Hint {
 
 /// Whether the name of a time says that it is later than what a row is about.
 pub(crate) fn is_later(name: &str) -> bool {
-    words(name).iter().any(|word| LATER.contains(&word.as_str()))
+    words(name).iter().any(|word| LATER.contains(&word.as_str())) || is_of_receipt(name)
+}
+
+/// Whether the name of a time is that of the receipt of a row.
+pub(crate) fn is_of_receipt(name: &str) -> bool {
+    words(name).iter().any(|word| RECEIPT.contains(&word.as_str()))
 }
 
 /// Whether the name of a time is that of a birth.
@@ -150,6 +155,14 @@ pub(super) fn is_of_count(name: &str) -> bool {
     words(last_part(name)).last().is_some_and(|word| LINES.contains(&word.as_str()) && word != "item")
 }
 
+/// Whether the name of a number is that of several things, which it counts: "requests", "new_users".
+pub(super) fn counts_things(name: &str) -> bool {
+    let is_plural = |word: &String| {
+        COUNTED.contains(&word.as_str()) || ENTITIES.iter().any(|thing| plural(thing) == *word)
+    };
+    words(last_part(name)).last().is_some_and(is_plural)
+}
+
 /// Whether the name of a number that is no point in time is that of a length of time: "air_time".
 pub(super) fn is_duration(name: &str) -> bool {
     words(last_part(name)).last().is_some_and(|word| word == "time")
@@ -181,6 +194,19 @@ fn words(name: &str) -> Vec<String> {
     words
 }
 
+/// Fewest letters of a thing that is recognized within a longer word.
+const LETTERS_OF_A_THING: usize = 6;
+
+/// Whether a word consists of a thing and a word for its number: "accountnum".
+fn is_number_of_thing(word: &str) -> bool {
+    ENTITIES.iter().any(|thing| word.strip_prefix(thing).is_some_and(|rest| NUMBERS.contains(&rest)))
+}
+
+/// Whether a word ends with a thing: "orderaccount".
+fn ends_with_thing(word: &str) -> bool {
+    ENTITIES.iter().any(|thing| thing.len() >= LETTERS_OF_A_THING && word.ends_with(thing))
+}
+
 /// Returns what the name hints at, the most telling word last: "event_type" is a type, "user_id" an
 /// identifier, "time_hour" a time.
 pub(super) fn hints(name: &str) -> Vec<Hint> {
@@ -188,19 +214,19 @@ pub(super) fn hints(name: &str) -> Vec<Hint> {
     let of = |word: &str| {
         // A prefix or suffix that stands for an identifier, as in "orderkey" and "userid".
         let is_word = NOT_IDS.iter().any(|ending| word.ends_with(ending));
-        let joined = ["key", "id", "uuid"]
+        let joined = ["key", "id", "uuid", "nummer", "nr"]
             .iter()
             .any(|suffix| word.len() > suffix.len() + 2 && word.ends_with(suffix) && !is_word);
         let is_amount = AMOUNTS.iter().any(|amount| word.starts_with(amount) || word.ends_with(amount));
         [
-            (IDENTIFIERS.contains(&word) || joined, Hint::Identifier),
+            (IDENTIFIERS.contains(&word) || joined || is_number_of_thing(word), Hint::Identifier),
             (LINES.contains(&word), Hint::Line),
             (TIMES.contains(&word), Hint::Time),
             (MEASURES.contains(&word) || is_amount, Hint::Measure),
             (TEXTS.contains(&word), Hint::Text),
             (ATTRIBUTES.contains(&word), Hint::Attribute),
             (DIMENSIONS.contains(&word), Hint::Dimension),
-            (ENTITIES.contains(&word), Hint::Entity),
+            (ENTITIES.contains(&word) || ends_with_thing(word), Hint::Entity),
         ]
         .into_iter()
         .find_map(|(matches, hint)| matches.then_some(hint))

@@ -107,10 +107,14 @@ impl<'a> Profile<'a> {
         }
         let (rises, rises_strictly) = order(&arrays);
         let numbers = numbers(&arrays);
+        let form = form(&arrays);
         let times = if column.column_type.is_time() { None } else { CarriedTimes::of_arrays(&arrays) };
         Self {
             column,
-            hint: names::hint(&column.name),
+            hint: match form {
+                Form::Whole(_) if names::counts_things(&column.name) => Some(Hint::Measure),
+                _ => names::hint(&column.name),
+            },
             ascends: numbers.as_deref().map_or(0.0, ascends),
             rows: codes.len(),
             nulls: arrays.iter().map(|array| array.null_count()).sum(),
@@ -123,7 +127,7 @@ impl<'a> Profile<'a> {
             rises_strictly,
             numbers,
             amounts: amounts(&arrays),
-            form: form(&arrays),
+            form,
             times,
             micros: micros(&arrays, times),
         }

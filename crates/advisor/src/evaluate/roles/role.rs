@@ -137,6 +137,10 @@ pub struct RoleReport {
     /// Whether nothing speaks for an entity but what holds for many amounts, too.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_vague: bool,
+    /// Whether neither its name nor columns that follow from it say that it stands for a thing,
+    /// although the names of other columns are telling.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_obscure: bool,
     /// Whether its values are IP addresses or URLs, which many share and few are looked up by.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_address: bool,
@@ -152,6 +156,9 @@ pub struct RoleReport {
 /// Weight of an entity that is known by a name, as its id, if there is one, is what others refer to;
 /// also of another row that a row refers to.
 const LABEL: f64 = 0.3;
+
+/// Weight of an entity that neither its name nor other columns speak for.
+const OBSCURE: f64 = 0.5;
 
 /// Weight of an entity that may be an amount.
 const VAGUE: f64 = 0.05;
@@ -193,6 +200,8 @@ impl RoleReport {
             VAGUE
         } else if self.is_address && has_ids() {
             ADDRESS
+        } else if self.is_obscure {
+            OBSCURE
         } else if self.is_label || self.is_reference || (self.is_contact && has_ids()) {
             LABEL
         } else {

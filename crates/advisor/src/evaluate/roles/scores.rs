@@ -180,6 +180,17 @@ pub(super) fn is_unique_text(column: &Profile<'_>) -> bool {
         && !column.is_named_id()
 }
 
+/// Whether a column has one word with digits in each row, and each only once.
+pub(super) fn is_unique_code(column: &Profile<'_>) -> bool {
+    let is_code = |words: &Words| {
+        words.codes >= 0.9
+            && words.mean_words < 1.1
+            && words.mean_chars <= LONGEST_ID
+            && words.structured < 0.1
+    };
+    matches!(&column.form, Form::Text(words) if is_code(words)) && column.is_unique()
+}
+
 pub(super) fn score_relations(
     index: usize,
     columns: &[Profile<'_>],
@@ -187,7 +198,10 @@ pub(super) fn score_relations(
     scores: &mut Scores,
 ) {
     let name = |at: usize| columns.get(at).map(|column| column.column.name.as_str()).unwrap_or_default();
-    if relations.unique_texts >= MANY_UNIQUE && columns.get(index).is_some_and(is_unique_text) {
+    if relations.unique_texts >= MANY_UNIQUE
+        && relations.first_code != Some(index)
+        && columns.get(index).is_some_and(is_unique_text)
+    {
         scores.add(Role::Text, 4.0, "several columns have a value of their own in each row");
         scores.add(Role::RowId, -4.0, "");
     }
@@ -302,8 +316,9 @@ pub(super) fn score_name(column: &Profile<'_>, scores: &mut Scores) {
             scores.add(Role::Measure, -weight, "");
         }
         Some(Hint::Time) => {
+            let is_text = matches!(column.form, Form::Text(_));
             scores.add(Role::Dimension, weight, said());
-            scores.add(Role::Entity, -1.5 * weight, "");
+            scores.add(Role::Entity, if is_text { -3.0 } else { -1.5 } * weight, "");
         }
         // A code that no two rows share identifies them: a table of countries.
         Some(Hint::Dimension) if column.is_unique() && !column.is_time() => {

@@ -16,10 +16,14 @@ pub(super) const NOT_IDS: &[&str] = &[
 /// Amounts that stand within longer words: "pricepaid", "totalamount".
 pub(super) const AMOUNTS: &[&str] =
     &["price", "amount", "revenue", "balance", "quantity", "distance", "duration", "temperature"];
+/// Things that are counted, beside entities.
+pub(super) const COUNTED: &[&str] = &["events", "rows", "items", "records", "messages", "lines"];
 /// Things whose hashes are those of their contents.
 pub(super) const CONTENTS: &[&str] = &["file", "doc", "document", "image", "page", "row", "blob"];
 pub(super) const ENTITIES: &[&str] = &[
     "user",
+    "username",
+    "login",
     "customer",
     "cust",
     "client",
@@ -36,6 +40,7 @@ pub(super) const ENTITIES: &[&str] = &[
     "meter",
     "machine",
     "host",
+    "hostname",
     "server",
     "node",
     "session",
@@ -123,6 +128,10 @@ pub(super) const TIMES: &[&str] = &[
     "time",
     "timestamp",
     "ts",
+    "timestmp",
+    "tstamp",
+    "dt",
+    "dttm",
     "at",
     "date",
     "datetime",
@@ -218,6 +227,14 @@ pub(super) const ATTRIBUTES: &[&str] = &[
     "postcode",
     "postal",
     "plz",
+    "postleitzahl",
+    "postcodes",
+    "postale",
+    "codepostal",
+    "cp",
+    "cep",
+    "pocztowy",
+    "индекс",
     "brand",
     "marke",
     "marque",
@@ -288,6 +305,7 @@ pub(super) const MEASURES: &[&str] = &[
     "value",
     "val",
     "count",
+    "counts",
     "cnt",
     "vol",
     "volume",
@@ -365,7 +383,10 @@ pub(super) const MEASURES: &[&str] = &[
     "watts",
     "kwh",
     "wind",
-    "volume",
+    "wh",
+    "kw",
+    "mw",
+    "mwh",
     "open",
     "close",
     "high",
@@ -579,8 +600,26 @@ pub(super) const LINES: &[&str] = &[
     "revision",
     "rev",
 ];
-/// Events that follow the one that a row is about: when it was recorded, or what became of it.
+/// Events that follow the one that a row is about: what became of it.
 pub(super) const LATER: &[&str] = &[
+    "updated",
+    "modified",
+    "finished",
+    "ended",
+    "end",
+    "completed",
+    "closed",
+    "expires",
+    "expired",
+    "deleted",
+    "delivered",
+    "returned",
+    "due",
+    "until",
+    "to",
+];
+/// Receipts of a row by the system that wrote the export.
+pub(super) const RECEIPT: &[&str] = &[
     "received",
     "recv",
     "rcv",
@@ -597,24 +636,10 @@ pub(super) const LATER: &[&str] = &[
     "arrived",
     "arrival",
     "processed",
+    "record",
     "recorded",
     "stored",
-    "updated",
-    "modified",
     "synced",
-    "finished",
-    "ended",
-    "end",
-    "completed",
-    "closed",
-    "expires",
-    "expired",
-    "deleted",
-    "delivered",
-    "returned",
-    "due",
-    "until",
-    "to",
 ];
 /// Things that come back, however few rows of each an export of a short time has.
 pub(super) const RECURRING: &[&str] = &[

@@ -168,6 +168,7 @@ mod tests {
             holds_parts: false,
             is_of_rows: false,
             is_label: false,
+            is_obscure: false,
             recurs: false,
             is_contact: false,
             is_reference: false,

@@ -28,6 +28,8 @@ const HEADROOM: f64 = 2.0;
 const TOLERABLE: f64 = 1.5;
 /// Values for each partition from which chance spreads them well enough for a thing that is read.
 const FEW_KEYS_PER_PARTITION: u64 = 6;
+/// Values for each partition from which a thing needs no second column.
+const FEWEST_VALUES_PER_PARTITION: u64 = 4;
 /// Values for each partition from which unevenness is not that of a few values.
 const SEVERAL_KEYS_PER_PARTITION: u64 = 20;
 /// Max/mean up to which a key is even enough if several values share each partition.
@@ -206,8 +208,8 @@ enum Class {
     Qualifies,
     /// Not even enough, but better than a time in the key, which no read of an entity knows.
     Bearable,
-    /// Even enough only because a time or a line number is in the key.
-    SpreadByTime,
+    /// Even enough only because a time, a line number or what may be an amount is in the key.
+    SpreadByCount,
     /// Kinds of things rather than things, such as a country and a status.
     Kinds,
     Uneven,
@@ -236,8 +238,15 @@ fn rank_all(
         .collect();
     // A thing with few values spreads them by chance; a second column would only make reads of it
     // visit more partitions. One with a heavy value needs the second column.
+    let has_values = |key: &RankedKey| {
+        let counted = evaluation.candidates.iter().find(|other| other.partition_key == key.partition_key);
+        counted.is_some_and(|counted| {
+            counted.distinct.estimate >= FEWEST_VALUES_PER_PARTITION * u64::from(partitions.get())
+        })
+    };
     let suffices = |key: &RankedKey| {
         key.partition_key.len() == 1
+            && has_values(key)
             && key.obstacle.is_none()
             && matches!(key.verdict, Verdict::FewKeys | Verdict::Even)
             && key.rate_if_even <= BEARABLE * key.sustained_rate
@@ -255,19 +264,23 @@ fn rank_all(
             Class::Makeshift
         } else if knowledge.is_of_kinds(&key.partition_key) {
             if key.qualifies { Class::Kinds } else { Class::Uneven }
-        } else if key.qualifies && !knowledge.has_count(&key.partition_key) && !is_wider(key) {
+        } else if key.qualifies
+            && !knowledge.has_count(&key.partition_key)
+            && !knowledge.has_vague(&key.partition_key)
+            && !is_wider(key)
+        {
             Class::Qualifies
         } else if !key.qualifies && key.rate_if_even <= BEARABLE * key.sustained_rate {
             Class::Bearable
         } else if key.qualifies {
-            Class::SpreadByTime
+            Class::SpreadByCount
         } else {
             Class::Uneven
         }
     };
     let order = |key: &RankedKey| {
         let class = class(key);
-        let is_by_cost = class <= Class::SpreadByTime;
+        let is_by_cost = class <= Class::SpreadByCount;
         let cost = if is_by_cost { (key.cost / SAME_COST).round() } else { 0.0 };
         // Of the two ends of a way, the first names the row.
         let places = key.partition_key.iter().filter_map(|column| knowledge.position(column));

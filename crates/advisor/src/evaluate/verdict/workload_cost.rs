@@ -7,6 +7,7 @@
 use crate::evaluate::figures::evaluation::Evaluation;
 use crate::evaluate::figures::partition_key::PartitionKeyReport;
 use crate::evaluate::options::JoinedColumn;
+use crate::evaluate::roles::names::is_later;
 use crate::evaluate::roles::{Role, RoleReport, is_identifier};
 use evenkeel_model::units::PartitionCount;
 use evenkeel_stats::skew::Verdict;
@@ -47,6 +48,10 @@ const COMES_BACK: f64 = 1.1;
 const OF_RECURRING: f64 = 0.5;
 /// Rows of an id from which it is that of things with many rows, whatever the export is called.
 const ROWS_OF_A_THING: f64 = 3.0;
+/// Share of the reads of an entity that remain if rows are things with ids and names of their own.
+const OF_THINGS: f64 = 0.35;
+/// Least weight of an entity by whose rows, its parts, they are read.
+const OF_PARTS: f64 = 0.25;
 /// Weight of an entity that is the row itself, although some rows share its id.
 const ITSELF: f64 = 0.2;
 
@@ -93,6 +98,11 @@ impl<'a> Knowledge<'a> {
     /// Whether the key has nothing but kinds of things, which do not say together what a row is of.
     pub(crate) fn is_of_kinds(&self, key: &[String]) -> bool {
         !self.is_thing(key) && key.iter().all(|column| self.role(column) == Some(Role::Dimension))
+    }
+
+    /// Whether the key has a column that may be an amount.
+    pub(crate) fn has_vague(&self, key: &[String]) -> bool {
+        key.iter().any(|column| self.report(column).is_some_and(|report| report.is_vague))
     }
 
     /// Whether the key has a time, which spreads rows and serves no read.
@@ -186,6 +196,13 @@ impl<'a> Workload<'a> {
         // How evenly an entity spreads decides whether it can place rows, not whether it is read.
         // Rows with several ids of their own are things themselves, and read by these.
         let is_of_things = knowledge.roles.iter().filter(|report| report.role == Role::RowId).count() > 1;
+        // Without an event, rows that have names are things, too, unless they are parts of one.
+        let has_event = knowledge
+            .roles
+            .iter()
+            .any(|report| report.role == Role::Time && !is_later(&report.column) && report.copy_of.is_none());
+        let has_wholes = knowledge.roles.iter().any(|report| report.holds_parts && weight(report) > OF_PARTS);
+        let of_things = if is_of_things && !has_event && !has_wholes { OF_THINGS } else { 1.0 };
         let spread = |report: &RoleReport| {
             if is_of_things {
                 return 1.0;
@@ -207,7 +224,7 @@ impl<'a> Workload<'a> {
         Self {
             knowledge,
             entities,
-            entity_reads: ENTITY_READS * strongest.min(1.0).sqrt(),
+            entity_reads: ENTITY_READS * of_things * strongest.min(1.0).sqrt(),
             joins: shares(knowledge.joined),
             partitions,
         }

@@ -23,7 +23,6 @@ use crate::source::discover::InputPath;
 use crate::source::error::SourceError;
 use crate::source::export::contents::Export;
 use crate::source::export::reading::{ExportPlace, OnUnreadable, Unreadable};
-use crate::source::file_name::is_tab_separated;
 use crate::source::open::{Input, open_decompressed};
 use crate::source::options::{InputFormat, InputOptions, MAX_RECORD_BYTES};
 use crate::source::stream::buffered;
@@ -135,16 +134,10 @@ impl Export {
                 self.readable(input, &options, &mut |batch| across.push(batch))
             }
             (None, format @ (InputFormat::Csv | InputFormat::Ndjson)) => {
-                let delimiter = match path {
-                    InputPath::File(file) if is_tab_separated(file) => b'\t',
-                    InputPath::Remote(file) if is_tab_separated(file.path.as_ref()) => b'\t',
-                    _ => b',',
-                };
-                let delimiter = options.delimiter.unwrap_or(delimiter);
-                let options = InputOptions { format: Some(format), delimiter: Some(delimiter), ..options };
-                let quoted = (format == InputFormat::Csv).then_some(delimiter);
+                let delimiter = input.delimiter();
+                let options = InputOptions { format: Some(format), delimiter, ..options };
                 let read = |source| SourceError::Read { file: path.name(), source };
-                let lines = Lines::across(open_decompressed(path)?, quoted, places, block, stop);
+                let lines = Lines::across(open_decompressed(path)?, delimiter, places, block, stop);
                 let Lines { header, blocks } = lines.map_err(read)?;
                 for records in blocks {
                     let text = Box::new(Cursor::new(header.clone()).chain(Cursor::new(records)));

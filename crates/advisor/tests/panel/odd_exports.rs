@@ -1,0 +1,145 @@
+//! Exports with traps: rows that were sent twice, a single series, things that are registered, and
+//! columns whose names alone tell what they are.
+
+use arrow::array::RecordBatch;
+
+use crate::columns::{
+    START, amounts, choice, codes, export, floats, int64, rising, serial, sorted, texts, times, uniform,
+    uuids, zipf,
+};
+
+const SECOND: i64 = 1_000_000;
+
+/// Sums of several even numbers below `values`, which crowd around their mean.
+fn sums(rows: usize, values: u64, of: u64, seed: u64) -> Vec<u64> {
+    let parts: Vec<Vec<u64>> = (0..of).map(|part| uniform(rows, values, seed + 1_000 * part)).collect();
+    (0..rows).map(|at| parts.iter().map(|part| part[at]).sum()).collect()
+}
+
+/// Taps of cards on validators, which number them; one in 200 was sent twice.
+pub(crate) fn taps() -> RecordBatch {
+    let rows = 40_000;
+    let tapped = rising(rows, 3.0, 301);
+    let validator = uniform(rows, 700, 302);
+    let mut counted = vec![0u64; 700];
+    let mut sequence = Vec::new();
+    for at in &validator {
+        counted[*at as usize] += 1;
+        sequence.push(40_000 + at * 13 + counted[*at as usize]);
+    }
+    let sent: Vec<(usize, i64)> = (0..rows)
+        .flat_map(|at| if at % 200 == 7 { vec![(at, 1), (at, 95)] } else { vec![(at, 1)] })
+        .collect();
+    let card = zipf(rows, 9_000, 0.4, 303);
+    let of = |values: &[u64]| sent.iter().map(|(at, _)| values[*at]).collect::<Vec<u64>>();
+    export(vec![
+        ("card_token", codes("T", &of(&card))),
+        ("validator_id", codes("V", &of(&validator))),
+        ("validator_seq", int64(of(&sequence))),
+        ("tapped_at", times(sent.iter().map(|(at, _)| tapped[*at]))),
+        ("received_at", times(sent.iter().map(|(at, lag)| tapped[*at] + lag * SECOND + *at as i64 % 997))),
+        ("fare", amounts(sent.len(), 2.0, 304)),
+    ])
+}
+
+/// One detector, a row a minute.
+pub(crate) fn detector() -> RecordBatch {
+    let rows = 20_000;
+    export(vec![
+        ("station", texts((0..rows).map(|_| "JUNG".to_owned()))),
+        ("at", times((0..rows as i64).map(|minute| START + minute * 60 * SECOND))),
+        ("counts", int64(sums(rows, 120, 4, 311).into_iter().map(|n| n + 9_000))),
+        ("pressure_hpa", floats(rows, 650.0, 4.0, 312)),
+        ("voltage", int64(uniform(rows, 12, 313).into_iter().map(|n| n + 2_740))),
+        ("quality", choice(rows, &["0", "0", "0", "1"], 314)),
+    ])
+}
+
+/// Elements of buildings with the type that each is of.
+pub(crate) fn elements() -> RecordBatch {
+    let rows = 24_000;
+    let kind = zipf(rows, 500, 0.3, 321);
+    let name = |(at, kind): (usize, &u64)| format!("Wall-{kind}:{}", 300_000 + at * 3);
+    let elements = export(vec![
+        ("GlobalId", uuids(rows, 322)),
+        ("Name", texts(kind.iter().enumerate().map(name))),
+        ("TypeId", codes("F-", &kind)),
+        ("TypeName", texts(kind.iter().map(|kind| format!("Type {kind}")))),
+        ("Storey", choice(rows, &["UG", "EG", "OG1", "OG2"], 323)),
+        ("AreaM2", floats(rows, 12.0, 5.0, 324)),
+        (
+            "LastModified",
+            times(uniform(rows, 30_000_000, 325).into_iter().map(|s| START + s as i64 * SECOND)),
+        ),
+    ]);
+    sorted(&elements, "GlobalId")
+}
+
+/// Licences that hosts check out; the handles are used again, and one user has most of the rows.
+pub(crate) fn checkouts() -> RecordBatch {
+    let rows = 30_000;
+    let host = zipf(rows, 600, 0.3, 331);
+    let user =
+        host.iter().map(|host| if host % 5 < 3 { "svc_batch".to_owned() } else { format!("u{}", host % 83) });
+    export(vec![
+        ("server", choice(rows, &["lic01", "lic02", "lic03"], 332)),
+        ("username", texts(user)),
+        ("hostname", codes("farm", &host)),
+        ("handle", int64((0..rows as u64).map(|at| 101 + at * 7 % 4_000))),
+        ("out_ts", times(rising(rows, 20.0, 333))),
+        ("duration_s", int64(zipf(rows, 9_000, 0.6, 334))),
+    ])
+}
+
+/// Swipes at doors: the card number 0 is that of the doors themselves.
+pub(crate) fn swipes() -> RecordBatch {
+    let rows = 30_000;
+    let card: Vec<u64> = zipf(rows, 2_500, 0.3, 341);
+    let code = |at: usize| if at.is_multiple_of(40) { "DF" } else { ["AG", "AG", "AG", "AD"][at * 7 % 4] };
+    let is_of_door = |at: usize| at.is_multiple_of(40);
+    let number = |(at, card): (usize, &u64)| if is_of_door(at) { 0 } else { 300_000 + card * 17 };
+    let employee =
+        |(at, card): (usize, &u64)| if is_of_door(at) { "DOOR".to_owned() } else { format!("E{card:05}") };
+    export(vec![
+        ("EVT_CD", texts((0..rows).map(|at| code(at).to_owned()))),
+        ("CARD_NO", int64(card.iter().enumerate().map(number))),
+        ("EMP_ID", texts(card.iter().enumerate().map(employee))),
+        ("RDR_ID", int64(zipf(rows, 150, 0.9, 342).into_iter().map(|n| n + 5_000))),
+        ("EVT_TS", times(rising(rows, 5.0, 343))),
+        ("SEQ", serial(rows)),
+    ])
+}
+
+/// Requests between services, counted by minute.
+pub(crate) fn edges() -> RecordBatch {
+    let (services, minutes) = (22u64, 90u64);
+    let edges: Vec<(u64, u64)> =
+        (0..services).flat_map(|a| (1..=4).map(move |b| (a, (a * 5 + b * 3) % services))).collect();
+    let rows: Vec<(u64, u64, u64)> =
+        (0..minutes).flat_map(|minute| edges.iter().map(move |(a, b)| (minute, *a, *b))).collect();
+    export(vec![
+        ("minute", times(rows.iter().map(|(minute, ..)| START + *minute as i64 * 60 * SECOND))),
+        ("source_service", codes("svc-", &rows.iter().map(|row| row.1).collect::<Vec<_>>())),
+        ("destination_service", codes("svc-", &rows.iter().map(|row| row.2).collect::<Vec<_>>())),
+        ("requests", int64(sums(rows.len(), 40, 3, 351).into_iter().map(|n| n * n * n / 900))),
+        ("latency_ms", floats(rows.len(), 20.0, 6.0, 352)),
+    ])
+}
+
+/// Bookings whose dates have the name of the month.
+pub(crate) fn segments() -> RecordBatch {
+    let booking: Vec<u64> =
+        (0..9_000u64).flat_map(|booking| vec![booking; 1 + booking as usize % 3]).collect();
+    let rows = booking.len();
+    let segment = (0..9_000u64).flat_map(|booking| 1..=1 + booking % 3);
+    let date = |booking: &u64| {
+        format!("{:02}{}26", booking * 7 % 28 + 1, ["Jan", "Feb", "Mar"][*booking as usize % 3])
+    };
+    export(vec![
+        ("rloc", codes("Q", &booking.iter().map(|booking| booking * 31 + 4_096).collect::<Vec<_>>())),
+        ("created_dt", texts(booking.iter().map(date))),
+        ("seg_no", int64(segment)),
+        ("carrier", choice(rows, &["LH", "TP", "KL"], 361)),
+        ("pax_cnt", int64(uniform(rows, 4, 362).into_iter().map(|n| n + 1))),
+    ])
+}

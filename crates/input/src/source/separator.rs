@@ -1,0 +1,76 @@
+//! The character between the fields of CSV, from the first lines of a file.
+
+use csv::{ByteRecord, ReaderBuilder};
+
+/// Characters that separate fields where commas do not.
+const OTHERS: [u8; 3] = [b'\t', b';', b'|'];
+
+/// Records whose fields are counted.
+const RECORDS: usize = 50;
+
+/// Returns the character other than a comma that separates the fields of text, given its first
+/// bytes: the first line has no comma outside quotes, and every complete line has as many fields as
+/// the first. Tabs need no such proof, since hardly any name has one in it.
+///
+/// Returns `None` if a comma separates the fields, if there is only one field, and in doubt.
+pub(super) fn other_separator(head: &[u8]) -> Option<u8> {
+    if fields(head, b',').first() != Some(&1) {
+        return None;
+    }
+    let separates = |separator: &u8| match fields(head, *separator).as_slice() {
+        [first, rest @ ..] => {
+            *first > 1 && (*separator == b'\t' || rest.iter().all(|fields| fields == first))
+        }
+        [] => false,
+    };
+    let mut found = OTHERS.into_iter().filter(separates);
+    match (found.next(), found.next()) {
+        (Some(b'\t'), _) => Some(b'\t'),
+        (Some(separator), None) => Some(separator),
+        _ => None,
+    }
+}
+
+/// Numbers of fields of the first records. The last one is left out, as its end may be missing,
+/// unless it is the only one.
+fn fields(head: &[u8], separator: u8) -> Vec<usize> {
+    let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
+    let mut builder = ReaderBuilder::new();
+    let reader = builder.flexible(true).has_headers(false).delimiter(separator).from_reader(text);
+    let records = reader.into_byte_records().map_while(Result::ok);
+    let mut counts: Vec<usize> = records.take(RECORDS).map(|record: ByteRecord| record.len()).collect();
+    if counts.len() > 1 && counts.len() < RECORDS {
+        counts.pop();
+    }
+    counts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn characters_that_separate_every_line_alike_are_found() {
+        for (text, expected) in [
+            ("a;b;c\n1;2,5;3\n4;5;6\n", Some(b';')),
+            ("\u{feff}a|b\n1|2\n", Some(b'|')),
+            ("a\tb\n1\t2\t3\n", Some(b'\t')),
+            ("\"a;x\";\"b,y\"\n1;\"2\n;;3\"\n4;5\n", Some(b';')),
+            ("a;b\n", Some(b';')),
+            ("a;b", Some(b';')),
+            // The last line may be cut.
+            ("a;b;c\n1;2;3\n4;5", Some(b';')),
+            ("a;b\r\n1;2\r\n", Some(b';')),
+            ("a,b\n1;2,3\n", None),
+            ("a,b;c\n1,2;3\n", None),
+            ("a\n1\n", None),
+            ("a;b\n1;2;3\n1;2\n", None),
+            ("note; or what was said\nyes; no; perhaps\nno\nx\n", None),
+            // Either of them could separate fields.
+            ("a;b|c\n1;2|3\n", None),
+            ("", None),
+        ] {
+            assert_eq!(other_separator(text.as_bytes()), expected, "{text}");
+        }
+    }
+}
