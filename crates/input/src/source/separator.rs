@@ -14,7 +14,7 @@ const RECORDS: usize = 50;
 ///
 /// Returns `None` if a comma separates the fields, if there is only one field, and in doubt.
 pub(super) fn other_separator(head: &[u8]) -> Option<u8> {
-    if fields(head, b',').first() != Some(&1) {
+    if has_comma(head) {
         return None;
     }
     let separates = |separator: &u8| match fields(head, *separator).as_slice() {
@@ -29,6 +29,20 @@ pub(super) fn other_separator(head: &[u8]) -> Option<u8> {
         (Some(separator), None) => Some(separator),
         _ => None,
     }
+}
+
+/// Whether the first line has a comma outside quotes.
+fn has_comma(head: &[u8]) -> bool {
+    let mut is_quoted = false;
+    for byte in head {
+        match byte {
+            b'"' => is_quoted = !is_quoted,
+            b',' if !is_quoted => return true,
+            b'\n' if !is_quoted => return false,
+            _ => {}
+        }
+    }
+    false
 }
 
 /// Numbers of fields of the first records. The last one is left out, as its end may be missing,

@@ -419,7 +419,12 @@ mod tests {
     }
 
     fn csv(batch: &RecordBatch) -> Vec<u8> {
-        let mut writer = arrow::csv::WriterBuilder::new().with_header(true).build(Vec::new());
+        separated(batch, b',')
+    }
+
+    fn separated(batch: &RecordBatch, by: u8) -> Vec<u8> {
+        let builder = arrow::csv::WriterBuilder::new().with_header(true).with_delimiter(by);
+        let mut writer = builder.build(Vec::new());
         writer.write(batch).unwrap();
         writer.into_inner()
     }
@@ -505,6 +510,10 @@ mod tests {
         let files = [
             ("a.csv", text.clone()),
             ("a.csv.gz", gzip(&text)),
+            ("semicolons.csv", separated(&batch, b';')),
+            ("tabs.csv", separated(&batch, b'\t')),
+            ("tabs.tsv", separated(&batch, b'\t')),
+            ("bars.txt", separated(&batch, b'|')),
             ("a.ndjson", lines.clone()),
             ("a.jsonl.gz", gzip(&lines)),
             ("a.parquet.gz", gzip(&packed)),
