@@ -335,7 +335,7 @@ fn what_an_ingest_refuses_here_it_refuses_there() {
     std::fs::write(dir.join("bad.csv"), "k,v\n3,x\n4,4\n,5\n").unwrap();
     std::fs::write(dir.join("twice.csv"), "k,v\n9,1\n9,2\n").unwrap();
     std::fs::write(dir.join("empty.csv"), "").unwrap();
-    let tables = ["t1", "t2"];
+    let tables = ["table-here", "table-there"];
     tables.iter().for_each(|table| drop(done(dir, &format!("create {{}}/{table} {CREATE}"))));
     for (inputs, code) in [
         ("{}/bad.csv", 1),
@@ -346,12 +346,13 @@ fn what_an_ingest_refuses_here_it_refuses_there() {
         ("{}/bad.csv --on-error reject --rejects {}/rejects-TABLE.ndjson", 0),
     ] {
         let run = |table: &str| format!("ingest {{}}/{table} {inputs} --compact off").replace("TABLE", table);
-        let (here, there) = (crate::common::run(dir, &run("t1")), cluster.run(dir, &run("t2")));
+        let (here, there) =
+            (crate::common::run(dir, &run("table-here")), cluster.run(dir, &run("table-there")));
         assert_eq!((here.code, there.code), (code, code), "{inputs}\n{}{}", here.stderr, there.stderr);
-        assert_eq!(here.stderr, there.stderr.replace("t2", "t1"), "{inputs}");
+        assert_eq!(here.stderr, there.stderr.replace("table-there", "table-here"), "{inputs}");
     }
     let rejects = |table: &str| std::fs::read_to_string(dir.join(format!("rejects-{table}.ndjson"))).unwrap();
-    assert_eq!(rejects("t1"), rejects("t2"));
+    assert_eq!(rejects("table-here"), rejects("table-there"));
     let count = query_file(dir, "count.sql", "SELECT count(*), sum(k) FROM t");
     for table in tables {
         assert_eq!(
@@ -360,8 +361,8 @@ fn what_an_ingest_refuses_here_it_refuses_there() {
         );
     }
     // Of an ingest that failed nothing is left but files that no commit names.
-    assert!(done(dir, "check {}/t2").contains(" 0 damaged"));
-    let from_pipe = cluster.run(dir, "ingest {}/t2 -");
+    assert!(done(dir, "check {}/table-there").contains(" 0 damaged"));
+    let from_pipe = cluster.run(dir, "ingest {}/table-there -");
     assert!(
         from_pipe.stderr.contains("standard input cannot be read by other machines"),
         "{}",

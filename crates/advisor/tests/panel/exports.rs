@@ -18,6 +18,8 @@ pub(crate) struct Case {
     /// The primary key contains all columns of one of these sets.
     pub(crate) identified_by: &'static [&'static [&'static str]],
     pub(crate) why: &'static str,
+    /// Whether only the names of columns tell the answer, so that nobody could give it without them.
+    pub(crate) by_name: bool,
 }
 
 /// Lines of orders: the order of each row, and its number within the order.
@@ -851,6 +853,10 @@ fn flights_with_measures() -> RecordBatch {
 /// All exports.
 pub(crate) fn cases() -> Vec<Case> {
     macro_rules! case {
+        // Columns that only their names tell from others.
+        (by name $name:literal, $($rest:tt)*) => {
+            Case { by_name: true, ..case!($name, $($rest)*) }
+        };
         ($name:literal, $rows:expr, $accepted:expr, never $never:expr, by $by:expr, $why:literal) => {
             Case {
                 name: $name,
@@ -859,6 +865,7 @@ pub(crate) fn cases() -> Vec<Case> {
                 never: $never,
                 identified_by: $by,
                 why: $why,
+                by_name: false,
             }
         };
     }
@@ -1464,7 +1471,7 @@ pub(crate) fn cases() -> Vec<Case> {
             by & [&["plant_code", "inverter_no", "local_time"]],
             "the number of an inverter is one of its plant"
         ),
-        case!(
+        case!(by name
             "taps of cards",
             odd::taps,
             &[&["card_token"], &["validator_id"]],
@@ -1488,7 +1495,7 @@ pub(crate) fn cases() -> Vec<Case> {
             by & [&["GlobalId"]],
             "a register of things is read by their own id"
         ),
-        case!(
+        case!(by name
             "licences",
             odd::checkouts,
             &[&["hostname"], &["username", "hostname"]],
@@ -1519,6 +1526,22 @@ pub(crate) fn cases() -> Vec<Case> {
             never & ["pax_cnt"],
             by & [&["rloc", "seg_no"]],
             "a date is one however it is written"
+        ),
+        case!(by name
+            "marks of pupils",
+            odd::attendance,
+            &[&["upn"]],
+            never & ["Unnamed: 0", "minutes_late"],
+            by & [&["upn", "session_date", "period"]],
+            "the number of a row in a frame is that of another row tomorrow"
+        ),
+        case!(
+            "rings of birds",
+            odd::ringings,
+            &[&["ring_no"]],
+            never & ["species", "fat", "wing_mm"],
+            by & [&["ring_no", "date", "hour"]],
+            "a date and a time of day are one time in two columns"
         ),
         case!("members", emails, &[&["email"]], never & ["age"], by & [&["email"]], "the table's own id"),
     ]

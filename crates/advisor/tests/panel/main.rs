@@ -114,18 +114,31 @@ type Changed = (RecordBatch, Vec<(String, String)>);
 struct Form {
     name: &'static str,
     most_refused: usize,
+    /// Whether columns have other names.
+    hides_names: bool,
     change: fn(&RecordBatch) -> Changed,
 }
 
 const FORMS: [Form; 3] = [
-    Form { name: "as it is", most_refused: 0, change: |batch| (batch.clone(), Vec::new()) },
+    Form {
+        name: "as it is",
+        most_refused: 0,
+        hides_names: false,
+        change: |batch| (batch.clone(), Vec::new()),
+    },
     // The advice for a smaller export of the same table is the same.
     Form {
         name: "its first quarter",
         most_refused: 5,
+        hides_names: false,
         change: |batch| (batch.slice(0, batch.num_rows().div_ceil(4)), Vec::new()),
     },
-    Form { name: "disguised", most_refused: 10, change: |batch| columns::disguised(batch, 0) },
+    Form {
+        name: "disguised",
+        most_refused: 10,
+        hides_names: true,
+        change: |batch| columns::disguised(batch, 0),
+    },
 ];
 
 /// Maps items on as many threads as there are cores, and returns the results in their order.
@@ -168,12 +181,15 @@ fn experts_would_agree() {
     };
     let judge_all = |case: &Case| {
         let whole = (case.rows)();
-        FORMS.each_ref().map(|form| judge(case, &whole, form))
+        let nobody_could_tell = |form: &Form| form.hides_names && case.by_name;
+        FORMS.each_ref().map(|form| (!nobody_could_tell(form)).then(|| judge(case, &whole, form)))
     };
     let judged = on_all_cores(&selected, judge_all);
+    let asked = |form: &Form| selected.iter().filter(|case| !(form.hides_names && case.by_name)).count();
     let mut refused = [const { Vec::new() }; FORMS.len()];
     for (case, judged) in selected.iter().zip(judged) {
-        for ((form, refused), (reason, shown)) in FORMS.iter().zip(&mut refused).zip(judged) {
+        for ((form, refused), judged) in FORMS.iter().zip(&mut refused).zip(judged) {
+            let Some((reason, shown)) = judged else { continue };
             if let Some(reason) = reason {
                 println!("{}, {}: {reason}; {}", case.name, form.name, case.why);
                 refused.push(case.name);
@@ -184,9 +200,10 @@ fn experts_would_agree() {
         }
     }
     for (form, refused) in FORMS.iter().zip(&refused) {
-        println!("{}: {} of {} answers accepted", form.name, selected.len() - refused.len(), selected.len());
+        let asked = asked(form);
+        println!("{}: {} of {asked} answers accepted", form.name, asked - refused.len());
     }
     for (form, refused) in FORMS.iter().zip(&refused) {
-        assert!(refused.len() * 100 <= form.most_refused * selected.len(), "{}: {refused:?}", form.name);
+        assert!(refused.len() * 100 <= form.most_refused * asked(form), "{}: {refused:?}", form.name);
     }
 }

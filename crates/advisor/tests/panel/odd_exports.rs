@@ -143,3 +143,37 @@ pub(crate) fn segments() -> RecordBatch {
         ("pax_cnt", int64(uniform(rows, 4, 362).into_iter().map(|n| n + 1))),
     ])
 }
+
+/// Marks of pupils, with the number that pandas gives to each row.
+pub(crate) fn attendance() -> RecordBatch {
+    let (pupils, days, periods) = (400u64, 10u64, 6u64);
+    let marks: Vec<(u64, u64, u64)> = (0..days)
+        .flat_map(|day| {
+            (0..periods).flat_map(move |period| (0..pupils).map(move |pupil| (day, period, pupil)))
+        })
+        .collect();
+    let rows = marks.len();
+    export(vec![
+        ("Unnamed: 0", int64(0..rows as u64)),
+        ("upn", codes("A8", &marks.iter().map(|mark| mark.2 * 7_919 + 310_000).collect::<Vec<_>>())),
+        ("session_date", texts(marks.iter().map(|mark| format!("2026-03-{:02}", mark.0 + 2)))),
+        ("period", int64(marks.iter().map(|mark| mark.1 + 1))),
+        ("mark", choice(rows, &["/", "/", "/", "N", "L"], 371)),
+        ("minutes_late", int64(zipf(rows, 30, 1.6, 372))),
+    ])
+}
+
+/// Rings of birds, some of which were read several times on one day.
+pub(crate) fn ringings() -> RecordBatch {
+    let ring: Vec<u64> = (0..9_000u64).flat_map(|ring| vec![ring; 1 + ring as usize % 3]).collect();
+    let rows = ring.len();
+    let clock = |at: usize| format!("{:02}:{:02}", 4 + at * 5 % 15, at * 17 % 60);
+    export(vec![
+        ("ring_no", codes("KZ", &ring.iter().map(|ring| ring * 3 + 10_000).collect::<Vec<_>>())),
+        ("date", texts(ring.iter().map(|ring| format!("2026-{:02}-{:02}", ring % 9 + 1, ring % 28 + 1)))),
+        ("hour", texts((0..rows).map(clock))),
+        ("species", choice(rows, &["PARMAJ", "TURMER", "ERIRUB", "SYLATR"], 381)),
+        ("fat", choice(rows, &["0", "1", "2", "3"], 382)),
+        ("wing_mm", int64(sums(rows, 12, 4, 383).into_iter().map(|n| n + 50))),
+    ])
+}

@@ -10,6 +10,7 @@ use crate::evaluate::roles::forms::{Form, Words};
 use crate::evaluate::roles::names::{Hint, is_later, is_of_receipt};
 use crate::evaluate::roles::profile::{Profile, distinct_together};
 use crate::evaluate::roles::{Role, is_words};
+use evenkeel_model::units::Micros;
 
 /// Repeats expected by chance from which finding none is evidence of a natural key.
 const EVIDENCE: f64 = 5.0;
@@ -157,7 +158,13 @@ impl SampledColumns<'_> {
             let repeats_by_chance = uniqueness.map_or(0.0, |unique| unique.repeats_by_chance);
             UniqueKey { columns, repeats_by_chance, by_nature }
         };
-        keys.into_iter().map(judge).collect()
+        // A time of day tells rows apart together with its date.
+        let with_date = |mut columns: Vec<usize>| {
+            let date = self.key_time().filter(|_| columns.iter().any(|at| self.completes_date(*at)));
+            columns.extend(date.filter(|date| !columns.contains(date)));
+            columns
+        };
+        keys.into_iter().map(with_date).map(judge).collect()
     }
 
     /// Whether a column has short texts that repeat, by which things may be known.
@@ -198,9 +205,24 @@ impl SampledColumns<'_> {
         has_lines && (is_long || column.hint == Some(Hint::Attribute))
     }
 
+    /// Whether a column is the time of day of rows whose event time is a date.
+    fn completes_date(&self, at: usize) -> bool {
+        let of_days = |time: &Profile<'_>| {
+            let column_type = time.column.column_type;
+            (column_type.is_time() && !column_type.is_timestamp())
+                || time.times.is_some_and(|times| {
+                    let is_midnight = |micros: i64| micros.rem_euclid(Micros::DAY.get()) == 0;
+                    times.reading.resolution() >= Micros::DAY
+                        || (is_midnight(times.earliest_micros) && is_midnight(times.latest_micros))
+                })
+        };
+        let time = self.columns.iter().find(|column| self.time.as_deref() == Some(&column.column.name));
+        time.is_some_and(of_days) && self.columns.get(at).is_some_and(Profile::is_time_of_day)
+    }
+
     /// Whether a column is a time other than the event time.
     fn is_other_time(&self, at: usize) -> bool {
-        self.role(at) == Role::Time && !self.is_time(at)
+        self.role(at) == Role::Time && !self.is_time(at) && !self.completes_date(at)
     }
 
     /// Whether a column is the time at which rows were received or loaded, beside another time.

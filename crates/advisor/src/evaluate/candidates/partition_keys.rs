@@ -123,7 +123,9 @@ impl SampledColumns<'_> {
     /// The time of rows that are one series: it alone tells them apart, and no column says what
     /// they are of.
     fn time_of_series(&self, keys: &[UniqueKey], others: &[usize], ids: &[usize]) -> Option<usize> {
-        let has_thing = others.iter().any(|at| self.role(*at) != Role::Dimension) || !ids.is_empty();
+        let is_vague = |at: &usize| self.roles.get(*at).is_some_and(|report| report.is_vague);
+        let has_thing =
+            others.iter().any(|at| self.role(*at) != Role::Dimension && !is_vague(at)) || !ids.is_empty();
         let key = keys.first().filter(|key| !has_thing && key.by_nature && key.is_dense_among(self.rows))?;
         match key.columns.as_slice() {
             [time] if self.role(*time) == Role::Time => Some(*time),

@@ -72,6 +72,8 @@ pub(crate) struct Words {
     /// Share of the values that are dates with the year last, or times of day: "31.01.2026 09:30",
     /// "09:30:00".
     pub(crate) dates: f64,
+    /// Share of the values that are times of day.
+    pub(crate) clocks: f64,
     /// Share of the values that are numbers with a fraction and may be seconds since 1970.
     pub(crate) seconds: f64,
 }
@@ -123,6 +125,7 @@ impl Words {
             dates: share(&|text| {
                 text.len() <= LONGEST_DATE && (is_date(text) || is_time_of_day(text) || has_month_name(text))
             }),
+            clocks: share(&is_time_of_day),
             seconds: share(&|text| {
                 is_decimal(text) && text.parse().is_ok_and(|seconds: f64| SECONDS.contains(&seconds))
             }),

@@ -180,6 +180,12 @@ fn certain(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<(Role, Vec<S
     if column_type.is_time() {
         return Some((Role::Time, vec![format!("type {column_type}")]));
     }
+    if column.rises_strictly && column.nulls == 0 && names::is_row_number(&column.column.name) {
+        return Some((
+            Role::Measure,
+            vec!["numbers the rows of the file, which another export does anew".to_owned()],
+        ));
+    }
     if let Some(reading) = epoch(column) {
         return Some((Role::Time, vec![reading.to_string()]));
     }

@@ -163,6 +163,16 @@ pub(super) fn counts_things(name: &str) -> bool {
     words(last_part(name)).last().is_some_and(is_plural)
 }
 
+/// Whether the name is that of the number of a row in its file, as pandas and SQL write them.
+pub(super) fn is_row_number(name: &str) -> bool {
+    match words(name).iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        ["unnamed", number] | ["level", number] => number.bytes().all(|byte| byte.is_ascii_digit()),
+        ["index" | "rownum" | "rownumber" | "rn"] | ["row", "num" | "number" | "nr" | "no"] => true,
+        ["index", "level", number] => number.bytes().all(|byte| byte.is_ascii_digit()),
+        _ => false,
+    }
+}
+
 /// Whether the name of a number that is no point in time is that of a length of time: "air_time".
 pub(super) fn is_duration(name: &str) -> bool {
     words(last_part(name)).last().is_some_and(|word| word == "time")

@@ -93,6 +93,9 @@ impl CarriedTimes {
     }
 }
 
+/// Share of the texts that are times of day from which all are.
+const MOSTLY_CLOCKS: f64 = 0.98;
+
 impl<'a> Profile<'a> {
     pub(crate) fn new(column: &'a Column, index: usize, batches: &[RecordBatch], whole_export: bool) -> Self {
         let arrays: Vec<&ArrayRef> = batches.iter().filter_map(|batch| batch.columns().get(index)).collect();
@@ -171,6 +174,14 @@ impl<'a> Profile<'a> {
         self.numbers.as_ref().is_some_and(|numbers| {
             numbers.iter().all(is_time) && numbers.iter().any(|number| *number >= 100_000)
         })
+    }
+
+    /// Whether the values are times of day, as numbers or as text.
+    pub(crate) fn is_time_of_day(&self) -> bool {
+        match &self.form {
+            Form::Text(words) => words.clocks > MOSTLY_CLOCKS,
+            _ => self.has_times_of_day(),
+        }
     }
 
     /// Whether the values count on by one.
