@@ -37,7 +37,7 @@ pub struct Input {
     name: String,
     format: InputFormat,
     /// Character between the fields, if the format is CSV.
-    delimiter: u8,
+    delimiter: Option<u8>,
     reader: Box<dyn RawReader>,
     content: Content,
     /// Whether a file is read by parts, not from its beginning to its end.
@@ -232,10 +232,7 @@ impl Input {
             Some(Seekable::Copy(copy)) if !compressed => Ok(SeekableFile::Spooled(copy)),
             _ => spool(plain).map_err(error),
         };
-        let delimiter = options.delimiter.unwrap_or_else(|| match is_tab_separated(path) {
-            true => b'\t',
-            false => other_separator(&head).unwrap_or(b','),
-        });
+        let mut delimiter = None;
         let reader: Box<dyn RawReader> = match format {
             InputFormat::Parquet => match remote {
                 Some(object) => Box::new(ParquetReader::open_remote(name, object, columns, options)?),
@@ -248,7 +245,10 @@ impl Input {
             InputFormat::Csv => {
                 let escape = options.escape.or(is_of_dsbulk(path).then_some(b'\\'));
                 let options = InputOptions { escape, ..options.clone() };
-                Box::new(CsvReader::open(name, plain, delimiter, columns, &options)?)
+                let by_name = || is_tab_separated(path).then_some(b'\t');
+                let found = options.delimiter.or_else(by_name).or_else(|| other_separator(&head));
+                let separator = *delimiter.insert(found.unwrap_or(b','));
+                Box::new(CsvReader::open(name, plain, separator, columns, &options)?)
             }
             InputFormat::Orc => Box::new(OrcReader::open(name, file(plain)?, columns, options)?),
             InputFormat::PgDump => Box::new(DumpSectionReader::open(name, plain, columns, options)?),
@@ -285,7 +285,7 @@ impl Input {
 
     /// Returns the character between the fields, if the input is CSV.
     pub(super) fn delimiter(&self) -> Option<u8> {
-        (self.format == InputFormat::Csv).then_some(self.delimiter)
+        self.delimiter
     }
 
     /// Returns the next rows; `None` at the end.

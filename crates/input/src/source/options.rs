@@ -80,8 +80,8 @@ pub struct InputOptions {
     pub format: Option<InputFormat>,
     /// Spelling of values in text.
     pub text: TextFormat,
-    /// Byte between CSV fields; if not given, a tab in `.tsv` files, otherwise a
-    /// comma, or what separates every line alike.
+    /// Byte between CSV fields; if not given, a tab in `.tsv` files, otherwise a comma, or the
+    /// semicolon, tab or `|` that separates every line alike.
     pub delimiter: Option<u8>,
     /// Names of the columns of text files, in order. A first line of only such names is a header;
     /// otherwise there is none.

@@ -2,7 +2,7 @@
 
 use csv::{ByteRecord, ReaderBuilder};
 
-/// Characters that separate fields where commas do not.
+/// Characters other than a comma that separate fields.
 const OTHERS: [u8; 3] = [b'\t', b';', b'|'];
 
 /// Records whose fields are counted.
