@@ -128,7 +128,7 @@ struct TlsClientArgs {
     tls_name: Option<String>,
 }
 
-/// Options to run on a cluster instead of this machine.
+/// Options of a command that can run on a cluster.
 #[derive(Debug, ClapArgs)]
 #[command(next_help_heading = "Cluster")]
 pub(crate) struct ClusterArgs {

@@ -3,18 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args as ClapArgs, ValueEnum};
-#[cfg(feature = "cluster")]
-use evenkeel::TableError;
-#[cfg(feature = "cluster")]
-use evenkeel::cluster::ClusterError;
 use evenkeel::compact::{CompactionOptions, CompactionReport};
-#[cfg(feature = "cluster")]
-use evenkeel::ingest::IngestError;
-use evenkeel::ingest::{IngestFiles, IngestMode, IngestOptions, IngestReport, LEAST_MEMORY};
+use evenkeel::ingest::{IngestError, IngestFiles, IngestMode, IngestOptions, IngestReport, LEAST_MEMORY};
 use evenkeel::source::{Deletes, InputOptions, Reading};
 use evenkeel::storage::Place;
 use evenkeel::units::ByteSize;
-use evenkeel::{Table, report};
+use evenkeel::{Table, TableError, report};
 
 use serde::Serialize;
 
@@ -22,6 +16,7 @@ use crate::cli::compact::compact;
 use crate::cli::input::ReadingArgs;
 use crate::cli::local_path::LocalPath;
 use crate::cli::output::Format;
+use crate::cli::workers::WorkerArgs;
 use crate::cli::{Failure, Output, check_memory};
 
 /// Handling of rows whose primary key exists already.
@@ -122,9 +117,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     input: ReadingArgs,
 
-    #[cfg(feature = "cluster")]
     #[command(flatten)]
-    cluster: crate::cli::cluster::ClusterArgs,
+    workers: WorkerArgs,
 }
 
 pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
@@ -139,19 +133,16 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
         notes.iter().for_each(|note| out.note(note));
     }
     let mut table = Table::open(&args.dir).await?;
-    #[cfg(feature = "cluster")]
-    let connected = tokio::select! {
-        connected = args.cluster.connect(out) => connected?,
+    let writer = tokio::select! {
+        writer = args.workers.writer(out) => writer?,
         () = plan.interrupt.notified() => return Err(IngestError::Interrupted.into()),
     };
-    #[cfg(feature = "cluster")]
-    if connected.is_some() && plan.input.deletes != Deletes::None {
-        return Err(Failure::wrong_usage("a cluster deletes no rows; run this ingest here"));
-    }
-    #[cfg(feature = "cluster")]
-    if let Some(cluster) = connected {
-        let report = evenkeel::cluster::ingest_files(&cluster, &mut table, plan).await;
-        let report = report.map_err(|error| of_cluster(error, &args.dir))?;
+    if let Some(writer) = writer {
+        if plan.input.deletes != Deletes::None {
+            return Err(Failure::wrong_usage("a cluster deletes no rows; run this ingest here"));
+        }
+        let report = table.ingest_files_with(&plan, writer.as_ref()).await;
+        let report = report.map_err(|error| failure_elsewhere(error, &args.dir))?;
         return finish(&args, table, report, notes, out).await;
     }
     let bar = out.progress_of(Reading::start(&plan.inputs, &plan.input.meter));
@@ -167,20 +158,18 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     finish(&args, table, report?, notes, out).await
 }
 
-/// Converts the error of an ingest on a cluster. Executors are cancelled, and stop at their next
-/// check.
-#[cfg(feature = "cluster")]
-fn of_cluster(error: ClusterError, dir: &Path) -> Failure {
+/// Converts the error of an ingest on other machines. Executors are cancelled, and stop at their
+/// next check.
+fn failure_elsewhere(error: TableError, dir: &Path) -> Failure {
     match error {
-        ClusterError::Ingest(error @ IngestError::Interrupted) => {
+        TableError::Ingest(IngestError::Interrupted) => {
             let message = format!(
                 "{error}. Executors may still be running tasks for a moment; 'evenkeel clean {}' removes \
                     their files once these are a day old (--unnamed sets another age)",
                 dir.display()
             );
-            Failure::Failed(anyhow::Error::from(TableError::from(error)).context(message))
+            Failure::Failed(anyhow::Error::from(error).context(message))
         }
-        ClusterError::Ingest(error) => TableError::from(error).into(),
         error => error.into(),
     }
 }

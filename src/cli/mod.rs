@@ -42,6 +42,7 @@ mod shell;
 mod skew;
 mod spanner;
 mod tables;
+mod workers;
 mod workplace;
 
 use std::ffi::OsString;

@@ -8,11 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use arrow::array::RecordBatch;
 use clap::{Args as ClapArgs, ValueEnum};
 use evenkeel::bounded::{SQL, read_text};
-#[cfg(feature = "cluster")]
-use evenkeel::cluster::{Cluster, ClusterError};
 use evenkeel::log::PortionDamage;
 use evenkeel::maintenance::CheckScope;
-use evenkeel::query::{Explanation, Params, QueryError, QueryLimits, QueryResult, TableSession};
+use evenkeel::query::{Params, QueryError, QueryLimits, QueryResult, RunQueries};
 use evenkeel::report::Layout;
 use evenkeel::sink::{OutputFormat, PartFile, Sink};
 use evenkeel::{Table, report};
@@ -23,6 +21,7 @@ use crate::cli::limits::{LimitArgs, within};
 use crate::cli::local_path::LocalPath;
 use crate::cli::pipe::Pipe;
 use crate::cli::tables::{Tables, TablesArgs};
+use crate::cli::workers::WorkerArgs;
 use crate::cli::{Failure, Output};
 
 /// Output format of rows.
@@ -100,9 +99,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     limits: LimitArgs,
 
-    #[cfg(feature = "cluster")]
     #[command(flatten)]
-    cluster: crate::cli::cluster::ClusterArgs,
+    workers: WorkerArgs,
 }
 
 pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
@@ -148,17 +146,17 @@ async fn answer(args: Args, limits: &QueryLimits, out: &mut Output) -> Result<()
             *table = without_damaged(table, out).await?;
         }
     }
-    let answering = Answering::connect(&args, limits, tables, out).await?;
+    let session = session(&args, limits, tables, out).await?;
     if args.explain {
-        let explanation = answering.explain(&sql, &params).await?;
+        let explanation = session.explain(&sql, &params).await?;
         return match format {
             Format::Json => out.text(&format!("{}\n", serde_json::to_string_pretty(&explanation)?)),
             _ => out.text(&report::explanation(&explanation)),
         };
     }
-    let result = answering.query(&sql, &params).await?;
+    let result = session.query(&sql, &params).await?;
     write_result(result, format, &args, out).await?;
-    answering.notes().iter().for_each(|note| out.note(note));
+    session.notes().iter().for_each(|note| out.note(&note.to_string()));
     Ok(())
 }
 
@@ -220,72 +218,19 @@ async fn write_stdout(result: QueryResult, format: OutputFormat, out: &Output) -
     if closed.load(Ordering::Relaxed) { Ok(()) } else { flushed }
 }
 
-/// Machine or cluster that answers queries.
-enum Answering {
-    Here(Box<TableSession>),
-    #[cfg(feature = "cluster")]
-    OnCluster(Box<Cluster>, Box<Table>),
-}
-
-impl Answering {
-    /// Connects to the requested cluster, else opens a session here.
-    async fn connect(
-        args: &Args,
-        limits: &QueryLimits,
-        tables: Tables,
-        out: &Output,
-    ) -> Result<Self, Failure> {
-        #[cfg(feature = "cluster")]
-        if let Some(cluster) = args.cluster.connect(out).await? {
-            let table = tables.single().cloned().ok_or_else(|| {
-                Failure::wrong_usage("a cluster runs queries on one table; run those on several tables here")
-            })?;
-            return Ok(Self::OnCluster(Box::new(cluster), Box::new(table)));
-        }
-        #[cfg(not(feature = "cluster"))]
-        let _ = (args, out);
-        // The timeout of the command also bounds its query.
-        let limits = QueryLimits { timeout: None, ..limits.clone() };
-        Ok(Self::Here(Box::new(tables.session_with(&limits)?)))
+/// Connects to the machines that are to run queries, else opens a session here.
+async fn session(
+    args: &Args,
+    limits: &QueryLimits,
+    tables: Tables,
+    out: &Output,
+) -> Result<Box<dyn RunQueries>, Failure> {
+    if let Some(session) = args.workers.session(&tables, out).await? {
+        return Ok(session);
     }
-
-    async fn query(&self, sql: &str, params: &Params) -> Result<QueryResult, Failure> {
-        match self {
-            Self::Here(session) => session.query(sql, params).await.map_err(failure),
-            #[cfg(feature = "cluster")]
-            Self::OnCluster(cluster, table) => {
-                evenkeel::cluster::query(cluster, table, sql, params).await.map_err(of_cluster)
-            }
-        }
-    }
-
-    /// Returns notes on the exports that were read.
-    fn notes(&self) -> Vec<String> {
-        match self {
-            Self::Here(session) => session.notes().iter().map(ToString::to_string).collect(),
-            #[cfg(feature = "cluster")]
-            Self::OnCluster(..) => Vec::new(),
-        }
-    }
-
-    async fn explain(&self, sql: &str, params: &Params) -> Result<Explanation, Failure> {
-        match self {
-            Self::Here(session) => session.explain(sql, params).await.map_err(failure),
-            #[cfg(feature = "cluster")]
-            Self::OnCluster(cluster, table) => {
-                evenkeel::cluster::explain(cluster, table, sql, params).await.map_err(of_cluster)
-            }
-        }
-    }
-}
-
-/// Converts a failure on a cluster; wrong usage stays wrong usage.
-#[cfg(feature = "cluster")]
-fn of_cluster(error: ClusterError) -> Failure {
-    match error {
-        ClusterError::Query(error) => failure(error),
-        error => error.into(),
-    }
+    // The timeout of the command also bounds its query.
+    let limits = QueryLimits { timeout: None, ..limits.clone() };
+    Ok(Box::new(tables.session_with(&limits)?))
 }
 
 /// Returns the table without the portions whose files are damaged, and prints a note for each. A

@@ -256,7 +256,7 @@ impl Tables {
     }
 
     /// Returns the table if it is the only one and there is no export.
-    #[cfg(feature = "cluster")]
+    #[cfg_attr(not(feature = "cluster"), expect(dead_code, reason = "only clusters take a single table"))]
     pub(crate) fn single(&self) -> Option<&Table> {
         match (self.tables.as_slice(), self.exports.is_empty()) {
             ([(_, table)], true) => Some(table),

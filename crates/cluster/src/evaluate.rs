@@ -7,14 +7,12 @@ use std::time::Duration;
 
 use arrow::array::AsArray;
 use datafusion::physical_plan::ExecutionPlan;
-use tokio::runtime::Handle;
 
 use crate::nodes::{CountAssignment, CountSpec, TaskExec, TaskSpec, assignments};
 use crate::spilled_result::Batches;
 use crate::{Cluster, ClusterError};
 use evenkeel_advisor::evaluate::{
-    AdvisorOptions, AdvisorReport, EvaluateError, EvaluateOptions, Evaluation, Evaluator, Share, advise_with,
-    assemble, spans, whole_shares,
+    CountRows, EvaluateError, EvaluateOptions, Evaluation, Evaluator, Share, assemble, spans, whole_shares,
 };
 use evenkeel_input::source::{Export, OnUnreadable, RowSpan, Unreadable, row_counts};
 
@@ -24,24 +22,17 @@ const SPANS_PER_CORE: usize = 2;
 /// Interval between checks of the stop flag.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// Judges keys on an export as [`evenkeel_advisor::evaluate::advise`] does, but makes its one pass
-/// over all rows on a cluster. Anything else, mostly a few rows before and after the pass, is read
-/// on this machine. Must be called on a thread that may block.
-///
-/// # Errors
-/// [`EvaluateError`]: [`EvaluateError::Elsewhere`] if the cluster fails, else the errors of an
-/// evaluation.
-pub fn advise(
-    cluster: &Cluster,
-    runtime: &Handle,
-    export: &Export,
-    options: AdvisorOptions,
-    stop: &AtomicBool,
-) -> Result<AdvisorReport, EvaluateError> {
-    let on_unreadable = options.on_unreadable;
-    let count =
-        |options: &EvaluateOptions| Ok(count(cluster, runtime, export, options, on_unreadable, stop)?);
-    advise_with(export, options, count, stop)
+/// Must be called on a thread that may block.
+impl CountRows for Cluster {
+    fn count_rows(
+        &self,
+        export: &Export,
+        options: &EvaluateOptions,
+        on_unreadable: OnUnreadable,
+        stop: &AtomicBool,
+    ) -> Result<(Evaluation, Unreadable), EvaluateError> {
+        Ok(count(self, export, options, on_unreadable, stop)?)
+    }
 }
 
 impl From<ClusterError> for EvaluateError {
@@ -56,7 +47,6 @@ impl From<ClusterError> for EvaluateError {
 
 fn count(
     cluster: &Cluster,
-    runtime: &Handle,
     export: &Export,
     options: &EvaluateOptions,
     on_unreadable: OnUnreadable,
@@ -101,7 +91,7 @@ fn count(
             tokio::time::sleep(LOOK_EVERY).await;
         }
     };
-    let result = runtime.block_on(async {
+    let result = cluster.runtime().block_on(async {
         tokio::select! {
             result = cluster.run(&plan, &config) => result,
             () = stopped => Err(EvaluateError::Interrupted.into()),

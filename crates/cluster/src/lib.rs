@@ -7,6 +7,10 @@
 //!         one range of them per task
 //!           -> TaskExec (scan | read) -> ... -> TaskExec (write): our nodes, sent by the codec
 //! ```
+//! A [`Cluster`] counts the rows of an evaluation (`CountRows`) and writes the portions of an ingest
+//! (`WritePortions`); a [`ClusterSession`] runs queries (`RunQueries`). The crates of these jobs
+//! declare the traits and know no cluster.
+//!
 //! If an executor is lost, every job that it may have worked on fails, and the client runs the
 //! whole job again: rows from the parts that Ballista would otherwise repeat could be duplicated. A
 //! job has a deadline, and is cancelled if its client is gone.
@@ -33,10 +37,8 @@ use datafusion::error::DataFusionError;
 use thiserror::Error;
 
 pub use crate::client::{Cluster, ClusterSize, JobOptions};
-pub use crate::evaluate::advise;
 pub use crate::executor::{ExecutorOptions, RunningExecutor};
-pub use crate::ingest::ingest_files;
-pub use crate::query::{explain, query};
+pub use crate::query::ClusterSession;
 pub use crate::scheduler::{CLIENT_TIMEOUT, RunningScheduler, SchedulerOptions};
 pub use crate::security::{ClientSecurity, ServerSecurity, Token, read_pem};
 

@@ -28,19 +28,55 @@ use crate::session::state_of;
 use crate::{Cluster, ClusterError};
 use evenkeel_engine::Table;
 use evenkeel_engine::query::{
-    Explanation, Params, QueryResult, SnapshotTable, TableSession, corrected_rules, declare_scans,
+    Explanation, Params, QueryError, QueryResult, RunQueries, SnapshotTable, TableSession, corrected_rules,
+    declare_scans,
 };
+use evenkeel_model::note::Note;
 use evenkeel_store::log::PortionEntry;
 
 /// Scan tasks per core, so that a large partition does not delay the others for long.
 const TASKS_PER_CORE: usize = 4;
 
-/// Runs one query on a cluster. A plan that reads no row of the table is executed on this machine.
-///
-/// # Errors
-/// [`ClusterError`] if the SQL is not a query, its parameters do not fit, or it fails, even when
-/// run again.
-pub async fn query(
+/// One snapshot of a table, whose queries run on a cluster.
+pub struct ClusterSession {
+    cluster: Cluster,
+    table: Table,
+}
+
+impl ClusterSession {
+    /// Creates a session on the snapshot of a table.
+    #[must_use]
+    pub fn new(cluster: Cluster, table: Table) -> Self {
+        Self { cluster, table }
+    }
+}
+
+#[async_trait]
+impl RunQueries for ClusterSession {
+    /// A plan that reads no row of the table is executed on this machine.
+    async fn query(&self, sql: &str, params: &Params) -> std::result::Result<QueryResult, QueryError> {
+        Ok(query(&self.cluster, &self.table, sql, params).await?)
+    }
+
+    async fn explain(&self, sql: &str, params: &Params) -> std::result::Result<Explanation, QueryError> {
+        session(&self.cluster, &self.table)?.explain(sql, params).await
+    }
+
+    fn notes(&self) -> Vec<Note> {
+        Vec::new()
+    }
+}
+
+impl From<ClusterError> for QueryError {
+    fn from(error: ClusterError) -> Self {
+        match error {
+            ClusterError::Query(error) => error,
+            error => Self::Elsewhere { reason: error.to_string() },
+        }
+    }
+}
+
+async fn query(
     cluster: &Cluster,
     table: &Table,
     sql: &str,
@@ -62,19 +98,6 @@ pub async fn query(
         batches: Box::pin(RecordBatchStreamAdapter::new(schema, batches)),
         progress: None,
     })
-}
-
-/// Returns what a query reads, and the plan that a cluster would get. Nothing is run.
-///
-/// # Errors
-/// As for [`query`].
-pub async fn explain(
-    cluster: &Cluster,
-    table: &Table,
-    sql: &str,
-    params: &Params,
-) -> std::result::Result<Explanation, ClusterError> {
-    Ok(session(cluster, table)?.explain(sql, params).await?)
 }
 
 /// Creates a session that plans for a cluster.

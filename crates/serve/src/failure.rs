@@ -115,7 +115,7 @@ impl From<QueryError> for Failure {
                 let name = name.rsplit('.').next().map(|last| last.trim_matches('"').to_owned());
                 return Self { name, ..Self::new(SqlState::UNDEFINED_TABLE, message) };
             }
-            QueryError::Storage(_) | QueryError::Count { .. } => SqlState::IO,
+            QueryError::Storage(_) | QueryError::Count { .. } | QueryError::Elsewhere { .. } => SqlState::IO,
             QueryError::OuterJoinByName => SqlState::NOT_SUPPORTED,
             QueryError::NotAQuery { .. } => SqlState::READ_ONLY,
             QueryError::Empty | QueryError::Several { .. } | QueryError::NoColumn => SqlState::SYNTAX,

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use evenkeel::evaluate::{
-    AdvisorOptions, AdvisorReport, EvaluateError, Profile, ProfileError, advise, advise_and_save,
-    advise_merged,
+    AdvisorOptions, AdvisorReport, CountRows, EvaluateError, Profile, ProfileError, advise, advise_and_save,
+    advise_merged, advise_with,
 };
 use evenkeel::placement::{Function, PlacementError};
 use evenkeel::source::Export;
@@ -14,11 +14,10 @@ use indicatif::ProgressBar;
 use crate::cli::evaluate::profiles;
 use crate::cli::{Failure, Output};
 
-/// Machine or cluster that counts the rows.
-pub(super) enum Assessing {
-    Here,
-    #[cfg(feature = "cluster")]
-    OnCluster(Box<evenkeel::cluster::Cluster>, tokio::runtime::Handle),
+/// How rows are counted.
+pub(super) struct Assessing {
+    /// Machines that count the rows; if `None`, this one does.
+    pub(super) counter: Option<Box<dyn CountRows>>,
 }
 
 /// Rows and profiles to evaluate.
@@ -41,18 +40,15 @@ impl Assessing {
         progress: &(dyn Fn(u64) + Sync),
         stop: &AtomicBool,
     ) -> Result<(AdvisorReport, Option<Profile>), EvaluateError> {
-        let report = match (self, save) {
-            (Self::Here, Some(bytes)) => {
+        let report = match (&self.counter, save) {
+            (None, Some(bytes)) => {
                 let (report, profile) = advise_and_save(export, plan, bytes, progress, stop)?;
                 return Ok((report, Some(profile)));
             }
-            (Self::Here, None) => advise(export, plan, progress, stop),
-            #[cfg(feature = "cluster")]
-            (Self::OnCluster(cluster, runtime), _) => {
-                evenkeel::cluster::advise(cluster, runtime, export, plan, stop)
-            }
+            (None, None) => advise(export, plan, progress, stop)?,
+            (Some(counter), _) => advise_with(export, plan, counter.as_ref(), stop)?,
         };
-        report.map(|report| (report, None))
+        Ok((report, None))
     }
 
     /// Evaluates; if a number is too large for some systems, with the others.

@@ -34,6 +34,7 @@ use crate::cli::html_file;
 use crate::cli::input::ReadingArgs;
 use crate::cli::local_path::LocalPath;
 use crate::cli::output::Format;
+use crate::cli::workers::WorkerArgs;
 use crate::cli::{Failure, Output};
 
 /// Handling of rows that cannot be read.
@@ -250,9 +251,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     input: ReadingArgs,
 
-    #[cfg(feature = "cluster")]
     #[command(flatten)]
-    cluster: crate::cli::cluster::ClusterArgs,
+    workers: WorkerArgs,
 }
 
 /// Result as JSON.
@@ -274,13 +274,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     let types = args.types.iter().map(|text| column_type(text)).collect::<Result<BTreeMap<_, _>, _>>()?;
     let mut plan_of_args = plan::options(&args)?;
     let started = Instant::now();
-    #[cfg(feature = "cluster")]
-    let assessing = match args.cluster.connect(out).await? {
-        Some(cluster) => Assessing::OnCluster(Box::new(cluster), tokio::runtime::Handle::current()),
-        None => Assessing::Here,
-    };
-    #[cfg(not(feature = "cluster"))]
-    let assessing = Assessing::Here;
+    let assessing = Assessing { counter: args.workers.counter(out).await? };
     let base = like.as_ref().or(merged.first()).cloned();
     if let Some(base) = &base {
         plan_of_args = profiles::count_as(plan_of_args, &args, base)?;

@@ -29,8 +29,7 @@ pub(super) fn check(args: &Args) -> Result<(), Failure> {
     if let Some(path) = &args.save {
         Profile::check_target(path).map_err(failure)?;
     }
-    #[cfg(feature = "cluster")]
-    if (args.save.is_some() || !args.merge.is_empty()) && args.cluster.is_given() {
+    if (args.save.is_some() || !args.merge.is_empty()) && args.workers.are_given() {
         return Err(Failure::wrong_usage("--save and --merge work on this machine, not on a cluster"));
     }
     Ok(())

@@ -24,7 +24,7 @@ use crate::evaluate::profiles::MergedProfile;
 use crate::evaluate::roles::RoleReport;
 use crate::evaluate::verdict::findings::find_findings;
 use crate::evaluate::verdict::ranking::{Choice, Knowledge, recommend};
-use evenkeel_input::source::{Export, Extent, Unreadable};
+use evenkeel_input::source::{Export, Extent, OnUnreadable, Unreadable};
 use evenkeel_model::finding::Finding;
 use evenkeel_model::note::Note;
 use evenkeel_model::table::{Column, ColumnType};
@@ -116,21 +116,38 @@ pub fn advise(
     advise_here(export, options, None, progress, stop).map(|(advice, _)| advice.report)
 }
 
-/// Like [`advise`], but the caller counts the rows: `count` receives the options with all
-/// candidates, and returns the figures of the whole export and the rows that it left out.
+/// Machines that count the rows of an export in place of this process.
+pub trait CountRows: Send + Sync {
+    /// Returns the figures of the whole export, and the rows that were left out. `options` has all
+    /// candidates; setting `stop` cancels the count.
+    ///
+    /// # Errors
+    /// [`EvaluateError::Elsewhere`] if the machines fail, else the errors of an evaluation.
+    fn count_rows(
+        &self,
+        export: &Export,
+        options: &EvaluateOptions,
+        on_unreadable: OnUnreadable,
+        stop: &AtomicBool,
+    ) -> Result<(Evaluation, Unreadable), EvaluateError>;
+}
+
+/// Like [`advise`], but other machines make the one pass over all rows. Anything else, mostly a few
+/// rows before and after the pass, is read here.
 ///
 /// # Errors
-/// As for [`advise`], and any error of `count`.
+/// As for [`advise`], and the errors of `counter`.
 pub fn advise_with(
     export: &Export,
     options: AdvisorOptions,
-    count: impl FnOnce(&EvaluateOptions) -> Result<(Evaluation, Unreadable), EvaluateError>,
+    counter: &dyn CountRows,
     stop: &AtomicBool,
 ) -> Result<AdvisorReport, EvaluateError> {
+    let on_unreadable = options.on_unreadable;
     let count = |_: &Export, options: &EvaluateOptions, few_values: &mut FewValues| {
         // The rows are counted elsewhere, so no column can be counted here.
         few_values.keep_only(&[]);
-        count(options)
+        counter.count_rows(export, options, on_unreadable, stop)
     };
     advise_counted(export, options, false, count, stop).map(|advice| advice.report)
 }

@@ -28,7 +28,7 @@ mod verdict;
 use arrow::error::ArrowError;
 use thiserror::Error;
 
-pub use advice::{AdvisorReport, ColumnReport, advise, advise_with};
+pub use advice::{AdvisorReport, ColumnReport, CountRows, advise, advise_with};
 pub use candidates::considered::{ConsideredCandidate, Purpose};
 pub use candidates::workload::{FanOut, Reach, StatementReport};
 pub use figures::evaluation::{Evaluation, SampleReport};

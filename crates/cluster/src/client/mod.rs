@@ -11,6 +11,7 @@ use ballista_core::serde::protobuf::GetJobStatusParams;
 use ballista_core::serde::protobuf::scheduler_grpc_client::SchedulerGrpcClient;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::prelude::SessionConfig;
+use tokio::runtime::Handle;
 use tonic::transport::Channel;
 
 pub(super) use crate::client::channel::{channel, refused};
@@ -70,6 +71,8 @@ pub struct Cluster {
     /// Session for which executors keep known facts about stores and files.
     session: String,
     size: ClusterSize,
+    /// Runtime of the connection.
+    runtime: Handle,
 }
 
 impl Cluster {
@@ -92,6 +95,7 @@ impl Cluster {
             scheduler,
             session: uuid::Uuid::new_v4().to_string(),
             size: ClusterSize { executors: 0, cores: 0 },
+            runtime: Handle::current(),
         };
         cluster.size = cluster.wait_for_executors().await?;
         Ok(cluster)
@@ -139,6 +143,10 @@ impl Cluster {
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url
+    }
+
+    pub(super) fn runtime(&self) -> &Handle {
+        &self.runtime
     }
 
     /// Returns the settings of a session with `tasks` tasks per stage.

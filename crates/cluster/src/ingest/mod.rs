@@ -5,14 +5,14 @@ mod manifest;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::Instant;
 
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{LexOrdering, Partitioning, PhysicalExpr};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
-use futures::StreamExt;
+use futures::future::BoxFuture;
+use futures::{FutureExt, StreamExt};
 
 use crate::ingest::manifest::{Manifest, entries, verify, wrong};
 use crate::nodes::{
@@ -21,13 +21,11 @@ use crate::nodes::{
 };
 use crate::spilled_result::Batches;
 use crate::{Cluster, ClusterError};
-use evenkeel_engine::Table;
 use evenkeel_engine::compact::CompactionPolicy;
 use evenkeel_engine::query::key_ordering;
 use evenkeel_input::source::{InputPath, row_counts};
-use evenkeel_store::ingest::{
-    IngestError, IngestFiles, IngestReport, SourceReport, UncommittedIngest, finish_written,
-};
+use evenkeel_storage::TableStorage;
+use evenkeel_store::ingest::{IngestError, IngestFiles, SourceReport, UncommittedIngest, WritePortions};
 use evenkeel_store::log::{PortionEntry, Snapshot, SourceEntry};
 use evenkeel_store::portion::GROUP_MEMORY;
 
@@ -38,22 +36,34 @@ const LOOKS_AT_ONCE: usize = 16;
 /// Tasks per core, so that a slow one does not delay the others for long.
 const TASKS_PER_CORE: usize = 2;
 
-/// Ingests files into a table on a cluster, with one commit, or none if every input was ingested
-/// before.
-///
-/// # Errors
-/// [`ClusterError`]; nothing is visible then. Files that executors wrote stay until the table is
-/// cleaned.
-pub async fn ingest_files(
+impl WritePortions for Cluster {
+    fn write_portions<'a>(
+        &'a self,
+        storage: &'a TableStorage,
+        base: &'a Snapshot,
+        plan: &'a IngestFiles,
+    ) -> BoxFuture<'a, Result<UncommittedIngest, IngestError>> {
+        write(self, storage, base, plan).map(|written| Ok(written?)).boxed()
+    }
+}
+
+impl From<ClusterError> for IngestError {
+    fn from(error: ClusterError) -> Self {
+        match error {
+            ClusterError::Ingest(error) => error,
+            error => Self::Elsewhere { reason: error.to_string() },
+        }
+    }
+}
+
+async fn write(
     cluster: &Cluster,
-    table: &mut Table,
-    plan: IngestFiles,
-) -> Result<IngestReport, ClusterError> {
-    let started = Instant::now();
-    let base = table.snapshot().clone();
-    plan.check_rejects()?;
-    let (parts, sizes, place) = check(cluster, table, &plan, &base)?;
-    let work = physical_plan(cluster, &base, &plan, &parts, &sizes, &place)?;
+    storage: &TableStorage,
+    base: &Snapshot,
+    plan: &IngestFiles,
+) -> Result<UncommittedIngest, ClusterError> {
+    let (parts, sizes) = check(cluster, storage, plan, base)?;
+    let work = physical_plan(cluster, base, plan, &parts, &sizes, &storage.place())?;
     let config = cluster.session_config(tasks(cluster));
     let interrupt = Arc::clone(&plan.interrupt);
     let result = tokio::select! {
@@ -63,30 +73,29 @@ pub async fn ingest_files(
     };
     let mut results = result.fetched;
     let mut manifest = verify(entries(results.batches()?), &parts, base.spec().partitions().len())?;
-    check_stored(table, &manifest.portions).await?;
+    check_stored(storage, &manifest.portions).await?;
     if result.tries > 1 {
         manifest.notes.push(format!(
             "the job was run {} times; what the others wrote is left to 'evenkeel clean'",
             result.tries
         ));
     }
-    commit(table, base, plan, manifest, results.batches()?, started).await
+    Ok(uncommitted(base, manifest, results.batches()?))
 }
 
 fn tasks(cluster: &Cluster) -> usize {
     cluster.size().cores.max(1) * TASKS_PER_CORE
 }
 
-/// Returns the parts of the inputs, the sizes of the inputs, and the place of the table for other
-/// machines.
+/// Returns the parts of the inputs, and the sizes of the inputs, if other machines reach them and
+/// the table.
 fn check(
     cluster: &Cluster,
-    table: &Table,
+    storage: &TableStorage,
     plan: &IngestFiles,
     base: &Snapshot,
-) -> Result<(Vec<InputPart>, BTreeSet<u64>, String), ClusterError> {
-    let place = table.storage().place();
-    cluster.check_place(&place)?;
+) -> Result<(Vec<InputPart>, BTreeSet<u64>), ClusterError> {
+    cluster.check_place(&storage.place())?;
     let known_sizes: BTreeSet<u64> = base.sources().iter().map(|source| source.bytes).collect();
     let (mut parts, mut sizes) = (Vec::new(), BTreeSet::new());
     for (number, input) in (0..).zip(&plan.inputs) {
@@ -111,7 +120,7 @@ fn check(
             rows: Some(rows * part / of..rows * (part + 1) / of),
         }));
     }
-    Ok((parts, sizes, place))
+    Ok((parts, sizes))
 }
 
 /// Returns the input under a name that other machines have for it too, and its size in bytes.
@@ -197,13 +206,15 @@ fn physical_plan(
 
 /// Checks that the files of the portions are in the storage of the table: executors may have a
 /// local directory of the same name.
-async fn check_stored(table: &Table, portions: &[PortionEntry]) -> Result<(), ClusterError> {
-    let looked = futures::stream::iter(portions)
-        .map(|portion| async move { (portion, table.storage().size(&portion.path).await) });
-    let mut looked = looked.buffer_unordered(LOOKS_AT_ONCE);
+async fn check_stored(storage: &TableStorage, portions: &[PortionEntry]) -> Result<(), ClusterError> {
+    let looks: Vec<_> = portions
+        .iter()
+        .map(|portion| async move { (portion, storage.size(&portion.path).await) }.boxed())
+        .collect();
+    let mut looked = futures::stream::iter(looks).buffer_unordered(LOOKS_AT_ONCE);
     while let Some((portion, size)) = looked.next().await {
         if size? != Some(portion.bytes) {
-            let place = table.storage().place();
+            let place = storage.place();
             return Err(wrong(format!(
                 "{} is not in {place}: executors wrote to a directory of that name that is not this one",
                 portion.path
@@ -213,14 +224,7 @@ async fn check_stored(table: &Table, portions: &[PortionEntry]) -> Result<(), Cl
     Ok(())
 }
 
-async fn commit(
-    table: &mut Table,
-    base: Snapshot,
-    plan: IngestFiles,
-    mut manifest: Manifest,
-    results: Batches,
-    started: Instant,
-) -> Result<IngestReport, ClusterError> {
+fn uncommitted(base: &Snapshot, mut manifest: Manifest, results: Batches) -> UncommittedIngest {
     let skipped = manifest.skipped.iter().map(|(number, source)| {
         let known = base.source(&source.xxh3);
         let SourceEntry { name, bytes, .. } = source.clone();
@@ -234,7 +238,7 @@ async fn commit(
         (*number, SourceReport { name, bytes, rows, rejected, skipped_since: None })
     }));
     manifest.portions.sort_by(|a, b| (a.partition, &a.key_range.min).cmp(&(b.partition, &b.key_range.min)));
-    let written = UncommittedIngest {
+    UncommittedIngest {
         portions: manifest.portions,
         entries: manifest.sources.into_values().collect(),
         sources: reports.into_values().collect(),
@@ -246,8 +250,5 @@ async fn commit(
         rows: manifest.rows,
         replaced: manifest.replaced,
         notes: manifest.notes,
-    };
-    let (report, snapshot) = finish_written(table.log().clone(), base, &plan, written, started).await?;
-    table.move_to(snapshot);
-    Ok(report)
+    }
 }

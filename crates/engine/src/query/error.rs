@@ -46,6 +46,9 @@ pub enum QueryError {
     NoColumn,
     #[error("cannot count the rows of partition {partition}: {reason}")]
     Count { partition: PartitionId, reason: String },
+    /// The machines that run queries in place of this process failed.
+    #[error("{reason}")]
+    Elsewhere { reason: String },
 }
 
 impl QueryError {

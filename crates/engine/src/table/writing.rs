@@ -13,7 +13,7 @@ use evenkeel_input::source::{Conform, Deletes, InputOptions};
 use evenkeel_model::table::TableDefinition;
 use evenkeel_store::ingest::{
     Committed, Ingest, IngestError, IngestFiles, IngestMode, IngestOptions, IngestProgress, IngestReport,
-    ingest_files,
+    WritePortions, ingest_files, ingest_files_with,
 };
 use evenkeel_store::log::{CommitDraft, CommitOutcome};
 
@@ -193,6 +193,21 @@ impl Table {
     ) -> Result<IngestReport, TableError> {
         let (report, snapshot) =
             ingest_files(self.log.clone(), self.snapshot.clone(), plan, progress).await?;
+        self.snapshot = snapshot;
+        Ok(report)
+    }
+
+    /// Like [`Table::ingest_files`], but other machines read the inputs and write the portions.
+    ///
+    /// # Errors
+    /// As for [`Table::ingest_files`], and the errors of `writer`.
+    pub async fn ingest_files_with(
+        &mut self,
+        plan: &IngestFiles,
+        writer: &dyn WritePortions,
+    ) -> Result<IngestReport, TableError> {
+        let (report, snapshot) =
+            ingest_files_with(self.log.clone(), self.snapshot.clone(), plan, writer).await?;
         self.snapshot = snapshot;
         Ok(report)
     }

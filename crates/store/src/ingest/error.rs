@@ -73,4 +73,7 @@ pub enum IngestError {
     Interrupted,
     #[error("a worker stopped: {reason}")]
     Worker { reason: String },
+    /// The machines that write in place of this process failed.
+    #[error("{reason}")]
+    Elsewhere { reason: String },
 }

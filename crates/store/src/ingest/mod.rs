@@ -42,5 +42,5 @@ pub use options::{DEFAULT_MEMORY, IngestMode, IngestOptions, LEAST_MEMORY};
 pub use plan::{IngestFiles, IngestProgress};
 pub use reading::notes_of;
 pub use report::{IngestReport, SourceReport};
-pub use uncommitted::{UncommittedIngest, finish_written};
+pub use uncommitted::{UncommittedIngest, WritePortions, ingest_files_with};
 pub use writer::Ingest;

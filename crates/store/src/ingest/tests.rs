@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use arrow::array::{AsArray, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::Int64Type;
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use object_store::memory::InMemory;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use std::sync::Arc;
@@ -252,6 +254,30 @@ async fn written(log: &TableLog, base: &Snapshot, rows: &[(i64, &str)]) -> Vec<P
     snapshot.portions().iter().map(|portion| portion.as_ref().clone()).collect()
 }
 
+/// Machines that have written this, or failed.
+struct Elsewhere(std::sync::Mutex<Option<Result<UncommittedIngest, IngestError>>>);
+
+impl Elsewhere {
+    fn new(written: Result<UncommittedIngest, IngestError>) -> Self {
+        Self(std::sync::Mutex::new(Some(written)))
+    }
+
+    fn is_asked(&self) -> bool {
+        self.0.lock().unwrap().is_none()
+    }
+}
+
+impl WritePortions for Elsewhere {
+    fn write_portions<'a>(
+        &'a self,
+        _: &'a TableStorage,
+        _: &'a Snapshot,
+        _: &'a IngestFiles,
+    ) -> BoxFuture<'a, Result<UncommittedIngest, IngestError>> {
+        std::future::ready(self.0.lock().unwrap().take().unwrap()).boxed()
+    }
+}
+
 #[tokio::test]
 async fn portions_written_elsewhere_are_committed_or_deleted() {
     let folder = tempfile::tempdir().unwrap();
@@ -265,7 +291,6 @@ async fn portions_written_elsewhere_are_committed_or_deleted() {
         replaced: 1,
         notes: vec!["a note".into()],
     };
-    let started = std::time::Instant::now();
     // Portions of another table in the same kind of store, stored here under their names.
     let (other, empty) = table().await;
     let portions = written(&other, &empty, &[(1, "a"), (2, "b")]).await;
@@ -275,15 +300,27 @@ async fn portions_written_elsewhere_are_committed_or_deleted() {
     }
     let taken = plan(&folder, &[], None);
     let (report, snapshot) =
-        finish_written(log.clone(), base.clone(), &taken, uncommitted(portions.clone(), 3), started)
+        ingest_files_with(log.clone(), base, &taken, &Elsewhere::new(Ok(uncommitted(portions.clone(), 3))))
             .await
             .unwrap();
     assert_eq!((report.rows, report.replaced, report.notes.len()), (3, 1, 1));
     assert_eq!(report.rows_per_partition.iter().sum::<u64>(), 2);
     assert_eq!(rows(&log, &snapshot).await, expected(&[(1, "a"), (2, "b")]));
+    // Machines that fail leave the table as it is, and are not asked if rejected rows have no place.
+    let broken = || Elsewhere::new(Err(IngestError::Elsewhere { reason: "no machine is left".into() }));
+    let failed = ingest_files_with(log.clone(), snapshot.clone(), &taken, &broken()).await;
+    assert_eq!(failed.unwrap_err().to_string(), "no machine is left");
+    std::fs::write(folder.path().join("occupied"), "").unwrap();
+    let (occupied, idle) = (plan(&folder, &[], Some("occupied")), broken());
+    let failed = ingest_files_with(log.clone(), snapshot.clone(), &occupied, &idle).await;
+    assert!(matches!(failed.unwrap_err(), IngestError::RejectsExist { .. }));
+    assert!(!idle.is_asked());
+    assert_eq!(log.newest().await.unwrap().version(), snapshot.version());
+    assert_eq!(rows(&log, &snapshot).await, expected(&[(1, "a"), (2, "b")]));
     // With a file for rejected rows, those are read, and the portions deleted if that fails.
     let failing = plan(&folder, &[], Some("rejects"));
-    let failed = finish_written(log.clone(), snapshot, &failing, uncommitted(portions, 3), started).await;
+    let writer = Elsewhere::new(Ok(uncommitted(portions, 3)));
+    let failed = ingest_files_with(log.clone(), snapshot, &failing, &writer).await;
     assert!(matches!(failed.unwrap_err(), IngestError::Rejects { .. }));
     assert_eq!(portion_files(&log).await, 0);
     assert!(!matches!(log.newest().await, Err(LogError::NotATable { .. })));

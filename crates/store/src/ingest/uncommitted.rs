@@ -1,6 +1,8 @@
-//! Commits an ingest whose portions were written elsewhere.
+//! Ingest whose portions are written by other machines, and committed here.
 
 use std::time::Instant;
+
+use futures::future::BoxFuture;
 
 use crate::ingest::collected::Collected;
 use crate::ingest::commit::{commit_collected, sync_skipped};
@@ -11,6 +13,7 @@ use crate::ingest::report::{IngestReport, SourceReport};
 use crate::ingest::writer::Ingest;
 use crate::log::{PortionEntry, Snapshot, SourceEntry, TableLog};
 use evenkeel_input::source::Reject;
+use evenkeel_storage::TableStorage;
 
 /// Rejected rows in order, as they are read back.
 type Rejects = Box<dyn Iterator<Item = std::io::Result<Reject>> + Send>;
@@ -33,18 +36,36 @@ pub struct UncommittedIngest {
     pub notes: Vec<String>,
 }
 
-/// Commits what was written elsewhere, under the rules of [`crate::ingest::ingest_files`].
+/// Machines that read the inputs of an ingest and write its portions in place of this process.
+pub trait WritePortions: Send + Sync {
+    /// Reads the inputs that the table at `base` does not have yet, and writes their rows as
+    /// portions into `storage`, without a commit.
+    ///
+    /// # Errors
+    /// [`IngestError::Elsewhere`] if the machines fail, else the errors of an ingest. What they
+    /// wrote stays until the table is cleaned.
+    fn write_portions<'a>(
+        &'a self,
+        storage: &'a TableStorage,
+        base: &'a Snapshot,
+        plan: &'a IngestFiles,
+    ) -> BoxFuture<'a, Result<UncommittedIngest, IngestError>>;
+}
+
+/// Like [`crate::ingest::ingest_files`], but other machines read the inputs and write the portions.
 ///
 /// # Errors
-/// As for [`crate::ingest::ingest_files`]. The files are deleted, except after
-/// [`crate::log::LogError::Unknown`].
-pub async fn finish_written(
+/// As for [`crate::ingest::ingest_files`], and the errors of `writer`. After an error, the files
+/// that `writer` reported are deleted, except after [`crate::log::LogError::Unknown`].
+pub async fn ingest_files_with(
     log: TableLog,
     base: Snapshot,
     plan: &IngestFiles,
-    written: UncommittedIngest,
-    started: Instant,
+    writer: &dyn WritePortions,
 ) -> Result<(IngestReport, Snapshot), IngestError> {
+    let started = Instant::now();
+    plan.check_rejects()?;
+    let written = writer.write_portions(log.storage(), &base, plan).await?;
     let mode = plan.ingest.mode;
     let mut collected = Collected::new(written.sources, written.entries, written.notes);
     let mut ingest = Ingest::new(log.clone(), base.clone(), &plan.ingest)?;

@@ -225,7 +225,9 @@ mod tests {
 
     use super::*;
     use crate::evaluate::figures::partition_key::PartitionKeyReport;
-    use crate::evaluate::{AdvisorOptions, AdvisorReport, Candidate, HeavyHitter, advise, advise_with};
+    use crate::evaluate::{
+        AdvisorOptions, AdvisorReport, Candidate, CountRows, HeavyHitter, advise, advise_with,
+    };
     use evenkeel_input::source::{InputOptions, InputPath, row_counts};
     use evenkeel_model::table::ColumnType;
     use evenkeel_model::units::{Micros, PartitionCount};
@@ -515,7 +517,23 @@ mod tests {
         writer.close().unwrap();
     }
 
-    /// Counts an export as other machines would, which have only the data that is sent to them.
+    /// Counts exports as other machines would, which have only the data that is sent to them, in at
+    /// most this many ranges.
+    struct Elsewhere(usize);
+
+    impl CountRows for Elsewhere {
+        fn count_rows(
+            &self,
+            export: &Export,
+            options: &EvaluateOptions,
+            on_unreadable: OnUnreadable,
+            _: &AtomicBool,
+        ) -> Result<(Evaluation, Unreadable), EvaluateError> {
+            assert_eq!(on_unreadable, OnUnreadable::Fail);
+            elsewhere(export, options, self.0)
+        }
+    }
+
     fn elsewhere(
         export: &Export,
         options: &EvaluateOptions,
@@ -570,8 +588,7 @@ mod tests {
             let timeless = |assessment: AdvisorReport| AdvisorReport { seconds: 0.0, ..assessment };
             let local = timeless(advise(&export, options.clone(), &|_| (), &stop).unwrap());
             for most in [1, 4] {
-                let count = |options: &EvaluateOptions| elsewhere(&export, options, most);
-                let shared = advise_with(&export, options.clone(), count, &stop).unwrap();
+                let shared = advise_with(&export, options.clone(), &Elsewhere(most), &stop).unwrap();
                 assert_eq!(timeless(shared), local);
             }
         }
