@@ -15,6 +15,7 @@ use evenkeel::table::Candidate;
 use evenkeel::units::{ByteSize, Micros, PartitionCount};
 use indicatif::ProgressBar;
 
+use crate::cli::evaluate;
 use crate::cli::evaluate::column_type;
 use crate::cli::input::ReadingArgs;
 use crate::cli::numbers::positive;
@@ -261,15 +262,14 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
 /// Classifies an error: wrong usage if the request cannot be met, else a failure.
 fn failure(error: CapacityError) -> Failure {
     match error {
-        error @ (CapacityError::UnknownColumn { .. }
-        | CapacityError::NoClock
-        | CapacityError::NotCut { .. }
-        | CapacityError::TooManyWindows { .. }
+        CapacityError::Evaluate(error) => evaluate::failure(*error),
+        error @ (CapacityError::NoClock
         | CapacityError::UnknownNode { .. }
         | CapacityError::LateFault { .. }
         | CapacityError::Source(SourceError::NoSuchColumn { .. })
-        | CapacityError::Placement(PlacementError::System { .. } | PlacementError::CloudLogsKey)
-        | CapacityError::Time { .. }) => Failure::usage(error),
+        | CapacityError::Placement(PlacementError::System { .. } | PlacementError::CloudLogsKey)) => {
+            Failure::usage(error)
+        }
         other => other.into(),
     }
 }

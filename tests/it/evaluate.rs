@@ -612,7 +612,7 @@ fn wrong_input_gets_a_clear_answer() {
         ("{}/x.csv --type a", 2, "write COLUMN:TYPE"),
         ("{}/x.csv --type a:number", 2, "unknown column type 'number'"),
         ("{}/x.csv --time nope", 2, "there is no time column 'nope'; there are: at"),
-        ("{}/x.csv --time note", 1, "column 'note' cannot be read as points in time"),
+        ("{}/x.csv --time note", 2, "column 'note' cannot be read as points in time"),
         ("{}/x.csv --window 5", 2, "is not a length of time"),
         ("{}/x.csv --sample 0", 2, "a share is above 0 and at most 1"),
         ("{}/x.csv --partitions 0", 2, "a table has 1 to 100000 partitions"),

@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use crate::delays::{falls_behind, falls_behind_with_fault, rows};
-use crate::load::ROWS_PER_PARTITION;
 use crate::result::{DesignReport, NodeRecommendation, NodeSimulation};
+use evenkeel_advisor::evaluate::ROWS_PER_PARTITION_OF_WINDOW;
 use evenkeel_model::finding::{Finding, FindingCode, Severity};
 use evenkeel_model::table::{KeyPart, Transform};
 use evenkeel_stats::skew::are_enough_rows;
@@ -234,7 +234,7 @@ fn few_rows(simulation: &NodeSimulation) -> Option<Finding> {
     let counted = simulation.rows - simulation.rows_without_time.min(simulation.rows);
     let of_window = counted as f64 / simulation.arrivals.windows.max(1) as f64;
     let each = of_window / most as f64;
-    (each < ROWS_PER_PARTITION as f64).then(|| Finding {
+    (each < ROWS_PER_PARTITION_OF_WINDOW as f64).then(|| Finding {
         code: FindingCode::FewRows,
         severity: Severity::Note,
         subject: format!("windows of {}", simulation.parameters.window),
@@ -243,7 +243,7 @@ fn few_rows(simulation: &NodeSimulation) -> Option<Finding> {
             of {most} partitions: with so few, peaks arise by chance"
         ),
         measured: each,
-        threshold: ROWS_PER_PARTITION as f64,
+        threshold: ROWS_PER_PARTITION_OF_WINDOW as f64,
         advice: "Use more rows, fewer partitions or a longer --window.".to_owned(),
     })
 }

@@ -1,6 +1,7 @@
 //! Load on partitions, window by window.
 
 use crate::capacity::{Capacities, Rate};
+use evenkeel_advisor::evaluate::LoadWindow;
 use evenkeel_model::units::Micros;
 
 /// Load on partitions.
@@ -11,18 +12,7 @@ pub struct Arrivals {
     /// Number of rows that each row counts for.
     pub scale: f64,
     /// The windows that have rows, in order.
-    pub windows: Vec<ArrivalWindow>,
-}
-
-/// A slice of time and the load on each partition in it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ArrivalWindow {
-    /// Start of the window, in microseconds since 1970.
-    pub start_micros: i64,
-    /// Rows of each partition.
-    pub rows: Vec<u64>,
-    /// Bytes of the values of these rows.
-    pub bytes: Vec<u64>,
+    pub windows: Vec<LoadWindow>,
 }
 
 impl Arrivals {
@@ -50,7 +40,7 @@ impl Arrivals {
     /// Returns the service time that each partition demands of its node and of itself in each
     /// window, in seconds.
     pub(super) fn work(&self, capacities: &Capacities) -> Vec<Work> {
-        let of_window = |window: &ArrivalWindow| {
+        let of_window = |window: &LoadWindow| {
             let amounts = || window.rows.iter().zip(&window.bytes);
             let scaled = |amount: &u64| *amount as f64 * self.scale;
             Work {

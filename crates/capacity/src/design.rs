@@ -1,6 +1,6 @@
 //! Report on one partition key with a given number of nodes and partitions.
 
-use crate::arrivals::{ArrivalWindow, Arrivals};
+use crate::arrivals::Arrivals;
 use crate::capacity::{Capacities, Headroom, Rate};
 use crate::cluster::{NodeCluster, NodeFault};
 use crate::error::CapacityError;
@@ -11,6 +11,7 @@ use crate::play::play;
 use crate::result::{
     ArrivalFigures, DesignReport, FaultKind, FaultReport, NodeParameters, RunReport, Shape, Unevenness,
 };
+use evenkeel_advisor::evaluate::LoadWindow;
 use evenkeel_model::table::Candidate;
 use evenkeel_stats::skew::{KeyWeights, MaxOverMeanByChance, NoiseFloor, SkewFigures};
 use evenkeel_stats::throughput::{Capacity, Concentration, DEFAULT_PARTITION_RATE, sustains};
@@ -87,9 +88,9 @@ impl Design<'_> {
         let sustained = sustained_by_partitions.into_iter().chain(sustained_by_nodes).reduce(f64::min);
         let is_sustained =
             sustained.is_none_or(|sustained| sustains(sustained, self.figures.average_rows_per_second));
-        let by_partition = |window: &ArrivalWindow| window.rows.clone();
-        let by_node = |window: &ArrivalWindow| summed(&window.rows, &node_of, cluster.nodes);
-        let weights = &load.counts.weights;
+        let by_partition = |window: &LoadWindow| window.rows.clone();
+        let by_node = |window: &LoadWindow| summed(&window.rows, &node_of, cluster.nodes);
+        let weights = &load.weights;
         let (headroom_of_nodes, headroom_of_partitions) =
             headrooms(arrivals, &capacities, &node_of, cluster.nodes);
         let headroom = headroom_of_nodes.and(headroom_of_partitions);
@@ -251,7 +252,7 @@ impl Unevenness {
     fn from_arrivals(
         arrivals: &Arrivals,
         count: usize,
-        rows_of: impl Fn(&ArrivalWindow) -> Vec<u64>,
+        rows_of: impl Fn(&LoadWindow) -> Vec<u64>,
         keys: &KeyWeights,
         concentration: Concentration,
     ) -> Self {

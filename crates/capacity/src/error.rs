@@ -4,11 +4,7 @@ use thiserror::Error;
 
 use evenkeel_advisor::evaluate::EvaluateError;
 use evenkeel_input::source::SourceError;
-use evenkeel_model::bounded::{names, quote};
-use evenkeel_model::table::ColumnType;
-use evenkeel_model::units::Micros;
 use evenkeel_placement::placement::PlacementError;
-use evenkeel_stats::sketch::SpillError;
 
 /// Reason why an export cannot be replayed.
 #[derive(Debug, Error)]
@@ -19,19 +15,9 @@ pub enum CapacityError {
     #[error(transparent)]
     Placement(#[from] PlacementError),
     #[error(transparent)]
-    Spill(#[from] SpillError),
-    #[error(transparent)]
     Evaluate(Box<EvaluateError>),
-    #[error("there is no column '{column}'; there are: {}", names(known), column = quote(column))]
-    UnknownColumn { column: String, known: Vec<String> },
     #[error("rows need times: name a column of time with --time, or set the rows per second with --rate")]
     NoClock,
-    #[error("column '{column}' is not a point in time or a date", column = quote(column))]
-    Time { column: String },
-    #[error("{part}: a column of type {column_type} is not a point in time that can be truncated", part = quote(part))]
-    NotCut { part: String, column_type: ColumnType },
-    #[error("windows of {length} are more than the limit of {most}; use longer ones")]
-    TooManyWindows { length: Micros, most: usize },
     #[error("{fault}: there is no node {node}; a design with {nodes} nodes has the nodes 0 to {last}")]
     UnknownNode { fault: String, node: usize, nodes: usize, last: usize },
     #[error("{fault}: all rows have arrived by then, within {hours:.2} hours of the first")]

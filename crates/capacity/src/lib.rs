@@ -1,7 +1,8 @@
 //! Simulation of nodes: a model of the load that ingesting an export would put on them.
 //!
 //! ```text
-//! export -> rows and bytes by window and partition, once for all keys and partition counts
+//! export -> the pass of an evaluation (`evaluate::count_loads`): rows and bytes by window and
+//!           partition, once for all keys and partition counts
 //!        -> for each design (partition key, nodes, partitions), alone:
 //!             Assignment      partition -> node
 //!             Unevenness      of partitions and nodes, over the whole time and at a time,
@@ -37,7 +38,7 @@ mod run;
 #[cfg(test)]
 mod testing;
 
-pub use arrivals::{ArrivalWindow, Arrivals};
+pub use arrivals::Arrivals;
 pub use capacity::{Capacities, Headroom, Rate, ScaleModel, Utilization};
 pub use cluster::{NodeCluster, NodeFault};
 pub use error::CapacityError;
@@ -50,4 +51,5 @@ pub use result::{
 };
 pub use run::simulate_nodes;
 
+pub use evenkeel_advisor::evaluate::LoadWindow;
 pub use evenkeel_stats::throughput::{Assignment, AssignmentError};

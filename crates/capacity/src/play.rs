@@ -19,12 +19,13 @@
 //! the end of a step. Queues that build and clear within a window are not visible; a shorter window
 //! shows more.
 
-use crate::arrivals::{ArrivalWindow, Arrivals, Work};
+use crate::arrivals::{Arrivals, Work};
 use crate::backlog::Backlog;
 use crate::cluster::{NodeCluster, NodeFault};
 use crate::node::Node;
 use crate::outcome::{NodeOutcome, Peak, RunOutcome};
 use crate::queue::{Piece, Queue, fair_share};
+use evenkeel_advisor::evaluate::LoadWindow;
 
 /// Steps without rows last one window, or this share of the time since the last rows, to bound
 /// their number.
@@ -51,7 +52,7 @@ pub fn play(arrivals: &Arrivals, cluster: &NodeCluster, fault: Option<NodeFault>
 /// Rows that arrive in a window.
 #[derive(Clone, Copy)]
 struct ArrivingRows<'a> {
-    slice: &'a ArrivalWindow,
+    slice: &'a LoadWindow,
     work: &'a Work,
     window: f64,
     scale: f64,
@@ -331,7 +332,7 @@ mod tests {
 
     /// Returns consecutive windows of ten seconds, with rows of ten bytes.
     fn arrivals(windows: &[&[u64]]) -> Arrivals {
-        let window = |(number, rows): (usize, &&[u64])| ArrivalWindow {
+        let window = |(number, rows): (usize, &&[u64])| LoadWindow {
             start_micros: number as i64 * 10 * SECOND,
             rows: rows.to_vec(),
             bytes: rows.iter().map(|rows| rows * 10).collect(),

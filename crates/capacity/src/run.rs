@@ -7,14 +7,15 @@ use std::time::Instant;
 use rayon::prelude::{IntoParallelRefIterator, ParallelIterator};
 
 use crate::advice::{advise, recommend};
-use crate::arrivals::{ArrivalWindow, Arrivals};
+use crate::arrivals::Arrivals;
 use crate::design::Design;
 use crate::error::CapacityError;
 use crate::fault::NodeChoice;
-use crate::load::{Clock, Counted, CountedKey, Plan, column_named, count};
+use crate::load::{Counted, CountedKey, count};
 use crate::result::{ArrivalFigures, DesignReport, NodeOptions, NodeParameters, NodeSimulation, Shape};
+use evenkeel_advisor::evaluate::LoadWindow;
 use evenkeel_input::source::Export;
-use evenkeel_model::table::{Candidate, Column, only_time_column};
+use evenkeel_model::table::{Candidate, only_time_column};
 use evenkeel_model::units::{Micros, PartitionCount};
 
 /// Plays an export against nodes. `progress` is called with the number of rows read so far; setting
@@ -31,18 +32,12 @@ pub fn simulate_nodes(
 ) -> Result<NodeSimulation, CapacityError> {
     let started = Instant::now();
     check_nodes(options)?;
-    let clock = clock(export.columns(), options)?;
+    if options.time.is_none() && options.rate.is_none() && only_time_column(export.columns()).is_none() {
+        return Err(CapacityError::NoClock);
+    }
     let partitions: BTreeSet<PartitionCount> = options.shapes.iter().map(|shape| shape.partitions).collect();
-    let plan = Plan {
-        keys: &options.partition_keys,
-        function: options.placement,
-        partitions: &partitions.into_iter().collect::<Vec<_>>(),
-        clock,
-        window: options.window,
-        on_unreadable: options.on_unreadable,
-    };
-    let mut counted = count(export, &plan, progress, stop)?;
-    let (arrivals, scale) = scale_arrivals(&mut counted, clock, options.rate)?;
+    let mut counted = count(export, options, partitions.into_iter().collect(), progress, stop)?;
+    let (arrivals, scale) = scale_arrivals(&mut counted, options.rate)?;
     let parameters = parameters(options, counted.window, scale);
     let designs = designs(options, &counted.keys, &parameters, &arrivals)?;
     let mut simulation = NodeSimulation {
@@ -51,11 +46,8 @@ pub fn simulate_nodes(
         rows: counted.rows,
         bytes: counted.bytes,
         rows_without_time: counted.without_time,
-        time: match clock {
-            Clock::Column(column) => export.columns().get(column).map(|column| column.name.clone()),
-            Clock::Rate(_) => None,
-        },
         notes: notes(export, &counted, &parameters),
+        time: counted.time,
         parameters,
         arrivals,
         designs,
@@ -72,16 +64,12 @@ pub fn simulate_nodes(
 
 /// Scales the counted rows to the requested rate; returns the total load and the number of rows
 /// that each row counts for.
-fn scale_arrivals(
-    counted: &mut Counted,
-    clock: Clock,
-    rate: Option<f64>,
-) -> Result<(ArrivalFigures, f64), CapacityError> {
+fn scale_arrivals(counted: &mut Counted, rate: Option<f64>) -> Result<(ArrivalFigures, f64), CapacityError> {
     let arrivals = counted.keys.first().and_then(|key| key.arrivals.values().next());
     let own = ArrivalFigures::from_arrivals(arrivals.ok_or(CapacityError::NoRows)?);
     // Rows that arrive one after the other already have the requested rate.
-    let scale = match (clock, rate) {
-        (Clock::Column(_), Some(rate)) => rate / own.average_rows_per_second,
+    let scale = match (&counted.time, rate) {
+        (Some(_), Some(rate)) => rate / own.average_rows_per_second,
         _ => 1.0,
     };
     for arrivals in counted.keys.iter_mut().flat_map(|key| key.arrivals.values_mut()) {
@@ -135,24 +123,6 @@ fn check_nodes(options: &NodeOptions) -> Result<(), CapacityError> {
     Ok(())
 }
 
-fn clock(columns: &[Column], options: &NodeOptions) -> Result<Clock, CapacityError> {
-    let column = match &options.time {
-        Some(name) => {
-            let found = column_named(columns, name)?;
-            if !columns.get(found).is_some_and(|column| column.column_type.is_time()) {
-                return Err(CapacityError::Time { column: name.clone() });
-            }
-            Some(found)
-        }
-        None => only_time_column(columns),
-    };
-    match (column, options.rate) {
-        (Some(column), _) => Ok(Clock::Column(column)),
-        (None, Some(rate)) => Ok(Clock::Rate(rate)),
-        (None, None) => Err(CapacityError::NoClock),
-    }
-}
-
 fn notes(export: &Export, counted: &Counted, parameters: &NodeParameters) -> Vec<String> {
     let mut notes: Vec<String> = export.notes().iter().map(ToString::to_string).collect();
     if counted.unreadable_rows > 0 {
@@ -179,7 +149,7 @@ impl ArrivalFigures {
         let seconds = arrivals.window.seconds();
         let sum = |amounts: &[u64]| amounts.iter().sum::<u64>();
         let windows = arrivals.windows.len();
-        let (mut rows, mut bytes, mut busiest): (u64, u64, Option<(u64, &ArrivalWindow)>) = (0, 0, None);
+        let (mut rows, mut bytes, mut busiest): (u64, u64, Option<(u64, &LoadWindow)>) = (0, 0, None);
         for window in &arrivals.windows {
             let of_window = sum(&window.rows);
             (rows, bytes) = (rows + of_window, bytes + sum(&window.bytes));
@@ -486,11 +456,11 @@ mod tests {
         );
         assert_eq!(
             error(&|options| options.time = Some("user".to_owned())),
-            "column 'user' is not a point in time or a date"
+            "column 'user' cannot be read as points in time"
         );
         assert_eq!(
             error(&|options| options.time = Some("when".to_owned())),
-            "there is no column 'when'; there are: at, user, note"
+            "there is no time column 'when'; there are: at"
         );
         assert!(
             error(&|options| options.partition_keys = vec!["User".parse().unwrap()])
@@ -498,7 +468,7 @@ mod tests {
         );
         assert_eq!(
             error(&|options| options.partition_keys = vec!["hour(user)".parse().unwrap()]),
-            "hour(user): a column of type Uint64 is not a point in time that can be truncated"
+            "key (hour(user)): column 'user' of type Uint64 is not a point in time"
         );
     }
 }

@@ -123,7 +123,7 @@ pub(super) async fn assess_in_background(
 }
 
 /// Tells wrong usage from other errors.
-pub(super) fn failure(error: EvaluateError) -> Failure {
+pub(crate) fn failure(error: EvaluateError) -> Failure {
     if is_usage(&error) { Failure::usage(error) } else { Failure::from(error) }
 }
 
@@ -133,6 +133,7 @@ pub(super) fn is_usage(error: &EvaluateError) -> bool {
         error,
         EvaluateError::UnknownColumn { .. }
             | EvaluateError::NotTime { .. }
+            | EvaluateError::Time { .. }
             | EvaluateError::UnknownTime { .. }
             | EvaluateError::UnknownRoleColumn { .. }
             | EvaluateError::Memory { .. }

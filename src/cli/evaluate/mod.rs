@@ -26,6 +26,7 @@ use evenkeel::units::{ByteSize, Micros};
 use serde::Serialize;
 use serde_json::Value;
 
+pub(crate) use crate::cli::evaluate::assessing::failure;
 use crate::cli::evaluate::assessing::{Assessing, Work, assess_in_background};
 use crate::cli::evaluate::inputs::open_inputs;
 use crate::cli::evaluate::plan::Placements;

@@ -49,7 +49,8 @@ pub use options::{
     AdvisorOptions, AlsoCounted, DEFAULT_BATCH_ROWS, DEFAULT_MEMORY, EvaluateOptions, JoinedColumn,
 };
 pub use partition_stats::{PartitionStatsError, read_partition_stats};
-pub use pass::evaluator::Evaluator;
+pub use pass::evaluator::{Evaluator, ROWS_PER_PARTITION_OF_WINDOW};
+pub use pass::loads::{KeyLoads, LoadWindow, Loads, count_loads};
 pub use pass::shards::{assemble, count_share, spans, whole_shares};
 pub use pass::share::Share;
 pub use profiles::{

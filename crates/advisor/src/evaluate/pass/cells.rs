@@ -10,8 +10,8 @@ use crate::evaluate::figures::partition_key::{PerBatch, PlacementReport, SkewCau
 use crate::evaluate::figures::weights::NodeLoads;
 use crate::evaluate::pass::batch::KeyedBatch;
 use crate::evaluate::pass::context::{KeyContext, ReportContext};
-use evenkeel_model::units::Micros;
-use evenkeel_model::units::PartitionId;
+use crate::evaluate::pass::loads::LoadWindow;
+use evenkeel_model::units::{Micros, PartitionCount, PartitionId};
 use evenkeel_model::wire::{Left, Wire, WireError, wire};
 use evenkeel_placement::placement::{JointPlacement, Placement};
 use evenkeel_stats::skew::{AtATime, NoiseFloor, SkewFigures, Verdict, expected_empty_partitions};
@@ -28,6 +28,9 @@ pub(super) struct GroupCounter {
     pub(super) rows: Vec<u64>,
     pub(super) bytes: Vec<u64>,
     pub(super) windows: WindowCounts,
+    /// Bytes of the rows in `windows`, if they are wanted. Both see the same windows, which are at
+    /// the same offsets.
+    window_bytes: Option<WindowCounts>,
     pub(super) moments: MomentCounts,
     /// Rows at the end of the last batch.
     pub(super) rows_before_batch: Vec<u64>,
@@ -74,10 +77,32 @@ impl GroupCounter {
             rows: vec![0; cells],
             bytes: vec![0; cells],
             windows: WindowCounts::new(cells),
+            window_bytes: None,
             moments: MomentCounts::new(cells),
             rows_before_batch: vec![0; cells],
             placements: vec![PlacementBatches::default(); joint.counts().len()],
             joint,
+        }
+    }
+
+    /// Counts the bytes of each window, too.
+    pub(super) fn weigh_windows(&mut self) {
+        self.window_bytes = Some(WindowCounts::new(self.joint.cells()));
+    }
+
+    /// Returns the offsets of the counts of the windows of a batch.
+    fn offsets(&mut self, batch: &KeyedBatch) -> Vec<usize> {
+        let Some(windows) = &batch.windows else { return Vec::new() };
+        if let Some(bytes) = &mut self.window_bytes {
+            bytes.offsets(windows);
+        }
+        self.windows.offsets(windows)
+    }
+
+    fn add_to_window(&mut self, offset: usize, cell: PartitionId, rows: u64, bytes: u64) {
+        self.windows.add(offset, cell, rows);
+        if let Some(weighed) = &mut self.window_bytes {
+            weighed.add(offset, cell, bytes);
         }
     }
 
@@ -102,7 +127,7 @@ impl GroupCounter {
     /// Counts the rows of the current batch. Consecutive rows in one cell and window are counted
     /// together.
     pub(super) fn add(&mut self, batch: &KeyedBatch) {
-        let offsets = batch.windows.as_ref().map(|windows| self.windows.offsets(windows)).unwrap_or_default();
+        let offsets = self.offsets(batch);
         let cells = std::mem::take(&mut self.cells);
         let mut run = (cells.first().copied().unwrap_or(PartitionId(0)), NO_WINDOW, 0, 0);
         let rows = cells.iter().zip(&batch.row_bytes);
@@ -135,7 +160,7 @@ impl GroupCounter {
 
     /// Counts rows that arrive in runs of one key.
     pub(super) fn add_runs(&mut self, batch: &KeyedBatch, runs: &[(u32, u32)]) {
-        let offsets = batch.windows.as_ref().map(|windows| self.windows.offsets(windows)).unwrap_or_default();
+        let offsets = self.offsets(batch);
         let mut begin = 0;
         for (number, rows) in runs {
             let end = begin + *rows as usize;
@@ -146,8 +171,11 @@ impl GroupCounter {
             let slots = batch.windows.as_ref().and_then(|windows| windows.slots.get(begin..end));
             for slots in slots.unwrap_or_default().chunk_by(|a, b| a == b) {
                 if let Some(offset) = slots.first().and_then(|slot| offsets.get(*slot as usize)) {
-                    self.windows.add(*offset, cell, slots.len() as u64);
+                    let bytes = batch.row_bytes.get(begin..begin + slots.len()).unwrap_or_default();
+                    let bytes = bytes.iter().map(|bytes| u64::from(*bytes)).sum();
+                    self.add_to_window(*offset, cell, slots.len() as u64, bytes);
                 }
+                begin += slots.len();
             }
             begin = end;
         }
@@ -184,7 +212,7 @@ impl GroupCounter {
             *sum += bytes;
         }
         if let Some(offset) = offsets.get(slot as usize) {
-            self.windows.add(*offset, cell, rows);
+            self.add_to_window(*offset, cell, rows, bytes);
         }
     }
 
@@ -240,6 +268,11 @@ impl GroupCounter {
         self.windows.lengthen(window);
         other.windows.lengthen(window);
         self.windows.merge(other.windows);
+        if let (Some(bytes), Some(mut more)) = (&mut self.window_bytes, other.window_bytes) {
+            bytes.lengthen(window);
+            more.lengthen(window);
+            bytes.merge(more);
+        }
         if let Some(axis) = moments {
             self.moments.merge(other.moments, axis);
         }
@@ -247,6 +280,20 @@ impl GroupCounter {
             placement.partitions_written.extend(more.partitions_written);
             placement.share_of_fullest.extend(more.share_of_fullest);
         }
+    }
+
+    /// Returns the load on the partitions of each placement in windows of `length`.
+    pub(super) fn loads(&self, length: Micros) -> impl Iterator<Item = (PartitionCount, Vec<LoadWindow>)> {
+        self.joint.counts().iter().zip(self.joint.partitions()).map(move |(count, partitions)| {
+            let rows = self.windows.windows(length, partitions);
+            let bytes = self.window_bytes.as_ref().map(|bytes| bytes.windows(length, partitions));
+            let windows = rows.into_iter().zip(bytes.unwrap_or_default()).map(|(rows, bytes)| LoadWindow {
+                start_micros: rows.start_micros,
+                rows: rows.rows_per_partition,
+                bytes: bytes.rows_per_partition,
+            });
+            (*count, windows.collect())
+        })
     }
 
     /// Returns the counts of each placement.

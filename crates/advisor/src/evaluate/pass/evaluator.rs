@@ -24,15 +24,17 @@ use crate::evaluate::pass::plans::{PrimaryKeyInputs, placeable, types_of};
 use crate::evaluate::pass::preparation::{BatchKeys, CandidatePlan, Preparation, PreparedBatches};
 use crate::evaluate::pass::primary_key::PrimaryKeyCounter;
 use crate::evaluate::pass::share::{Share, no_such_key};
-use crate::evaluate::pass::time_column::{TimeColumn, time_column, time_of_part};
+use crate::evaluate::pass::time_column::{Clock, TimeColumn, time_column, time_of_part};
 use evenkeel_model::table::{Candidate, Column};
 use evenkeel_model::units::{Micros, PartitionCount};
 use evenkeel_model::values::width;
 use evenkeel_placement::placement::{Function, JointPlacement};
+use evenkeel_stats::skew::KeyWeights;
 use evenkeel_stats::windows::{MomentAxis, TimeAxis, most_moments};
 
-/// Rows per partition that a window needs to be judged.
-const ROWS_PER_PARTITION_OF_WINDOW: u64 = 10;
+/// Rows per partition that the median window has if its length is chosen from the data: with fewer,
+/// chance adds too much.
+pub const ROWS_PER_PARTITION_OF_WINDOW: u64 = 10;
 /// Number of partitions if none are requested: the default of YDB.
 const DEFAULT_PARTITIONS: u64 = 64;
 
@@ -46,6 +48,16 @@ pub struct Evaluator {
     columns: usize,
     pub(crate) preparation: Preparation,
     pub(crate) counters: Counters,
+}
+
+/// What is counted in each window.
+#[derive(Debug, Clone, Copy)]
+enum Weighing {
+    Rows,
+    /// Rows without a time column arrive at this many per second.
+    RowsAndBytes {
+        rate: Option<f64>,
+    },
 }
 
 /// Counters of prepared batches.
@@ -109,7 +121,7 @@ impl Evaluator {
     /// # Errors
     /// [`EvaluateError`] if a key names a column that does not exist, or one that cannot serve.
     pub fn new(columns: &[Column], options: EvaluateOptions) -> Result<Self, EvaluateError> {
-        Self::with_share(columns, options, None)
+        Self::with_share(columns, options, None, Weighing::Rows)
     }
 
     /// Like [`Evaluator::new`], but does only a share of the work, within the memory that it has in
@@ -122,13 +134,24 @@ impl Evaluator {
         options: EvaluateOptions,
         share: Share,
     ) -> Result<Self, EvaluateError> {
-        Self::with_share(columns, options, Some(share))
+        Self::with_share(columns, options, Some(share), Weighing::Rows)
+    }
+
+    /// Like [`Evaluator::new`], but also counts the bytes of each window. Without a time column,
+    /// rows arrive one after the other at `rate` rows per second.
+    pub(super) fn for_loads(
+        columns: &[Column],
+        options: EvaluateOptions,
+        rate: Option<f64>,
+    ) -> Result<Self, EvaluateError> {
+        Self::with_share(columns, options, None, Weighing::RowsAndBytes { rate })
     }
 
     fn with_share(
         columns: &[Column],
         options: EvaluateOptions,
         share: Option<Share>,
+        weighing: Weighing,
     ) -> Result<Self, EvaluateError> {
         let has_partition_keys = matches!(share, None | Some(Share::PartitionKeys));
         let candidates = options.partition_keys.iter().chain(&options.also_counted);
@@ -138,11 +161,19 @@ impl Evaluator {
         let placements = placements(&options);
         let time = time_column(columns, &options)?;
         let counters = placements.iter().map(|(_, partitions)| partitions.len()).sum();
-        let budgets = Budgets::new(&options, counters, time.is_some())?;
+        let (per_window, rate) = match weighing {
+            Weighing::Rows => (counters, None),
+            Weighing::RowsAndBytes { rate } => (2 * counters, rate),
+        };
+        let budgets = Budgets::new(&options, per_window, time.is_some() || rate.is_some())?;
         let mut partition_keys = Vec::new();
         for candidate in candidates {
             let key = parts.resolve(candidate, columns)?;
-            partition_keys.push(partition_key_counter(candidate, key, &parts, &placements, time.as_ref())?);
+            let mut counter = partition_key_counter(candidate, key, &parts, &placements, time.as_ref())?;
+            if matches!(weighing, Weighing::RowsAndBytes { .. }) {
+                counter.weigh_windows();
+            }
+            partition_keys.push(counter);
         }
         let mut primary_keys = Vec::new();
         for number in primary_candidates {
@@ -173,7 +204,7 @@ impl Evaluator {
                 keys: partition_keys.iter().map(PartitionKeyCounter::plan).collect(),
                 whole_rows: !primary_keys.is_empty(),
                 parts,
-                time,
+                clock: time.map(Clock::Column).or(rate.map(Clock::Rate)),
                 axis: TimeAxis::new(options.window, budgets.windows, finest),
                 moments,
                 window: options.window,
@@ -199,10 +230,10 @@ impl Evaluator {
 
     /// Whether the values of the column at a position are needed.
     fn reads(&self, column: usize) -> bool {
-        let Preparation { whole_rows, parts, time, .. } = &self.preparation;
+        let Preparation { whole_rows, parts, clock, .. } = &self.preparation;
         *whole_rows
             || parts.have(column)
-            || time.as_ref().is_some_and(|time| time.position == column)
+            || clock.as_ref().and_then(Clock::column).is_some_and(|time| time.position == column)
             || self.of_any_length.contains(&column)
     }
 
@@ -281,8 +312,18 @@ impl Evaluator {
     /// # Errors
     /// [`EvaluateError`] if there were no rows, or spilled data cannot be read back.
     pub fn finish(self) -> Result<Evaluation, EvaluateError> {
+        Ok(self.finish_with_weights()?.0)
+    }
+
+    /// Returns the length of windows for a number of partitions.
+    pub(super) fn window_for(&self, partitions: usize) -> Micros {
+        self.preparation.axis.final_length(ROWS_PER_PARTITION_OF_WINDOW * partitions as u64)
+    }
+
+    /// Like [`Evaluator::finish`]; also returns the rows of the values of each partition key.
+    pub(super) fn finish_with_weights(self) -> Result<(Evaluation, Vec<KeyWeights>), EvaluateError> {
         let Self {
-            options, preparation: Preparation { axis, moments, time, rows_read, .. }, counters, ..
+            options, preparation: Preparation { axis, moments, clock, rows_read, .. }, counters, ..
         } = self;
         if counters.rows == 0 {
             return Err(EvaluateError::NoRows);
@@ -311,19 +352,18 @@ impl Evaluator {
             sample: drawn,
         };
         let primary_keys = counters.primary_keys.into_iter().map(|key| key.finish(how.sample));
-        Ok(Evaluation {
+        let finished = counters.partition_keys.into_par_iter().map(|key| key.finish(how));
+        let (candidates, weights) = finished.collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
+        let evaluation = Evaluation {
             rows: counters.rows,
             bytes: counters.bytes,
             sample,
-            time: time.map(|time| time.name),
+            time: clock.as_ref().and_then(Clock::column).map(|time| time.name.clone()),
             time_range,
-            candidates: counters
-                .partition_keys
-                .into_par_iter()
-                .map(|key| key.finish(how))
-                .collect::<Result<_, _>>()?,
+            candidates,
             primary_keys: primary_keys.collect::<Result<_, _>>()?,
-        })
+        };
+        Ok((evaluation, weights))
     }
 }
 

@@ -7,8 +7,8 @@
 //!   -> primary_key: PrimaryKeyCounter (repeated keys, order of arrival, layout)
 //!   -> figures
 //! ```
-//! `shards` distributes the counting over machines, and `state` has the counts as bytes; `examples`
-//! reads a second time for rows that share a key.
+//! `loads` counts bytes by window, too. `shards` distributes the counting over machines, and `state`
+//! has the counts as bytes; `examples` reads a second time for rows that share a key.
 
 pub(super) mod batch;
 pub(super) mod budgets;
@@ -17,6 +17,7 @@ pub(super) mod context;
 pub(super) mod evaluator;
 pub(super) mod examples;
 pub(super) mod layout;
+pub(super) mod loads;
 pub(super) mod partition_key;
 pub(super) mod plans;
 pub(super) mod preparation;

@@ -1,5 +1,6 @@
 //! Counts for one candidate for the partition key.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rayon::prelude::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
@@ -13,12 +14,13 @@ use crate::evaluate::pass::batch::KeyedBatch;
 use crate::evaluate::pass::cells::GroupCounter;
 use crate::evaluate::pass::cells::by_partition;
 use crate::evaluate::pass::context::{KeyContext, ReportContext};
+use crate::evaluate::pass::loads::LoadWindow;
 use crate::evaluate::pass::preparation::{BatchKeys, CandidatePlan, Hashes};
 use evenkeel_model::table::ColumnType;
-use evenkeel_model::units::Micros;
-use evenkeel_model::units::PartitionId;
+use evenkeel_model::units::{Micros, PartitionCount, PartitionId};
 use evenkeel_model::wire::{Left, Wire, WireError, wire};
 use evenkeel_stats::sketch::{KeyCounter, MOST_BYTES_ON_DISK, SpillError};
+use evenkeel_stats::skew::KeyWeights;
 use evenkeel_stats::windows::MomentAxis;
 
 /// Number of heaviest keys that are shown.
@@ -269,7 +271,21 @@ impl PartitionKeyCounter {
         Ok(Self { groups, keys, rows, null_rows, key_bytes, max_key_bytes, ..empty })
     }
 
-    pub(crate) fn finish(self, how: ReportContext<'_>) -> Result<PartitionKeyReport, SpillError> {
+    /// Counts the bytes of each window, too, for [`PartitionKeyCounter::loads`].
+    pub(crate) fn weigh_windows(&mut self) {
+        self.groups.iter_mut().for_each(GroupCounter::weigh_windows);
+    }
+
+    /// Returns the load on the partitions of each placement in windows of `length`.
+    pub(crate) fn loads(&self, length: Micros) -> BTreeMap<PartitionCount, Vec<LoadWindow>> {
+        self.groups.iter().flat_map(|group| group.loads(length)).collect()
+    }
+
+    /// Returns the figures of the candidate, and the rows of its keys.
+    pub(crate) fn finish(
+        self,
+        how: ReportContext<'_>,
+    ) -> Result<(PartitionKeyReport, KeyWeights), SpillError> {
         let counts = self.keys.finish(HEAVIEST_SHOWN)?;
         let rows = self.rows.max(1) as f64;
         let heaviest: Vec<PartitionId> = counts
@@ -311,7 +327,7 @@ impl PartitionKeyCounter {
         let type_obstacle = parts
             .find(|(_, column_type)| of_ydb && !column_type.is_key_type())
             .map(|(part, column_type)| format!("{part} is of type {column_type}, which YDB takes in no key"));
-        Ok(PartitionKeyReport {
+        let report = PartitionKeyReport {
             type_obstacle,
             partition_key: self.plan.candidate.part_names(),
             distinct,
@@ -323,7 +339,8 @@ impl PartitionKeyCounter {
             over_time: placements.first().and_then(|placement| placement.over_time.clone()),
             placements,
             candidate: self.plan.candidate.clone(),
-        })
+        };
+        Ok((report, counts.weights))
     }
 }
 

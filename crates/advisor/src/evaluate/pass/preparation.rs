@@ -10,7 +10,7 @@ use rayon::prelude::{IndexedParallelIterator, IntoParallelRefIterator, ParallelI
 
 use crate::evaluate::EvaluateError;
 use crate::evaluate::pass::batch::{KeyParts, KeyedBatch};
-use crate::evaluate::pass::time_column::TimeColumn;
+use crate::evaluate::pass::time_column::Clock;
 use evenkeel_model::table::Candidate;
 use evenkeel_model::units::{Micros, PartitionId};
 use evenkeel_placement::placement::{JointPlacement, PlacementError};
@@ -107,7 +107,7 @@ pub(crate) struct Preparation {
     pub(crate) keys: Vec<Arc<CandidatePlan>>,
     /// Whether whole rows are distinguished.
     pub(crate) whole_rows: bool,
-    pub(crate) time: Option<TimeColumn>,
+    pub(crate) clock: Option<Clock>,
     pub(crate) axis: TimeAxis,
     /// Short windows, if partition keys are counted over time.
     pub(crate) moments: Option<MomentAxis>,
@@ -140,13 +140,13 @@ impl Preparation {
             let keys = keys.iter().zip(numbered).map(of_key).collect::<Result<Vec<_>, EvaluateError>>()?;
             Ok((prepared, keys))
         };
-        let (axis, time, window, most) = (&mut self.axis, &self.time, self.window, self.most_windows);
+        let (axis, clock, window, most) = (&mut self.axis, &self.clock, self.window, self.most_windows);
         let moments = &mut self.moments;
         // Windows follow each other in time, so they are found one batch after the other, in
         // parallel with the preparation of each batch alone.
         let mut windows = || {
             let of_piece =
-                |piece: &Piece| windows_of(&piece.rows, axis, moments.as_mut(), time.as_ref(), window, most);
+                |piece: &Piece| windows_of(piece, axis, moments.as_mut(), clock.as_ref(), window, most);
             pieces.iter().map(of_piece).collect::<Result<Vec<_>, EvaluateError>>()
         };
         let (windows, prepared) = rayon::join(&mut windows, || {
@@ -204,18 +204,17 @@ impl Preparation {
 /// Windows of the rows of a batch: the displayed ones, and the short ones.
 type WindowsOfBatch = (Option<WindowedRows>, Option<MomentRows>);
 
-/// Finds the windows of the rows of a batch, if there is a time column.
+/// Finds the windows of rows, if they have times.
 fn windows_of(
-    batch: &RecordBatch,
+    piece: &Piece,
     axis: &mut TimeAxis,
     moments: Option<&mut MomentAxis>,
-    time: Option<&TimeColumn>,
+    clock: Option<&Clock>,
     window: Option<Micros>,
     most: usize,
 ) -> Result<WindowsOfBatch, EvaluateError> {
-    let Some(time) = time else { return Ok((None, None)) };
-    let times = batch.columns().get(time.position).and_then(|column| time.reading.instants(column));
-    let times = times.ok_or_else(|| EvaluateError::Time { column: time.name.clone() })?;
+    let Some(clock) = clock else { return Ok((None, None)) };
+    let times = clock.times(&piece.rows, piece.first_row)?;
     let length = window.unwrap_or(Micros::SECOND);
     let windows = axis.add(&times).ok_or(EvaluateError::TooManyWindows { length, most })?;
     Ok((Some(windows), moments.map(|moments| moments.add(&times))))

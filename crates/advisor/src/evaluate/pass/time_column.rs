@@ -1,4 +1,8 @@
-//! Column with the times of rows.
+//! Times of rows.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, RecordBatch, TimestampMicrosecondArray};
 
 use crate::evaluate::EvaluateError;
 use crate::evaluate::figures::moment::TimeOfKey;
@@ -14,6 +18,42 @@ pub(crate) struct TimeColumn {
     pub(crate) position: usize,
     pub(crate) name: String,
     pub(crate) reading: TimeReading,
+}
+
+/// Source of the times of rows.
+#[derive(Debug, Clone)]
+pub(crate) enum Clock {
+    /// A column of the export.
+    Column(TimeColumn),
+    /// Rows arrive one after the other, at this many per second.
+    Rate(f64),
+}
+
+impl Clock {
+    /// Returns the times of the rows of a batch in microseconds, given the number of rows before
+    /// it.
+    pub(super) fn times(&self, batch: &RecordBatch, first_row: u64) -> Result<ArrayRef, EvaluateError> {
+        match self {
+            Self::Column(time) => {
+                let times = batch.columns().get(time.position);
+                let times = times.and_then(|column| time.reading.instants(column));
+                times.ok_or_else(|| EvaluateError::Time { column: time.name.clone() })
+            }
+            Self::Rate(rate) => {
+                let at = |row: u64| (row as f64 * 1e6 / rate) as i64;
+                let rows = first_row..first_row + batch.num_rows() as u64;
+                Ok(Arc::new(TimestampMicrosecondArray::from_iter_values(rows.map(at))))
+            }
+        }
+    }
+
+    /// Returns the column, if the times are in one.
+    pub(super) fn column(&self) -> Option<&TimeColumn> {
+        match self {
+            Self::Column(time) => Some(time),
+            Self::Rate(_) => None,
+        }
+    }
 }
 
 /// Returns the time column: the named one, otherwise the only point in time, or if there is none,
