@@ -9,9 +9,7 @@ use pgwire::api::Type;
 
 use crate::failure::{Failure, SqlState};
 use crate::types::{element_of, to_arrow};
-
-const EPOCH_DAYS: i32 = 10_957;
-const EPOCH_MICROS: i64 = 946_684_800_000_000;
+use crate::values::{EPOCH_DAYS, EPOCH_MICROS};
 
 /// A parameter of a statement that is bound.
 #[derive(Debug, Clone, PartialEq)]

@@ -77,7 +77,7 @@ pub(crate) async fn start(stream: TcpStream, shared: &Arc<Shared>) -> Option<Sta
 }
 
 async fn log_in(socket: &mut Starting, shared: &Arc<Shared>) -> Result<Option<(String, Settings)>, Failure> {
-    // What came before the encryption is not from the one who is on its other end.
+    // Bytes that came before the encryption are not from the one who is on its other end.
     if socket.is_secure() && !socket.read_buffer().is_empty() {
         let message = "received unencrypted data after the request for encryption";
         return Err(Failure::fatal(SqlState::PROTOCOL_VIOLATION, message));

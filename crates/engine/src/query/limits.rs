@@ -12,15 +12,14 @@ use std::fmt;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use datafusion::error::DataFusionError;
 use datafusion::execution::memory_pool::{
     FairSpillPool, MemoryConsumer, MemoryLimit, MemoryPool, MemoryReservation, TrackConsumersPool,
 };
 use thiserror::Error;
-use tokio::sync::Notify;
 
 use evenkeel_model::units::{ByteSize, elapsed};
 
@@ -40,17 +39,6 @@ const SUPPOSED_MEMORY: u64 = 4 << 30;
 /// Quarters of a query's memory that operators may reserve. The last one is for memory that they do
 /// not reserve: batches in flight, file buffers, and memory that the allocator retains.
 const RESERVED_QUARTERS: usize = 3;
-
-/// Memory that a process may take beyond that of its query: library code, caches and stacks do not
-/// shrink with the limit.
-const PROCESS_SLACK: u64 = 64 << 20;
-
-/// Interval between checks of the process memory. A query that writes memory as fast as it can
-/// takes about 50 MiB in that time.
-const TICK: Duration = Duration::from_millis(15);
-
-/// Time that a query may take to end by itself once its time or memory is exhausted.
-const GRACE: Duration = Duration::from_secs(2);
 
 /// Limits of one query.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -243,12 +231,6 @@ impl MemoryPool for QueryMemory {
 /// Number of queries that run in tasks of their own: a panic in one is an error of the query.
 static RUNNING: AtomicUsize = AtomicUsize::new(0);
 
-/// Size of the allocation that failed, in bytes; 0 if none did.
-static FAILED_ALLOCATION: AtomicUsize = AtomicUsize::new(0);
-
-/// Number of watches on the memory of the process.
-static MEMORY_WATCHES: AtomicUsize = AtomicUsize::new(0);
-
 /// Whether a query is running whose panics become errors, so that a panic hook has nothing to
 /// report.
 #[must_use]
@@ -297,143 +279,6 @@ impl Drop for Running {
     }
 }
 
-/// Reports a failed allocation to the watches from within the allocator: allocates nothing and
-/// takes no lock. Returns false if nothing watches the memory of the process.
-#[must_use]
-pub fn report_failed_allocation(bytes: usize) -> bool {
-    FAILED_ALLOCATION.fetch_max(bytes, Ordering::Relaxed);
-    MEMORY_WATCHES.load(Ordering::Relaxed) > 0
-}
-
-/// Thread that ends a query whose time or memory is exhausted. Dropping this value ends the thread.
-#[derive(Debug)]
-pub struct Watch {
-    shared: Arc<Shared>,
-    watches_memory: bool,
-}
-
-#[derive(Debug, Default)]
-struct Shared {
-    ended: Mutex<bool>,
-    wake: Condvar,
-    exceeded: OnceLock<LimitExceeded>,
-    notify: Notify,
-}
-
-impl Watch {
-    /// Starts watching. With `memory`, the process may grow by that much from now on. If a limit is
-    /// exceeded and the watch is not dropped soon after, because its holder does not yield,
-    /// `on_stuck` is called.
-    #[must_use]
-    pub fn start(
-        timeout: Option<Duration>,
-        memory: Option<ByteSize>,
-        on_stuck: Option<fn(&LimitExceeded)>,
-    ) -> Self {
-        Self::start_with(timeout, memory.zip(process_memory().or(Some(0))), on_stuck)
-    }
-
-    /// Starts watching the memory of the process, which may grow by `memory` from what it was
-    /// before.
-    #[must_use]
-    pub fn over(memory: ByteSize, before: Option<u64>) -> Self {
-        Self::start_with(None, Some((memory, before.unwrap_or(0))), None)
-    }
-
-    fn start_with(
-        timeout: Option<Duration>,
-        memory: Option<(ByteSize, u64)>,
-        on_stuck: Option<fn(&LimitExceeded)>,
-    ) -> Self {
-        let shared = Arc::new(Shared::default());
-        let watches_memory = memory.is_some();
-        if watches_memory {
-            MEMORY_WATCHES.fetch_add(1, Ordering::Relaxed);
-        }
-        if timeout.is_some() || watches_memory {
-            let watched = Arc::clone(&shared);
-            let started = Instant::now();
-            // If the thread cannot start, the query runs without this guard; its pool still holds.
-            let _ = std::thread::Builder::new().name("query-watch".to_owned()).spawn(move || {
-                let Some(exceeded) = watched.wait(started, timeout, memory) else { return };
-                let _ = watched.exceeded.set(exceeded.clone());
-                watched.notify.notify_waiters();
-                watched.notify.notify_one();
-                if let Some(on_stuck) = on_stuck
-                    && !watched.ends_within(GRACE)
-                {
-                    on_stuck(&exceeded);
-                }
-            });
-        }
-        Self { shared, watches_memory }
-    }
-
-    /// Completes when a limit is exceeded.
-    pub async fn exceeded(&self) -> LimitExceeded {
-        loop {
-            let notified = self.shared.notify.notified();
-            if let Some(exceeded) = self.shared.exceeded.get() {
-                return exceeded.clone();
-            }
-            notified.await;
-        }
-    }
-}
-
-impl Drop for Watch {
-    fn drop(&mut self) {
-        *self.shared.ended.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        self.shared.wake.notify_all();
-        if self.watches_memory {
-            MEMORY_WATCHES.fetch_sub(1, Ordering::Relaxed);
-        }
-    }
-}
-
-impl Shared {
-    /// Whether the watch is dropped within this time.
-    fn ends_within(&self, time: Duration) -> bool {
-        let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.wake.wait_timeout_while(ended, time, |ended| !*ended);
-        *waited.unwrap_or_else(PoisonError::into_inner).0
-    }
-
-    /// Waits until a limit is exceeded; returns `None` if the watch ends first.
-    fn wait(
-        &self,
-        started: Instant,
-        timeout: Option<Duration>,
-        memory: Option<(ByteSize, u64)>,
-    ) -> Option<LimitExceeded> {
-        loop {
-            let left = timeout.map(|limit| limit.saturating_sub(started.elapsed()));
-            if let (Some(limit), Some(Duration::ZERO)) = (timeout, left) {
-                return Some(LimitExceeded::Time { limit });
-            }
-            if let Some((limit, before)) = memory {
-                let demanded = FAILED_ALLOCATION.swap(0, Ordering::Relaxed) as u64;
-                if demanded > 0 {
-                    return Some(LimitExceeded::Allocation { limit, demanded: ByteSize(demanded) });
-                }
-                let grown = process_memory().unwrap_or(0).saturating_sub(before);
-                if grown > limit.0.saturating_add(PROCESS_SLACK) {
-                    return Some(LimitExceeded::Process { limit, grown: ByteSize(grown) });
-                }
-            }
-            let pause = match (memory, left) {
-                (Some(_), Some(left)) => left.min(TICK),
-                (Some(_), None) => TICK,
-                (None, Some(left)) => left,
-                (None, None) => return None,
-            };
-            if self.ends_within(pause) {
-                return None;
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -461,35 +306,5 @@ mod tests {
         );
         let other = DataFusionError::Execution("other".to_owned());
         assert!(LimitExceeded::of_error(&QueryMemory::explained(&pool, other)).is_none());
-    }
-
-    #[tokio::test]
-    async fn time_ends_without_the_timers_of_the_runtime() {
-        let watch = Watch::start(Some(Duration::from_millis(20)), None, None);
-        // The thread of this test runs the timers, and does not yield.
-        std::thread::sleep(Duration::from_millis(60));
-        assert_eq!(watch.exceeded().await, LimitExceeded::Time { limit: Duration::from_millis(20) });
-    }
-
-    #[test]
-    fn a_watch_that_is_dropped_in_time_calls_nobody() {
-        fn never(exceeded: &LimitExceeded) {
-            panic!("{exceeded}");
-        }
-        let watch = Watch::start(Some(Duration::from_millis(300)), None, Some(never));
-        let shared = Arc::clone(&watch.shared);
-        drop(watch);
-        std::thread::sleep(Duration::from_millis(400));
-        assert!(shared.exceeded.get().is_none());
-        assert_eq!(Arc::strong_count(&shared), 1, "the thread has ended");
-    }
-
-    #[cfg(target_os = "linux")]
-    #[tokio::test]
-    async fn a_process_that_grows_is_noticed() {
-        let watch = Watch::start(None, Some(ByteSize::mib(16)), None);
-        let block = std::hint::black_box(vec![1u8; 256 << 20]);
-        assert!(matches!(watch.exceeded().await, LimitExceeded::Process { .. }));
-        drop(block);
     }
 }

@@ -38,6 +38,7 @@ mod nullable_lists;
 mod optimizer_rules;
 mod ordered_scan;
 mod overlap;
+mod parsing;
 mod partition_aware;
 mod portion_files;
 mod portion_readers;
@@ -51,10 +52,12 @@ mod runtime;
 mod scan_filters;
 mod scan_summary;
 mod session;
+mod session_state;
 mod stoppable;
 mod system;
 mod tasks;
 mod visible_scan;
+mod watch;
 mod window_frames;
 mod yielding;
 
@@ -65,8 +68,8 @@ pub use crate::query::explanation::Explanation;
 pub use crate::query::functions::{aggregates, functions};
 pub use crate::query::key_order::key_ordering;
 pub use crate::query::limits::{
-    LEAST_QUERY_MEMORY, LimitExceeded, QueryLimits, Watch, default_memory, expect_panics, panics_are_caught,
-    process_memory, report_failed_allocation, running_queries,
+    LEAST_QUERY_MEMORY, LimitExceeded, QueryLimits, default_memory, expect_panics, panics_are_caught,
+    process_memory, running_queries,
 };
 pub use crate::query::local_joins::JoinSummary;
 pub use crate::query::optimizer_rules::corrected_rules;
@@ -79,4 +82,5 @@ pub use crate::query::runtime::QueryEnvironment;
 pub(crate) use crate::query::runtime::{runtime_within, shared_runtime};
 pub use crate::query::scan_summary::ScanSummary;
 pub use crate::query::session::{QueryDescription, QueryResult, TableSession};
+pub use crate::query::watch::{Watch, report_failed_allocation};
 pub use crate::sql::{ParamError, Params, SqlLimitError};

@@ -12,39 +12,31 @@ use datafusion::common::{ScalarValue, TableReference};
 use datafusion::dataframe::DataFrame;
 use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::execution::runtime_env::RuntimeEnv;
-use datafusion::execution::{SendableRecordBatchStream, SessionState, SessionStateBuilder};
+use datafusion::execution::{SendableRecordBatchStream, SessionState};
 use datafusion::logical_expr::LogicalPlan;
-use datafusion::optimizer::Analyzer;
-use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_plan::{ExecutionPlan, displayable, execute_stream};
-use datafusion::prelude::{SessionConfig, SessionContext};
-use datafusion::sql::parser::Statement;
+use datafusion::prelude::SessionContext;
 use futures::TryStreamExt;
 
 use evenkeel_model::note::Note;
 
 use crate::query::catalog::{NamedTable, register_tables};
-use crate::query::checked::CheckedArithmetic;
 use crate::query::error::QueryError;
 use crate::query::explanation::Explanation;
 use crate::query::export_table::ExportTable;
-use crate::query::functions::{aggregates, functions};
-use crate::query::interval_literals::IntervalsAsDurations;
-use crate::query::limits::Watch;
-use crate::query::local_joins::{JoinSummary, Joins, LocalJoins, ShowPartitions};
+use crate::query::local_joins::{JoinSummary, Joins};
 use crate::query::newest_time::newest_time;
-use crate::query::optimizer_rules::{corrected_logical_rules, corrected_rules};
-use crate::query::partition_aware::PartitionAware;
+use crate::query::parsing::parse_query;
 use crate::query::progress::QueryProgress;
 use crate::query::provider::SnapshotTable;
 use crate::query::scan_summary::ScanSummary;
+use crate::query::session_state::{corrected_context, local_state};
 use crate::query::stoppable::Consumer;
 use crate::query::tasks::{plan_in_thread, run_in_task};
-use crate::query::window_frames::FramesWithoutOffsets;
-use crate::query::yielding::YieldingJoins;
+use crate::query::watch::Watch;
 use crate::sql::{
-    NOW, Params, casts_of, declared_change, has_outer_join_by_name, list_parameters, parameters_of,
-    parse_within_limits, read_times_in_microseconds, side_effect, with_elements,
+    NOW, Params, casts_of, list_parameters, parameters_of, read_times_in_microseconds, side_effect,
+    with_elements,
 };
 
 /// A DataFusion session with tables and their system tables `sys.partition_stats` and
@@ -110,22 +102,8 @@ impl TableSession {
 
     /// Like [`TableSession::on`], with several tables.
     pub(super) fn on_all(tables: Vec<NamedTable>, runtime: Arc<RuntimeEnv>) -> Result<Self, QueryError> {
-        let mut config = SessionConfig::new().with_information_schema(true);
-        config.options_mut().sql_parser.enable_ident_normalization = false;
-        config.options_mut().execution.parquet.pushdown_filters = true;
-        let mut rules = corrected_rules(PhysicalOptimizer::new().rules);
-        rules.push(Arc::new(YieldingJoins));
-        let snapshots = tables.iter().map(|named| Arc::clone(&named.table)).collect();
         let joins = Joins::default();
-        let local_joins = LocalJoins::new(tables.clone(), rules.clone().into(), Arc::clone(&joins));
-        rules.splice(0..0, [Arc::new(local_joins) as _, Arc::new(PartitionAware::new(snapshots)) as _]);
-        rules.push(Arc::new(ShowPartitions));
-        let state = SessionStateBuilder::new()
-            .with_config(config)
-            .with_runtime_env(runtime)
-            .with_default_features()
-            .with_physical_optimizer_rules(rules)
-            .build();
+        let state = local_state(&tables, runtime, &joins);
         let scanned = |named: NamedTable| {
             let provider: Arc<dyn TableProvider> = Arc::clone(&named.table) as _;
             (named, provider)
@@ -147,17 +125,7 @@ impl TableSession {
         state: SessionState,
         tables: Vec<(NamedTable, Arc<dyn TableProvider>)>,
     ) -> Result<Self, QueryError> {
-        let mut rules = Analyzer::new().rules;
-        rules.splice(0..0, [Arc::new(FramesWithoutOffsets) as _, Arc::new(IntervalsAsDurations) as _]);
-        let optimizers = corrected_logical_rules(state.optimizers());
-        let state = SessionStateBuilder::new_from_existing(state)
-            .with_analyzer_rules(rules)
-            .with_optimizer_rules(optimizers)
-            .build();
-        let context = SessionContext::new_with_state(state);
-        functions().for_each(|function| context.register_udf(function));
-        aggregates().for_each(|function| context.register_udaf(function));
-        context.add_analyzer_rule(Arc::new(CheckedArithmetic::new()));
+        let context = corrected_context(state);
         let names = register_tables(&context, &tables)?;
         let tables = tables.into_iter().map(|(named, _)| named).collect();
         let (exports, joins) = (Vec::new(), Joins::default());
@@ -376,7 +344,7 @@ impl TableSession {
     /// lists.
     async fn plan_with_parameters(&self, sql: &str) -> Result<(LogicalPlan, BTreeSet<String>), QueryError> {
         let state = self.context.state();
-        let mut statement = self.statement(&state, sql)?;
+        let mut statement = parse_query(&self.context, &state, &self.names, sql)?;
         let lists = list_parameters(&mut statement);
         read_times_in_microseconds(&mut statement);
         let plan = state.statement_to_plan(statement).await?;
@@ -387,34 +355,6 @@ impl TableSession {
             return Err(QueryError::NoColumn);
         }
         Ok((plan, lists))
-    }
-
-    /// Parses one query on tables that exist.
-    fn statement(&self, state: &SessionState, sql: &str) -> Result<Statement, QueryError> {
-        if sql.trim().is_empty() {
-            return Err(QueryError::Empty);
-        }
-        let mut statements = parse_within_limits::<QueryError>(sql)?;
-        let count = statements.len();
-        let Some(statement) = statements.pop_front() else { return Err(QueryError::Empty) };
-        if count > 1 {
-            return Err(QueryError::Several { count });
-        }
-        if let Some(action) = declared_change(&statement) {
-            return Err(QueryError::NotAQuery { action });
-        }
-        if has_outer_join_by_name(&statement) {
-            return Err(QueryError::OuterJoinByName);
-        }
-        for table in state.resolve_table_references(&statement)? {
-            if !self.context.table_exist(table.clone())? {
-                return Err(QueryError::UnknownTable {
-                    name: table.to_string(),
-                    known: self.names.join(", "),
-                });
-            }
-        }
-        Ok(statement)
     }
 }
 

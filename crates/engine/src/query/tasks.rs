@@ -13,8 +13,9 @@ use futures::{StreamExt, stream};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::query::error::QueryError;
-use crate::query::limits::{LimitExceeded, QueryMemory, Running, Watch};
+use crate::query::limits::{LimitExceeded, QueryMemory, Running};
 use crate::query::stoppable::Consumer;
+use crate::query::watch::Watch;
 
 /// Stack of a thread that plans, in bytes. Only the used part of it takes memory.
 const PLANNING_STACK: usize = 64 << 20;

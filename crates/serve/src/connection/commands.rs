@@ -43,36 +43,9 @@ impl Connection {
                 self.after_commit = self.after_commit.as_ref().map(|_| self.settings.clone());
                 self.complete("RESET").await
             }
-            Command::Begin { isolation } => {
-                if self.transaction == TransactionStatus::Idle {
-                    self.transaction = TransactionStatus::Transaction;
-                    let default = self.settings.get("default_transaction_isolation").unwrap_or_default();
-                    self.repeatable = sees_one_version(isolation.unwrap_or(default)).then_some(None);
-                    self.before = Some(self.settings.clone());
-                    self.after_commit = Some(self.settings.clone());
-                } else {
-                    self.warn("25001", "there is already a transaction in progress").await?;
-                }
-                self.complete("BEGIN").await
-            }
-            Command::Commit | Command::Rollback => {
-                if self.transaction == TransactionStatus::Idle {
-                    self.warn(SqlState::NO_TRANSACTION.0, "there is no transaction in progress").await?;
-                }
-                let is_commit = *command == Command::Commit && self.transaction != TransactionStatus::Error;
-                let (before, after) = (self.before.take(), self.after_commit.take());
-                if let Some(settings) = if is_commit { after } else { before } {
-                    self.settings = settings;
-                    for (name, _) in REPORTED {
-                        self.report_setting(name).await?;
-                    }
-                }
-                self.transaction = TransactionStatus::Idle;
-                self.repeatable = None;
-                self.cursors.clear();
-                self.portals.clear();
-                self.complete(if is_commit { "COMMIT" } else { "ROLLBACK" }).await
-            }
+            Command::Begin { isolation } => self.begin_transaction(*isolation).await,
+            Command::Commit => self.end_transaction(self.transaction != TransactionStatus::Error).await,
+            Command::Rollback => self.end_transaction(false).await,
             Command::Nothing(tag) => {
                 // ROLLBACK TO SAVEPOINT: nothing was changed since.
                 if *tag == "ROLLBACK" && self.transaction == TransactionStatus::Error {
@@ -99,19 +72,7 @@ impl Connection {
                 self.settings.reset();
                 self.complete("DISCARD ALL").await
             }
-            Command::Declare(name, query) => {
-                if self.cursors.contains_key(name) {
-                    let message = format!("cursor \"{name}\" already exists");
-                    return Err(Failure::new(SqlState::DUPLICATE_CURSOR, message).into());
-                }
-                if self.cursors.len() >= MOST_PORTALS {
-                    return Err(too_many_portals().into());
-                }
-                let rows = self.start(query, parameters).await?;
-                let cursor = Cursor { schema: Arc::clone(&rows.schema), rows: Some(Box::new(rows)) };
-                self.cursors.insert(name.clone(), cursor);
-                self.complete("DECLARE CURSOR").await
-            }
+            Command::Declare(name, query) => self.declare_cursor(name, query, parameters).await,
             Command::Close(name) => {
                 match name {
                     None => self.cursors.clear(),
@@ -126,6 +87,60 @@ impl Connection {
         }
     }
 
+    /// Begins a transaction, at a level of isolation if it is given.
+    async fn begin_transaction(&mut self, isolation: Option<&str>) -> Answered {
+        if self.transaction == TransactionStatus::Idle {
+            self.transaction = TransactionStatus::Transaction;
+            let default = self.settings.get("default_transaction_isolation").unwrap_or_default();
+            self.repeatable = sees_one_version(isolation.unwrap_or(default)).then_some(None);
+            self.before = Some(self.settings.clone());
+            self.after_commit = Some(self.settings.clone());
+        } else {
+            self.warn("25001", "there is already a transaction in progress").await?;
+        }
+        self.complete("BEGIN").await
+    }
+
+    /// Ends a transaction, with its settings or with those from before.
+    async fn end_transaction(&mut self, is_commit: bool) -> Answered {
+        if self.transaction == TransactionStatus::Idle {
+            self.warn(SqlState::NO_TRANSACTION.0, "there is no transaction in progress").await?;
+        }
+        let (before, after) = (self.before.take(), self.after_commit.take());
+        if let Some(settings) = if is_commit { after } else { before } {
+            self.settings = settings;
+            for (name, _) in REPORTED {
+                self.report_setting(name).await?;
+            }
+        }
+        self.transaction = TransactionStatus::Idle;
+        self.repeatable = None;
+        self.cursors.clear();
+        self.portals.clear();
+        self.complete(if is_commit { "COMMIT" } else { "ROLLBACK" }).await
+    }
+
+    /// Declares a cursor, and starts its query.
+    async fn declare_cursor(
+        &mut self,
+        name: &str,
+        query: &Command,
+        parameters: &[Option<Parameter>],
+    ) -> Answered {
+        if self.cursors.contains_key(name) {
+            let message = format!("cursor \"{name}\" already exists");
+            return Err(Failure::new(SqlState::DUPLICATE_CURSOR, message).into());
+        }
+        if self.cursors.len() >= MOST_PORTALS {
+            return Err(too_many_portals().into());
+        }
+        let rows = self.start(query, parameters).await?;
+        let cursor = Cursor { schema: Arc::clone(&rows.schema), rows: Some(Box::new(rows)) };
+        self.cursors.insert(name.to_owned(), cursor);
+        self.complete("DECLARE CURSOR").await
+    }
+
+    /// Changes a setting, and reports its new value.
     pub(super) async fn set(&mut self, setting: &Setting) -> Answered {
         let Setting { name, value, is_local } = setting;
         if *is_local && self.transaction == TransactionStatus::Idle {

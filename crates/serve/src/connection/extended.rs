@@ -23,7 +23,7 @@ use crate::failure::{Failure, SqlState};
 use crate::parameters::{self, Parameter};
 use crate::statement::{Command, Piece, split};
 use crate::types::from_arrow;
-use crate::values::Format;
+use crate::values::{Format, format_at};
 
 impl Connection {
     pub(super) async fn parse(&mut self, parse: Parse) -> Answered {
@@ -302,12 +302,7 @@ pub(super) fn read_parameters(
         let number = at + 1;
         let known = description.and_then(|known| known.parameters.get(&number.to_string()));
         let Some(inferred) = known else { return Ok(None) };
-        let code = match formats {
-            [] => 0,
-            [all] => *all,
-            several => several.get(at).copied().unwrap_or(0),
-        };
-        let is_binary = format_of(code)? == Format::Binary;
+        let is_binary = format_of(format_at(formats, at))? == Format::Binary;
         let cast = description.and_then(|known| known.casts.get(&number.to_string()));
         let cast = cast.map(|data_type| from_arrow(data_type).base).filter(|_| is_binary);
         let declared =

@@ -20,7 +20,7 @@ use crate::rows::{Batch, Rows};
 use crate::statement::Command;
 use crate::threads::QueryThreads;
 use crate::types::describe;
-use crate::values::Format;
+use crate::values::{Format, format_at};
 
 impl Connection {
     /// Sends rows, up to a number of them.
@@ -87,13 +87,8 @@ impl Connection {
                 format!("bind message has {} result formats but query has {count} columns", formats.len());
             return Err(Failure::new(SqlState::PROTOCOL_VIOLATION, message).into());
         }
-        let format = |at: usize| match formats {
-            [] => Format::Text,
-            [all] => *all,
-            several => several.get(at).copied().unwrap_or(Format::Text),
-        };
         let fields = schema.fields().iter().enumerate();
-        let fields = fields.map(|(at, field)| describe(field, format(at).code())).collect();
+        let fields = fields.map(|(at, field)| describe(field, format_at(formats, at).code())).collect();
         Ok(self.socket.feed(PgWireBackendMessage::RowDescription(RowDescription::new(fields))).await?)
     }
 

@@ -2,33 +2,29 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
-use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-use rayon::prelude::{
-    IndexedParallelIterator, IntoParallelIterator, IntoParallelRefMutIterator, ParallelIterator,
-};
+use rayon::prelude::{IntoParallelIterator, ParallelIterator};
 
 use crate::evaluate::EvaluateError;
 use crate::evaluate::figures::evaluation::{Evaluation, SampleReport};
 use crate::evaluate::figures::interval::Drawn;
-use crate::evaluate::figures::moment::TimeOfKey;
 use crate::evaluate::options::EvaluateOptions;
 use crate::evaluate::pass::batch::KeyParts;
 use crate::evaluate::pass::budgets::Budgets;
 use crate::evaluate::pass::context::ReportContext;
+use crate::evaluate::pass::counters::{Counters, partition_key_counters, primary_key_counters};
 use crate::evaluate::pass::partition_key::PartitionKeyCounter;
-use crate::evaluate::pass::plans::{PrimaryKeyInputs, placeable, types_of};
-use crate::evaluate::pass::preparation::{BatchKeys, CandidatePlan, Preparation, PreparedBatches};
-use crate::evaluate::pass::primary_key::PrimaryKeyCounter;
+use crate::evaluate::pass::plans::PrimaryKeyInputs;
+use crate::evaluate::pass::preparation::{Preparation, PreparedBatches};
 use crate::evaluate::pass::share::{Share, no_such_key};
-use crate::evaluate::pass::time_column::{Clock, TimeColumn, time_column, time_of_part};
-use evenkeel_model::table::{Candidate, Column};
+use crate::evaluate::pass::time_column::{Clock, TimeColumn, time_column};
+use evenkeel_model::table::Column;
 use evenkeel_model::units::{Micros, PartitionCount};
 use evenkeel_model::values::width;
-use evenkeel_placement::placement::{Function, JointPlacement};
+use evenkeel_placement::placement::Function;
 use evenkeel_stats::skew::KeyWeights;
 use evenkeel_stats::windows::{MomentAxis, TimeAxis, most_moments};
 
@@ -58,61 +54,6 @@ enum Weighing {
     RowsAndBytes {
         rate: Option<f64>,
     },
-}
-
-/// Counters of prepared batches.
-#[derive(Debug)]
-pub(crate) struct Counters {
-    /// Bytes for the distinct values of all partition keys together.
-    pub(crate) budget: usize,
-    pub(crate) partition_keys: Vec<PartitionKeyCounter>,
-    pub(crate) primary_keys: Vec<PrimaryKeyCounter>,
-    pub(crate) rows: u64,
-    pub(crate) bytes: u64,
-    /// Sum of the identities of all rows, if they are computed: a checksum that no order changes.
-    pub(crate) checksum: u64,
-}
-
-impl Counters {
-    fn add(&mut self, prepared: PreparedBatches) -> Result<(), EvaluateError> {
-        let PreparedBatches { batches, keys } = prepared;
-        let (partition_keys, primary_keys) = (&mut self.partition_keys, &mut self.primary_keys);
-        let (first, second) = rayon::join(
-            || {
-                let add =
-                    |(key, known): (&mut PartitionKeyCounter, Vec<BatchKeys>)| key.add_all(&batches, known);
-                partition_keys.par_iter_mut().zip(keys).with_max_len(1).try_for_each(add)
-            },
-            || primary_keys.par_iter_mut().with_max_len(1).try_for_each(|key| key.add_all(&batches)),
-        );
-        first?;
-        second?;
-        let rows: usize = batches.iter().map(|(batch, _)| batch.rows).sum();
-        self.keep_within_budget(rows)?;
-        self.rows += rows as u64;
-        let identities = batches.iter().flat_map(|(batch, _)| &batch.row_identities);
-        self.checksum = identities.fold(self.checksum, |sum, identity| sum.wrapping_add(*identity));
-        let bytes = batches.iter().flat_map(|(batch, _)| &batch.row_bytes);
-        self.bytes += bytes.map(|bytes| u64::from(*bytes)).sum::<u64>();
-        Ok(())
-    }
-
-    /// Reduces the memory of the key with the most distinct values, before the next rows could
-    /// exceed the budget of all.
-    pub(crate) fn keep_within_budget(&mut self, next: usize) -> Result<(), EvaluateError> {
-        loop {
-            let bytes_after = |key: &PartitionKeyCounter| key.keys().exact_bytes_after(next).unwrap_or(0);
-            let bytes: Vec<usize> = self.partition_keys.iter().map(bytes_after).collect();
-            if bytes.iter().sum::<usize>() <= self.budget {
-                return Ok(());
-            }
-            let largest = bytes.iter().enumerate().max_by_key(|(_, bytes)| **bytes).map(|(index, _)| index);
-            let Some(largest) = largest.and_then(|index| self.partition_keys.get_mut(index)) else {
-                return Ok(());
-            };
-            largest.reduce_keys()?;
-        }
-    }
 }
 
 impl Evaluator {
@@ -166,38 +107,20 @@ impl Evaluator {
             Weighing::RowsAndBytes { rate } => (2 * counters, rate),
         };
         let budgets = Budgets::new(&options, per_window, time.is_some() || rate.is_some())?;
-        let mut partition_keys = Vec::new();
-        for candidate in candidates {
-            let key = parts.resolve(candidate, columns)?;
-            let mut counter = partition_key_counter(candidate, key, &parts, &placements, time.as_ref())?;
-            if matches!(weighing, Weighing::RowsAndBytes { .. }) {
-                counter.weigh_windows();
-            }
-            partition_keys.push(counter);
+        let mut partition_keys =
+            partition_key_counters(candidates, columns, &mut parts, &placements, time.as_ref())?;
+        if matches!(weighing, Weighing::RowsAndBytes { .. }) {
+            partition_keys.iter_mut().for_each(PartitionKeyCounter::weigh_windows);
         }
-        let mut primary_keys = Vec::new();
-        for number in primary_candidates {
-            let Some(candidate) = options.primary_keys.get(number) else { continue };
-            let given = options.partitioned_by.get(number);
-            let plan =
-                PrimaryKeyInputs { options: &options, columns, time: time.as_ref(), placements: &placements };
-            primary_keys.push(PrimaryKeyCounter::new(plan.plan(
-                candidate,
-                given,
-                &mut parts,
-                budgets.primary_key,
-            )?)?);
-        }
+        let inputs =
+            PrimaryKeyInputs { options: &options, columns, time: time.as_ref(), placements: &placements };
+        let primary_keys =
+            primary_key_counters(primary_candidates, &inputs, &mut parts, budgets.primary_key)?;
         let finest = time.as_ref().map_or(Micros::new(1), |time| resolution(time, columns));
         let most_moments = most_moments(counters);
         let moments =
             (time.is_some() && !partition_keys.is_empty()).then(|| MomentAxis::new(finest, most_moments));
-        // Bytes are those of whole rows, in all shares that count them.
-        let of_any_length = columns
-            .iter()
-            .enumerate()
-            .filter(|(_, column)| width(column.column_type).is_none() && share != Some(Share::TimeAxis));
-        let of_any_length = of_any_length.map(|(position, _)| position).collect();
+        let of_any_length = of_any_length(columns, share);
         let seed = ChaCha8Rng::seed_from_u64(0xE7E1);
         Ok(Self {
             preparation: Preparation {
@@ -367,35 +290,21 @@ impl Evaluator {
     }
 }
 
-/// Makes the counter of a candidate for the partition key, of which `key` has the positions of the
-/// parts.
-fn partition_key_counter(
-    candidate: &Candidate,
-    key: Vec<usize>,
-    parts: &KeyParts,
-    placements: &[(Function, PartitionCount)],
-    time: Option<&TimeColumn>,
-) -> Result<PartitionKeyCounter, EvaluateError> {
-    let types = types_of(parts, &key);
-    // Keys that cannot be placed at all are found before the first row.
-    let (placements, left_out) = placeable(candidate, &types, placements)?;
-    let of_key = key.iter().map(|position| time_of_part(parts.get(*position), time));
-    let time_of_key = of_key.fold(TimeOfKey::None, TimeOfKey::with);
-    let together = |same: &[(Function, PartitionCount)]| {
-        let counts: Vec<PartitionCount> = same.iter().map(|(_, count)| *count).collect();
-        Some(JointPlacement::group(same.first()?.0, &counts, &types))
-    };
-    let placements =
-        placements.chunk_by(|a, b| a.0 == b.0).filter_map(together).flatten().map(Arc::new).collect();
-    let plan = Arc::new(CandidatePlan { candidate: candidate.clone(), key, left_out, placements });
-    Ok(PartitionKeyCounter::new(plan, types, time_of_key))
-}
-
 /// Resolution of the time column: no window is shorter.
 fn resolution(time: &TimeColumn, columns: &[Column]) -> Micros {
     let column_type = columns.get(time.position).map(|column| column.column_type);
     let is_date = column_type.is_some_and(|of| of.is_time() && !of.is_timestamp());
     if is_date { Micros::DAY } else { time.reading.resolution() }
+}
+
+/// Returns the positions of the columns whose values vary in length, if a share counts bytes.
+fn of_any_length(columns: &[Column], share: Option<Share>) -> Vec<usize> {
+    // Bytes are those of whole rows, in all shares that count them.
+    let of_any_length = columns
+        .iter()
+        .enumerate()
+        .filter(|(_, column)| width(column.column_type).is_none() && share != Some(Share::TimeAxis));
+    of_any_length.map(|(position, _)| position).collect()
 }
 
 /// Returns the positions of the primary keys that a share counts, of `count` in all.

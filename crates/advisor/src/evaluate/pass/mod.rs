@@ -14,6 +14,7 @@ pub(super) mod batch;
 pub(super) mod budgets;
 pub(super) mod cells;
 pub(super) mod context;
+pub(super) mod counters;
 pub(super) mod evaluator;
 pub(super) mod examples;
 pub(super) mod layout;

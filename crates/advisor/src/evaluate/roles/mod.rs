@@ -7,6 +7,7 @@
 pub(super) mod dependencies;
 mod epochs;
 pub(super) mod forms;
+mod line_numbers;
 pub(super) mod names;
 pub(super) mod numbering;
 pub(super) mod profile;

@@ -6,8 +6,10 @@ pub(super) mod ddl;
 pub(super) mod drift;
 pub(super) mod findings;
 mod primary_key;
+mod qualification;
 pub(super) mod ranking;
 mod reasons;
+mod sizing;
 pub(super) mod threshold;
 pub(super) mod workload_cost;
 

@@ -21,6 +21,62 @@ fn question(key: &Candidate, knowledge: &Knowledge<'_>) -> String {
     }
 }
 
+/// Cost of a primary key; its parts are compared in this order.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Cost {
+    lost: u64,
+    is_outside: bool,
+    is_by_chance: bool,
+    null_rows: u64,
+    needless: usize,
+    amplification: u64,
+    depth: u64,
+    late_tenths: u64,
+    parts: usize,
+}
+
+impl Cost {
+    /// Computes the cost of a key. `shortest` has the columns of the shortest key that is unique;
+    /// it is empty if there is none.
+    fn of(
+        key: &PrimaryKeyReport,
+        partition_key: &Candidate,
+        shortest: &[String],
+        knowledge: &Knowledge<'_>,
+    ) -> Self {
+        let placed = partition_key.part_names();
+        // Beside a key that is unique, only the partition key and a time to sort by have a use.
+        let is_needless = |column: &&String| {
+            !shortest.is_empty()
+                && !shortest.contains(column)
+                && !placed.contains(column)
+                && knowledge.role(column) != Some(Role::Time)
+        };
+        // If every key loses rows, one that loses a few less is no better key.
+        let lost = match shortest {
+            [] => u64::from((key.conflicting_rows + 1).ilog2()),
+            _ => key.conflicting_rows,
+        };
+        Self {
+            lost,
+            is_outside: !key.candidate.contains(partition_key),
+            is_by_chance: is_by_chance(key),
+            null_rows: key.null_rows,
+            needless: key.columns.iter().filter(is_needless).count(),
+            amplification: (key.layout.write_amplification * 10.0).round() as u64,
+            // If there are too few batches to merge, the depth of their overlap predicts the cost
+            // of merging.
+            depth: key.layout.depth.average_depth.round() as u64,
+            late_tenths: ((1.0 - key.in_order_fraction) * 10.0).round() as u64,
+            parts: key.candidate.parts().len(),
+        }
+    }
+}
+
+fn is_by_chance(key: &PrimaryKeyReport) -> bool {
+    key.uniqueness.is_some_and(|unique| unique.by == UniqueBy::Chance)
+}
+
 /// Chooses the primary key that loses and costs the least, with the partition key in it.
 pub(super) fn choose_primary_key(
     keys: &[PrimaryKeyReport],
@@ -29,54 +85,32 @@ pub(super) fn choose_primary_key(
     reasons: &mut Vec<String>,
 ) -> Option<Candidate> {
     let unique = keys.iter().filter(|key| key.unique && key.obstacles.is_empty());
-    let is_by_chance =
-        |key: &PrimaryKeyReport| key.uniqueness.is_some_and(|unique| unique.by == UniqueBy::Chance);
     let shortest = unique.min_by_key(|key| (is_by_chance(key), key.columns.len()));
     let shortest: &[String] = shortest.map_or(&[], |key| key.columns.as_slice());
-    let placed = partition_key.part_names();
-    let cost = |key: &&PrimaryKeyReport| {
-        let outside = !key.candidate.contains(partition_key);
-        // Beside a key that is unique, only the partition key and a time to sort by have a use.
-        let is_needless = |column: &&String| {
-            !shortest.is_empty()
-                && !shortest.contains(column)
-                && !placed.contains(column)
-                && knowledge.role(column) != Some(Role::Time)
-        };
-        let needless = key.columns.iter().filter(is_needless).count();
-        let amplification = (key.layout.write_amplification * 10.0).round() as u64;
-        // If there are too few batches to merge, the depth of their overlap predicts the cost of
-        // merging.
-        let depth = key.layout.depth.average_depth.round() as u64;
-        let late_tenths = ((1.0 - key.in_order_fraction) * 10.0).round() as u64;
-        let by_chance = is_by_chance(key);
-        // If every key loses rows, one that loses a few less is no better key.
-        let lost = match shortest {
-            [] => u64::from((key.conflicting_rows + 1).ilog2()),
-            _ => key.conflicting_rows,
-        };
-        (
-            lost,
-            outside,
-            by_chance,
-            key.null_rows,
-            needless,
-            amplification,
-            depth,
-            late_tenths,
-            key.candidate.parts().len(),
-        )
-    };
     let usable = keys.iter().filter(|key| key.obstacles.is_empty() && key.candidate.is_plain());
-    let best = usable.min_by_key(cost)?;
+    let best = usable.min_by_key(|key| Cost::of(key, partition_key, shortest, knowledge))?;
     let key = best.candidate.with(partition_key);
+    reasons.push(uniqueness_in_words(best, &key, knowledge));
+    reasons.push(order_in_words(best));
+    if key != best.candidate {
+        reasons.push(format!(
+            "({key}) adds the partition key, which must be part of the primary key; a longer key keeps unique and in order"
+        ));
+    }
+    Some(key)
+}
+
+/// Says which rows share the columns of the best key, which is `key` with the partition key in it.
+fn uniqueness_in_words(best: &PrimaryKeyReport, key: &Candidate, knowledge: &Knowledge<'_>) -> String {
     let columns = best.columns.join(", ");
-    reasons.push(match (best.duplicate_rows, best.conflicting_rows) {
+    match (best.duplicate_rows, best.conflicting_rows) {
         (0, _) if best.duplicate_rows_interval.is_some() => {
-            format!("({columns}) repeats in no row of the sample; only the whole export can tell whether it is unique")
+            format!(
+                "({columns}) repeats in no row of the sample; only the whole export can tell whether it is unique"
+            )
         }
         (0, _) => {
-            let question = if is_by_chance(best) { question(&key, knowledge) } else { String::new() };
+            let question = if is_by_chance(best) { question(key, knowledge) } else { String::new() };
             format!("({columns}) {}{question}", unique_words(best))
         }
         (repeated, 0) => {
@@ -87,25 +121,26 @@ pub(super) fn choose_primary_key(
             )
         }
         (_, conflicting) => {
-            format!("({columns}) loses the fewest rows of the candidates, {}; see the findings", count(conflicting))
+            format!(
+                "({columns}) loses the fewest rows of the candidates, {}; see the findings",
+                count(conflicting)
+            )
         }
-    });
+    }
+}
+
+/// Says how far rows come in the order of the best key, and what merging costs.
+fn order_in_words(best: &PrimaryKeyReport) -> String {
     let merging = match best.layout.known_amplification() {
         Some(writes) => format!("merging writes each row {writes:.1} times"),
         None => format!("{} batches are too few to tell what merging costs", best.layout.batches),
     };
-    reasons.push(format!(
+    format!(
         "{:.1} % of the rows come in its order within the partitions of {}, batches overlap {:.1} deep, and {merging}",
         best.in_order_fraction * 100.0,
         name(&best.partitioned_by),
         best.layout.depth.average_depth,
-    ));
-    if key != best.candidate {
-        reasons.push(format!(
-            "({key}) adds the partition key, which must be part of the primary key; a longer key keeps unique and in order"
-        ));
-    }
-    Some(key)
+    )
 }
 
 /// Compares the recommended keys with those that the table has now; `None` if these are not known.

@@ -2,40 +2,28 @@
 
 use std::cmp::Ordering;
 
-use crate::evaluate::candidates::workload::{Reach, StatementReport, fan_out};
+use crate::evaluate::candidates::workload::{StatementReport, fan_out};
 use crate::evaluate::figures::evaluation::Evaluation;
-use crate::evaluate::figures::partition_key::{PartitionKeyReport, PlacementReport};
 use crate::evaluate::figures::recommendation::{RankedKey, Recommendation};
-use crate::evaluate::nulls::can_be_filled_in;
 use crate::evaluate::options::AdvisorOptions;
 use crate::evaluate::verdict::FEWEST_KEYS_PER_PARTITION;
 use crate::evaluate::verdict::alternatives::Recommended;
 use crate::evaluate::verdict::ddl::{Proposed, propose_table};
 use crate::evaluate::verdict::primary_key::{choose_primary_key, has_unique_part, of_current_keys};
+use crate::evaluate::verdict::qualification::{qualifies, rank};
 use crate::evaluate::verdict::reasons::reasons_for;
+use crate::evaluate::verdict::sizing::{Needed, Rule};
 pub(crate) use crate::evaluate::verdict::workload_cost::Knowledge;
 use crate::evaluate::verdict::workload_cost::Workload;
 use evenkeel_input::source::Export;
 use evenkeel_model::table::Candidate;
 use evenkeel_model::time_reading::TimeReading;
-use evenkeel_model::units::{ByteRate, PartitionCount};
+use evenkeel_model::units::PartitionCount;
 use evenkeel_model::workload::PlannedStatement;
 use evenkeel_stats::skew::Verdict;
 
-/// Multiple of the required rate from which an even key suffices.
-const HEADROOM: f64 = 2.0;
-/// Max/mean up to which a key is even enough.
-const TOLERABLE: f64 = 1.5;
-/// Values for each partition from which chance spreads them well enough for a thing that is read.
-const FEW_KEYS_PER_PARTITION: u64 = 6;
 /// Values for each partition from which a thing needs no second column.
 const FEWEST_VALUES_PER_PARTITION: u64 = 4;
-/// Values for each partition from which unevenness is not that of a few values.
-const SEVERAL_KEYS_PER_PARTITION: u64 = 20;
-/// Max/mean up to which a key is even enough if several values share each partition.
-const TOLERABLE_OF_SEVERAL: f64 = 2.0;
-/// Max/mean up to which a key is even enough if many values share each partition.
-const TOLERABLE_OF_MANY: f64 = 2.5;
 /// Max/mean up to which an uneven key is better than one with a time in it.
 const BEARABLE: f64 = 3.0;
 /// Difference in cost below which two keys are as good.
@@ -43,19 +31,6 @@ const SAME_COST: f64 = 0.01;
 /// Difference of rates, as a share of that of an even key, below which the cheaper of two uneven
 /// keys is better.
 const SAME_RATE: f64 = 0.05;
-/// Cost of a key in which rows have NULL, as a share of the partitions: what loads them must give
-/// them a value.
-const FILLING_IN: f64 = 0.03;
-/// Maximum number of partitions that YDB advises for streams that do not need more.
-const MOST_FOR_SMALL_STREAMS: u32 = 128;
-
-/// Insert rate that the table must sustain.
-#[derive(Debug, Clone, PartialEq)]
-struct Needed {
-    /// Rate in bytes per second; `None` if neither the user nor the data give one.
-    rate: Option<f64>,
-    words: String,
-}
 
 /// Ranking over one number of partitions.
 struct Ranked {
@@ -63,30 +38,6 @@ struct Ranked {
     keys: Vec<RankedKey>,
     /// Kind of the best key; `None` if no key can be used.
     best: Option<Class>,
-}
-
-impl Needed {
-    fn new(evaluation: &Evaluation, options: &AdvisorOptions) -> Self {
-        let row_bytes = evaluation.bytes as f64 / evaluation.rows.max(1) as f64;
-        let each = ByteRate(options.evaluate.partition_rate);
-        if let Some(rate) = options.ingest_rate {
-            return Self {
-                rate: Some(rate),
-                words: format!("{} is to be ingested; a partition takes {each}", ByteRate(rate)),
-            };
-        }
-        let Some(range) = &evaluation.time_range else {
-            let words = "the rate of inserts is not known; give it with --ingest-rate".to_owned();
-            return Self { rate: None, words };
-        };
-        let busy = range.busy_rows_per_second * row_bytes;
-        let words = format!(
-            "rows of the export arrive at {} on average and {} at busy times; a partition takes {each}",
-            ByteRate(range.average_rows_per_second * row_bytes),
-            ByteRate(busy),
-        );
-        Self { rate: Some(busy), words }
-    }
 }
 
 /// Ranks the candidates over every evaluated number of partitions, and proposes a table: with the
@@ -139,56 +90,12 @@ pub(crate) fn recommend(
         (ranked.first(), Rule::TooSlow)
     };
     let Some((ranked, statements)) = chosen else { return Choice::default() };
-    let mut sizing = vec![needed.words.clone(), rule.words(ranked, options)];
-    let small = f64::from(MOST_FOR_SMALL_STREAMS) * options.evaluate.partition_rate;
-    if ranked.partitions.get() > MOST_FOR_SMALL_STREAMS && needed.rate.is_some_and(|rate| rate <= small) {
-        sizing
-            .push(format!("YDB advises at most {MOST_FOR_SMALL_STREAMS} partitions for a stream this small"));
-    }
+    let sizing = rule.reasons(&needed, ranked.partitions, options);
     Choice {
         partitions: Some(ranked.partitions),
         ranking: ranked.keys.clone(),
         statements: statements.clone(),
         recommendation: propose(evaluation, ranked, statements, sizing, export, options, knowledge),
-    }
-}
-
-/// Rule that decided the number of partitions.
-enum Rule {
-    Suffices,
-    FewKeys,
-    TooSlow,
-}
-
-impl Rule {
-    fn words(&self, ranked: &Ranked, options: &AdvisorOptions) -> String {
-        let partitions = ranked.partitions;
-        let nodes =
-            options.nodes.iter().find(|nodes| PartitionCount::for_nodes(**nodes).ok() == Some(partitions));
-        let whose = match nodes {
-            Some(nodes) if options.nodes_given => {
-                format!("{partitions} partitions, 4 for each of {nodes} nodes")
-            }
-            Some(nodes) => {
-                format!("{partitions} partitions (4 for each of {nodes} nodes; say yours with --nodes)")
-            }
-            None => format!("{partitions} partitions"),
-        };
-        match self {
-            Self::Suffices => {
-                format!(
-                    "{whose}: the smallest number evaluated that takes that and has 100 or more keys for each"
-                )
-            }
-            Self::FewKeys => {
-                format!(
-                    "{whose}: the smallest number evaluated that takes that, with fewer than 100 keys for each"
-                )
-            }
-            Self::TooSlow => {
-                format!("{whose}: no number evaluated takes that; evaluate larger ones, or other keys")
-            }
-        }
     }
 }
 
@@ -215,6 +122,34 @@ enum Class {
     Uneven,
     /// Nothing that identifies anything.
     Makeshift,
+}
+
+impl Class {
+    /// Returns the kind of a candidate. `is_wider` says whether a part of it suffices.
+    fn of(
+        key: &RankedKey,
+        workload: &Workload<'_>,
+        knowledge: &Knowledge<'_>,
+        is_wider: impl Fn(&RankedKey) -> bool,
+    ) -> Self {
+        if workload.is_makeshift(&key.partition_key) {
+            Self::Makeshift
+        } else if knowledge.is_of_kinds(&key.partition_key) {
+            if key.qualifies { Self::Kinds } else { Self::Uneven }
+        } else if key.qualifies
+            && !knowledge.has_count(&key.partition_key)
+            && !knowledge.has_vague(&key.partition_key)
+            && !is_wider(key)
+        {
+            Self::Qualifies
+        } else if !key.qualifies && key.rate_if_even <= BEARABLE * key.sustained_rate {
+            Self::Bearable
+        } else if key.qualifies {
+            Self::SpreadByCount
+        } else {
+            Self::Uneven
+        }
+    }
 }
 
 /// Ranks the candidates. Evenness is a constraint: a key qualifies if its hottest partition stays
@@ -259,25 +194,7 @@ fn rank_all(
             key.partition_key.len() > 1 && other.iter().all(|column| key.partition_key.contains(column))
         })
     };
-    let class = |key: &RankedKey| {
-        if workload.is_makeshift(&key.partition_key) {
-            Class::Makeshift
-        } else if knowledge.is_of_kinds(&key.partition_key) {
-            if key.qualifies { Class::Kinds } else { Class::Uneven }
-        } else if key.qualifies
-            && !knowledge.has_count(&key.partition_key)
-            && !knowledge.has_vague(&key.partition_key)
-            && !is_wider(key)
-        {
-            Class::Qualifies
-        } else if !key.qualifies && key.rate_if_even <= BEARABLE * key.sustained_rate {
-            Class::Bearable
-        } else if key.qualifies {
-            Class::SpreadByCount
-        } else {
-            Class::Uneven
-        }
-    };
+    let class = |key: &RankedKey| Class::of(key, &workload, knowledge, is_wider);
     let order = |key: &RankedKey| {
         let class = class(key);
         let is_by_cost = class <= Class::SpreadByCount;
@@ -356,67 +273,4 @@ fn propose(
         propose_table(&mut recommendation, &partition_key, export, options, ranked.partitions, &proposed);
     }
     recommendation
-}
-
-fn rank(
-    key: &PartitionKeyReport,
-    rows: u64,
-    statements: &[StatementReport],
-    partitions: PartitionCount,
-    needed: &Needed,
-    workload: &Workload<'_>,
-) -> Option<RankedKey> {
-    let placement = key.over(partitions)?;
-    let visits = || {
-        let visit = |statement: &StatementReport| {
-            Some((statement.runs, statement.under(&key.partition_key)?.clone()))
-        };
-        statements.iter().filter_map(visit)
-    };
-    let runs: f64 = visits().map(|(runs, _)| runs).sum();
-    let read: f64 = visits().map(|(runs, visit)| runs * visit.partitions_read as f64).sum();
-    let mean_partitions_read = (runs > 0.0).then(|| read / runs);
-    let obstacle = if !key.candidate.is_plain() {
-        Some("it has a derived part; the export has no such column".to_owned())
-    } else if !can_be_filled_in(key.null_rows, rows) {
-        Some(format!("{} of {rows} rows have NULL in it", key.null_rows))
-    } else {
-        key.type_obstacle.clone()
-    };
-    let observed = mean_partitions_read.map(|read| read / partitions.len() as f64);
-    let filling_in = if key.null_rows > 0 { FILLING_IN } else { 0.0 };
-    Some(RankedKey {
-        qualifies: obstacle.is_none() && qualifies(key, placement, needed),
-        cost: workload.cost(&key.partition_key, placement.skew.max_over_mean, observed) + filling_in,
-        partition_key: key.partition_key.clone(),
-        verdict: placement.verdict,
-        sustained_rate: placement.capacity.sustained,
-        rate_if_even: placement.capacity.if_even,
-        mean_partitions_read,
-        mean_key_bytes: key.mean_key_bytes,
-        null_rows: key.null_rows,
-        statements_on_all: visits().filter(|(_, visit)| visit.reach == Reach::All).count(),
-        obstacle,
-    })
-}
-
-/// Whether the hottest partition of a key stays within what the rate and the headroom allow.
-fn qualifies(key: &PartitionKeyReport, placement: &PlacementReport, needed: &Needed) -> bool {
-    let skew = &placement.skew;
-    if needed.rate.is_some_and(|rate| placement.capacity.sustained < rate) {
-        return false;
-    }
-    if matches!(placement.verdict, Verdict::FewRows | Verdict::Even) {
-        return true;
-    }
-    let has_room = needed.rate.is_some_and(|rate| placement.capacity.sustained >= HEADROOM * rate);
-    let moves = placement.verdict == Verdict::Moving && !has_room;
-    let tolerable = match key.distinct.estimate / skew.partitions.max(1) as u64 {
-        FEWEST_KEYS_PER_PARTITION.. => TOLERABLE_OF_MANY,
-        SEVERAL_KEYS_PER_PARTITION.. => TOLERABLE_OF_SEVERAL,
-        // Chance alone makes it uneven: none of its values is heavy.
-        FEW_KEYS_PER_PARTITION.. if placement.verdict == Verdict::FewKeys => TOLERABLE_OF_SEVERAL,
-        _ => TOLERABLE,
-    };
-    !moves && skew.max_over_mean <= tolerable && skew.empty_partitions == 0
 }

@@ -140,6 +140,79 @@ fn shares(joined: &[JoinedColumn]) -> Vec<(String, f64)> {
     shares
 }
 
+/// Weights of columns as entities, before they are shares of the reads.
+struct EntityWeights<'w, Q> {
+    knowledge: &'w Knowledge<'w>,
+    evaluation: &'w Evaluation,
+    partitions: PartitionCount,
+    /// Whether a key is even enough.
+    qualifies: Q,
+}
+
+impl<Q: Fn(&PartitionKeyReport) -> bool> EntityWeights<'_, Q> {
+    /// Figures of the thing that a column stands for, if it was counted.
+    fn counted(&self, report: &RoleReport) -> Option<&PartitionKeyReport> {
+        let thing = report.thing();
+        self.evaluation.candidates.iter().find(|key| key.partition_key == thing)
+    }
+
+    /// Returns how well the values of a key spread over the partitions, up to 1.
+    fn spreads(&self, key: &PartitionKeyReport) -> f64 {
+        let values = key.distinct.estimate.max(1) as f64;
+        (values / (MANY_VALUES * self.partitions.len() as f64)).min(1.0).sqrt()
+    }
+
+    /// Returns how well the thing of a column spreads; 1 if it is not counted or not even enough.
+    fn spread(&self, report: &RoleReport) -> f64 {
+        let counted = self.counted(report);
+        counted.map_or(1.0, |counted| if (self.qualifies)(counted) { self.spreads(counted) } else { 1.0 })
+    }
+
+    /// Weight of the reads of a key by how evenly it places rows.
+    fn usable(&self, key: &PartitionKeyReport) -> f64 {
+        let is_even = key
+            .over(self.partitions)
+            .is_some_and(|placement| matches!(placement.verdict, Verdict::Even | Verdict::FewRows));
+        match (self.qualifies)(key) {
+            true if is_even => 1.0,
+            true => NOT_QUITE_EVEN,
+            false => CANNOT_PLACE_ROWS,
+        }
+    }
+
+    /// Weight of a column as an entity that reads name; 0 if it is none.
+    fn weight(&self, report: &RoleReport) -> f64 {
+        let base = match report.role {
+            Role::Entity => 1.0,
+            Role::Dimension => 0.1,
+            _ => return 0.0,
+        };
+        let Some(counted) = self.counted(report) else { return 0.02 * base };
+        let values = counted.distinct.estimate.max(1) as f64;
+        let rows_each = self.evaluation.rows as f64 / values;
+        let attributes = report.determines.len().min(3) as f64;
+        // Values that hardly repeat gather nothing. Beyond that, the rows of a value say how
+        // long the export is rather than what is read.
+        let gathers = ((rows_each - 1.0) / FEW_ROWS_EACH).clamp(0.0, 1.0);
+        let comes_back = report.recurs && rows_each >= COMES_BACK;
+        let gathers = if comes_back { gathers.max(OF_RECURRING) } else { gathers };
+        // One row of many parts is no more than that row.
+        let is_identifying = self.knowledge.identifying.contains(&report.column);
+        let natural = if is_identifying { 1.0 + gathers } else { 1.0 };
+        let whole = if report.holds_parts { PARTS_OF_A_WHOLE } else { 1.0 };
+        let itself = if report.is_of_rows && rows_each < ROWS_OF_A_THING { ITSELF } else { 1.0 };
+        report.identity(self.knowledge.roles)
+            * itself
+            * self.usable(counted)
+            * base
+            * self.spreads(counted)
+            * gathers
+            * whole
+            * (1.0 + 0.5 * attributes)
+            * natural
+    }
+}
+
 impl<'a> Workload<'a> {
     /// Derives the reads from the roles of columns, and from the values that were counted.
     /// `qualifies` says whether a key is even enough.
@@ -149,50 +222,7 @@ impl<'a> Workload<'a> {
         partitions: PartitionCount,
         qualifies: impl Fn(&PartitionKeyReport) -> bool,
     ) -> Self {
-        let (count, partitions) = (partitions, partitions.len() as f64);
-        let spreads = |key: &PartitionKeyReport| {
-            let values = key.distinct.estimate.max(1) as f64;
-            (values / (MANY_VALUES * partitions)).min(1.0).sqrt()
-        };
-        let weight = |report: &RoleReport| {
-            let thing = report.thing();
-            let counted = evaluation.candidates.iter().find(|key| key.partition_key == thing);
-            let base = match report.role {
-                Role::Entity => 1.0,
-                Role::Dimension => 0.1,
-                _ => return 0.0,
-            };
-            let Some(counted) = counted else { return 0.02 * base };
-            let values = counted.distinct.estimate.max(1) as f64;
-            let rows_each = evaluation.rows as f64 / values;
-            let attributes = report.determines.len().min(3) as f64;
-            // Values that hardly repeat gather nothing. Beyond that, the rows of a value say how
-            // long the export is rather than what is read.
-            let gathers = ((rows_each - 1.0) / FEW_ROWS_EACH).clamp(0.0, 1.0);
-            let comes_back = report.recurs && rows_each >= COMES_BACK;
-            let gathers = if comes_back { gathers.max(OF_RECURRING) } else { gathers };
-            // One row of many parts is no more than that row.
-            let natural = if knowledge.identifying.contains(&report.column) { 1.0 + gathers } else { 1.0 };
-            let whole = if report.holds_parts { PARTS_OF_A_WHOLE } else { 1.0 };
-            let is_even = counted
-                .over(count)
-                .is_some_and(|placement| matches!(placement.verdict, Verdict::Even | Verdict::FewRows));
-            let usable = match qualifies(counted) {
-                true if is_even => 1.0,
-                true => NOT_QUITE_EVEN,
-                false => CANNOT_PLACE_ROWS,
-            };
-            let itself = if report.is_of_rows && rows_each < ROWS_OF_A_THING { ITSELF } else { 1.0 };
-            report.identity(knowledge.roles)
-                * itself
-                * usable
-                * base
-                * spreads(counted)
-                * gathers
-                * whole
-                * (1.0 + 0.5 * attributes)
-                * natural
-        };
+        let weights = EntityWeights { knowledge, evaluation, partitions, qualifies };
         // How evenly an entity spreads decides whether it can place rows, not whether it is read.
         // Rows with several ids of their own are things themselves, and read by these.
         let is_of_things = knowledge.roles.iter().filter(|report| report.role == Role::RowId).count() > 1;
@@ -201,23 +231,17 @@ impl<'a> Workload<'a> {
             .roles
             .iter()
             .any(|report| report.role == Role::Time && !is_later(&report.column) && report.copy_of.is_none());
-        let has_wholes = knowledge.roles.iter().any(|report| report.holds_parts && weight(report) > OF_PARTS);
+        let has_wholes =
+            knowledge.roles.iter().any(|report| report.holds_parts && weights.weight(report) > OF_PARTS);
         let of_things = if is_of_things && !has_event && !has_wholes { OF_THINGS } else { 1.0 };
-        let spread = |report: &RoleReport| {
-            if is_of_things {
-                return 1.0;
-            }
-            let thing = report.thing();
-            let counted = evaluation.candidates.iter().find(|key| key.partition_key == thing);
-            counted.map_or(1.0, |counted| if qualifies(counted) { spreads(counted) } else { 1.0 })
-        };
+        let spread = |report: &RoleReport| if is_of_things { 1.0 } else { weights.spread(report) };
         let mut entities: Vec<(Vec<String>, f64)> =
-            knowledge.roles.iter().map(|report| (report.thing(), weight(report))).collect();
+            knowledge.roles.iter().map(|report| (report.thing(), weights.weight(report))).collect();
         entities.retain(|(_, weight)| *weight > 0.0);
         let strongest = knowledge
             .roles
             .iter()
-            .map(|report| weight(report) / spread(report).max(f64::MIN_POSITIVE))
+            .map(|report| weights.weight(report) / spread(report).max(f64::MIN_POSITIVE))
             .fold(0.0, f64::max);
         let sum: f64 = entities.iter().map(|(_, weight)| weight).sum();
         entities.iter_mut().for_each(|(_, weight)| *weight /= sum.max(f64::MIN_POSITIVE));
@@ -226,7 +250,7 @@ impl<'a> Workload<'a> {
             entities,
             entity_reads: ENTITY_READS * of_things * strongest.min(1.0).sqrt(),
             joins: shares(knowledge.joined),
-            partitions,
+            partitions: partitions.len() as f64,
         }
     }
 

@@ -1,0 +1,136 @@
+//! Columns that number the lines of things: the rows of each parent, from 0 or 1.
+
+use crate::evaluate::roles::numbering::{MOST_PAIRED, RISING, are_unique_together};
+use crate::evaluate::roles::profile::{Profile, codes_together};
+
+/// Fewest days, and fewest rows of each, that show that its rows are numbered.
+const FEWEST_DAYS: usize = 3;
+const FEWEST_OF_A_DAY: usize = 20;
+/// Greatest number of a line.
+const MOST_LINES: i128 = 10_000;
+/// Share of the parents within which a line number counts without gaps; places of a sample cut some
+/// parents in two.
+const WITHOUT_GAPS: f64 = 0.9;
+
+/// Finds the columns within whose values `column` counts, by ones, or by tens as lines are numbered
+/// that others may be put between: one column, or those of `composite` that stand for one thing.
+pub(super) fn line_of(column: &Profile<'_>, columns: &[Profile<'_>], composite: &[Vec<usize>]) -> Vec<usize> {
+    let Some(numbers) = column.numbers.as_ref() else { return Vec::new() };
+    let step = if numbers.iter().all(|number| number % 10 == 0) { 10 } else { 1 };
+    let numbers: Vec<i128> = numbers.iter().map(|number| number / step).collect();
+    let (least, greatest) = (numbers.iter().min().copied(), numbers.iter().max().copied());
+    let (Some(least @ 0..=1), Some(0..=MOST_LINES)) = (least, greatest) else { return Vec::new() };
+    if column.distinct < 2 {
+        return Vec::new();
+    }
+    let can_have_lines = |parent: &Profile<'_>| parent.column.name != column.column.name && !parent.is_time();
+    let mut single = columns.iter().enumerate().filter(|(_, parent)| can_have_lines(parent));
+    let found = single.find(|(_, parent)| counts_within(&numbers, least, &parent.codes, parent.distinct));
+    if let Some((parent, _)) = found {
+        return vec![parent];
+    }
+    let have_lines = |parents: &&Vec<usize>| {
+        let profiles: Vec<&Profile<'_>> = parents.iter().filter_map(|at| columns.get(*at)).collect();
+        let (codes, distinct) = codes_together(&profiles);
+        profiles.iter().all(|parent| parent.column.name != column.column.name)
+            && counts_within(&numbers, least, &codes, distinct)
+    };
+    let pairs = pairs_of(column, columns);
+    composite.iter().chain(&pairs).find(have_lines).cloned().unwrap_or_default()
+}
+
+/// Finds the date on each day of which a column numbers all rows, from 0 or 1: the trades of a day.
+pub(super) fn day_of(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<usize> {
+    let numbers = column.numbers.as_ref()?;
+    let least = numbers.iter().min().copied().filter(|least| (0..=1).contains(least))?;
+    let counts = |day: &Profile<'_>| {
+        let mut days: Vec<(i128, i128)> = vec![(0, i128::MIN); day.distinct];
+        for (code, number) in day.codes.iter().zip(numbers) {
+            if let Some((rows, most)) = days.get_mut(*code as usize) {
+                *rows += 1;
+                *most = (*most).max(*number);
+            }
+        }
+        let full = days.iter().filter(|(rows, most)| *rows == most - least + 1).count();
+        full as f64 >= WITHOUT_GAPS * days.len() as f64 && are_unique_together(&[day, column])
+    };
+    let is_day = |day: &Profile<'_>| {
+        day.is_time() && day.distinct >= FEWEST_DAYS && day.distinct * FEWEST_OF_A_DAY <= day.rows
+    };
+    columns.iter().position(|day| is_day(day) && counts(day))
+}
+
+/// Whether a column counts the rows of the things that other columns stand for together.
+pub(crate) fn counts_lines_of(column: &Profile<'_>, parents: &[&Profile<'_>]) -> bool {
+    let Some(numbers) = column.numbers.as_ref() else { return false };
+    let (least, greatest) = (numbers.iter().min().copied(), numbers.iter().max().copied());
+    let (Some(least @ 0..=1), Some(0..=MOST_LINES)) = (least, greatest) else { return false };
+    let (codes, distinct) = codes_together(parents);
+    column.distinct > 1 && counts_within(numbers, least, &codes, distinct)
+}
+
+/// Pairs of other columns that may together be the parent of a column.
+fn pairs_of(column: &Profile<'_>, columns: &[Profile<'_>]) -> Vec<Vec<usize>> {
+    let can_be_part = |at: &usize| {
+        columns.get(*at).is_some_and(|part| {
+            part.distinct * 4 <= part.rows
+                && !part.is_constant()
+                && !part.column.column_type.is_time()
+                && part.column.name != column.column.name
+        })
+    };
+    let parts: Vec<usize> = (0..columns.len()).filter(can_be_part).take(MOST_PAIRED).collect();
+    let mut pairs: Vec<Vec<usize>> = parts
+        .iter()
+        .enumerate()
+        .flat_map(|(position, a)| parts.iter().skip(position + 1).map(move |b| vec![*a, *b]))
+        .collect();
+    // Those with the most values first: a kind beside a parent adds nothing to it.
+    let values = |at: &usize| columns.get(*at).map_or(0, |part| part.distinct);
+    pairs.sort_by_key(|pair| std::cmp::Reverse(pair.iter().map(values).product::<usize>()));
+    pairs
+}
+
+/// Whether numbers from `least` count the rows of each parent, of which there are `parents`.
+fn counts_within(numbers: &[i128], least: i128, codes: &[u32], parents: usize) -> bool {
+    // Parents with one row say nothing, nor does a single parent.
+    if parents < 10 || parents * 10 > codes.len() * 9 {
+        return false;
+    }
+    let mut seen: Vec<(usize, i128)> = vec![(0, i128::MIN); parents];
+    for (code, number) in codes.iter().zip(numbers) {
+        if let Some((rows, most)) = seen.get_mut(*code as usize) {
+            *rows += 1;
+            *most = (*most).max(*number);
+        }
+    }
+    // If all parents have equally many, these are the same things in each of them, not its parts.
+    let same = seen.iter().filter(|(rows, _)| seen.first().is_some_and(|first| first.0 == *rows)).count();
+    if same * 10 > seen.len() * 9 {
+        return false;
+    }
+    let full = seen.iter().filter(|(rows, most)| *rows as i128 == most - least + 1).count();
+    if (full as f64) < WITHOUT_GAPS * parents as f64 && !rises_within(codes, numbers) {
+        return false;
+    }
+    let mut lines: Vec<(u32, i128)> = codes.iter().copied().zip(numbers.iter().copied()).collect();
+    lines.sort_unstable();
+    let repeated = lines.windows(2).filter(|pair| pair.first() == pair.last()).count();
+    repeated * 1_000 <= codes.len()
+}
+
+/// Whether the rows of each parent come one after the other with rising numbers, and the numbers
+/// often start again with the next parent: lines of which some are missing, as after a filter.
+fn rises_within(parents: &[u32], numbers: &[i128]) -> bool {
+    let (mut within, mut rises, mut between, mut falls) = (0usize, 0usize, 0usize, 0usize);
+    for (parent, number) in parents.windows(2).zip(numbers.windows(2)) {
+        if parent.first() == parent.last() {
+            within += 1;
+            rises += usize::from(number.first() < number.last());
+        } else {
+            between += 1;
+            falls += usize::from(number.first() > number.last());
+        }
+    }
+    within * 2 > numbers.len() && rises as f64 >= RISING * within as f64 && falls * 2 > between
+}

@@ -1,0 +1,55 @@
+//! The state of DataFusion in which queries on tables are planned: its rules and its functions.
+
+use std::sync::Arc;
+
+use datafusion::execution::runtime_env::RuntimeEnv;
+use datafusion::execution::{SessionState, SessionStateBuilder};
+use datafusion::optimizer::Analyzer;
+use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
+use datafusion::prelude::{SessionConfig, SessionContext};
+
+use crate::query::catalog::NamedTable;
+use crate::query::checked::CheckedArithmetic;
+use crate::query::functions::{aggregates, functions};
+use crate::query::interval_literals::IntervalsAsDurations;
+use crate::query::local_joins::{Joins, LocalJoins, ShowPartitions};
+use crate::query::optimizer_rules::{corrected_logical_rules, corrected_rules};
+use crate::query::partition_aware::PartitionAware;
+use crate::query::window_frames::FramesWithoutOffsets;
+use crate::query::yielding::YieldingJoins;
+
+/// Returns the state for queries that run in this process. The summaries of their joins are added
+/// to `joins`.
+pub(super) fn local_state(tables: &[NamedTable], runtime: Arc<RuntimeEnv>, joins: &Joins) -> SessionState {
+    let mut config = SessionConfig::new().with_information_schema(true);
+    config.options_mut().sql_parser.enable_ident_normalization = false;
+    config.options_mut().execution.parquet.pushdown_filters = true;
+    let mut rules = corrected_rules(PhysicalOptimizer::new().rules);
+    rules.push(Arc::new(YieldingJoins));
+    let snapshots = tables.iter().map(|named| Arc::clone(&named.table)).collect();
+    let local_joins = LocalJoins::new(tables.to_vec(), rules.clone().into(), Arc::clone(joins));
+    rules.splice(0..0, [Arc::new(local_joins) as _, Arc::new(PartitionAware::new(snapshots)) as _]);
+    rules.push(Arc::new(ShowPartitions));
+    SessionStateBuilder::new()
+        .with_config(config)
+        .with_runtime_env(runtime)
+        .with_default_features()
+        .with_physical_optimizer_rules(rules)
+        .build()
+}
+
+/// Returns a context in a given state, with the logical rules and the functions of all queries.
+pub(super) fn corrected_context(state: SessionState) -> SessionContext {
+    let mut rules = Analyzer::new().rules;
+    rules.splice(0..0, [Arc::new(FramesWithoutOffsets) as _, Arc::new(IntervalsAsDurations) as _]);
+    let optimizers = corrected_logical_rules(state.optimizers());
+    let state = SessionStateBuilder::new_from_existing(state)
+        .with_analyzer_rules(rules)
+        .with_optimizer_rules(optimizers)
+        .build();
+    let context = SessionContext::new_with_state(state);
+    functions().for_each(|function| context.register_udf(function));
+    aggregates().for_each(|function| context.register_udaf(function));
+    context.add_analyzer_rule(Arc::new(CheckedArithmetic::new()));
+    context
+}

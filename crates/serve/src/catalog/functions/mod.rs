@@ -1,0 +1,64 @@
+//! Functions of PostgreSQL that clients call to learn about a server and its objects.
+
+mod constants;
+mod lists;
+mod objects;
+mod row_function;
+mod texts;
+mod types;
+
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, TimeUnit};
+use datafusion::common::ScalarValue;
+use datafusion::logical_expr::ScalarUDF;
+
+use crate::catalog::functions::constants::constants;
+use crate::catalog::functions::lists::of_lists;
+use crate::catalog::functions::objects::of_objects;
+use crate::catalog::functions::row_function::{as_text, constant, function, text};
+use crate::catalog::functions::texts::of_texts;
+use crate::catalog::functions::types::of_types;
+use crate::catalog::objects::Relation;
+
+/// The facts about a connection that catalog functions answer with.
+#[derive(Debug, Clone)]
+pub(super) struct Caller {
+    pub(super) user: String,
+    pub(super) process: i32,
+    pub(super) settings: Vec<(String, String)>,
+}
+
+/// Functions that the library does not have, or has only the names of.
+pub(super) fn functions(relations: &Arc<Vec<Relation>>, caller: &Caller) -> Vec<ScalarUDF> {
+    let mut all = constants();
+    all.extend(of_texts());
+    all.extend(of_lists());
+    all.extend(of_types());
+    all.extend(of_objects(relations));
+    all.extend(of_caller(caller));
+    all
+}
+
+/// Functions about the connection.
+fn of_caller(caller: &Caller) -> Vec<ScalarUDF> {
+    let settings = caller.settings.clone();
+    let now = DataType::Timestamp(TimeUnit::Microsecond, Some("+00:00".into()));
+    let mut all = vec![
+        constant("pg_backend_pid", ScalarValue::Int32(Some(caller.process))),
+        function("current_setting", DataType::Utf8, move |args| {
+            let name = as_text(args.first()).unwrap_or_default().to_ascii_lowercase();
+            ScalarValue::Utf8(settings.iter().find(|(own, _)| *own == name).map(|(_, value)| value.clone()))
+        }),
+        function("statement_timestamp", now, |_| {
+            ScalarValue::TimestampMicrosecond(
+                Some(chrono::Utc::now().timestamp_micros()),
+                Some("+00:00".into()),
+            )
+        }),
+    ];
+    for name in ["session_user", "current_user", "user", "current_role"] {
+        all.push(constant(name, text(caller.user.clone())));
+    }
+    all
+}

@@ -1,0 +1,48 @@
+//! Rows of the catalog about what is served.
+//!
+//! The columns of each table are those of the library's table of that name. A row gives values to
+//! the columns that say something here; all others have what PostgreSQL has for a plain table.
+
+mod classes;
+mod information_schema;
+mod pg_catalog;
+mod row;
+
+use crate::catalog::objects::{PUBLIC, Relation};
+pub(super) use crate::catalog::tables::information_schema::{INFORMATION, information};
+pub(super) use crate::catalog::tables::pg_catalog::{DYNAMIC, index_definition, rows};
+
+/// Identifier of the schema `pg_catalog` in PostgreSQL.
+const CATALOG_OID: i64 = 11;
+/// Identifier of the schema `public` in PostgreSQL.
+const PUBLIC_OID: i64 = 2200;
+/// Identifiers that PostgreSQL gives to its first objects, of which these are not any.
+const INFORMATION_OID: i64 = 13_000;
+const SYSTEM_OID: i64 = 16_000;
+const DATABASE_OID: i64 = 5;
+/// Identifier of the first user.
+const OWNER_OID: i64 = 10;
+/// Identifiers of catalogs, as which their rows are described.
+const CLASS_CATALOG: i64 = 1259;
+/// Access methods.
+const HEAP: i64 = 2;
+const BTREE: i64 = 403;
+/// Order of index columns by the class of their type; the number only has to be there.
+const INDEX_CLASS: i64 = 1978;
+/// Collation of text.
+const DEFAULT_COLLATION: i64 = 100;
+
+/// Name of the database, whatever a client called it.
+pub(super) const DATABASE: &str = "evenkeel";
+/// Owner of all objects.
+pub(super) const OWNER: &str = "evenkeel";
+
+/// Returns the identifier of a schema.
+fn schema_oid(name: &str) -> i64 {
+    if name == PUBLIC { PUBLIC_OID } else { SYSTEM_OID }
+}
+
+/// Returns the relations that have a primary key.
+fn keyed(relations: &[Relation]) -> impl Iterator<Item = &Relation> {
+    relations.iter().filter(|relation| !relation.primary_key.is_empty())
+}
