@@ -148,13 +148,13 @@ async fn answer(args: Args, limits: &QueryLimits, out: &mut Output) -> Result<()
     }
     let session = session(&args, limits, tables, out).await?;
     if args.explain {
-        let explanation = session.explain(&sql, &params).await?;
+        let explanation = session.explain(&sql, &params).await.map_err(failure)?;
         return match format {
             Format::Json => out.text(&format!("{}\n", serde_json::to_string_pretty(&explanation)?)),
             _ => out.text(&report::explanation(&explanation)),
         };
     }
-    let result = session.query(&sql, &params).await?;
+    let result = session.query(&sql, &params).await.map_err(failure)?;
     write_result(result, format, &args, out).await?;
     session.notes().iter().for_each(|note| out.note(&note.to_string()));
     Ok(())

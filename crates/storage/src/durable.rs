@@ -13,11 +13,13 @@ use futures::stream::{BoxStream, StreamExt};
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 use object_store::{
-    CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore, PutMode,
-    PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
+    Attributes, CopyOptions, Error, GetOptions, GetRange, GetResult, GetResultPayload, ListResult,
+    MultipartUpload, ObjectMeta, ObjectStore, PutMode, PutMultipartOptions, PutOptions, PutPayload,
+    PutResult, Result,
 };
 
 use crate::disk::{Disk, SystemDisk};
+use crate::page_cache::CachedFile;
 
 /// [`LocalFileSystem`] whose puts are atomic and on disk when they return: each is written to a
 /// staging file, synced, then linked (put-if-absent) or renamed (overwrite) to its name, and the
@@ -86,6 +88,45 @@ impl DurableLocal {
 }
 
 impl DurableLocal {
+    /// Returns ranges of a file that are in memory; `None` if the file has to be read.
+    fn ranges_in_memory(&self, location: &Path, ranges: &[Range<u64>]) -> Option<Vec<Bytes>> {
+        let bytes = ranges.iter().map(|range| range.end.saturating_sub(range.start));
+        let file = CachedFile::open(
+            &self.inner.path_to_filesystem(location).ok()?,
+            bytes.fold(0, u64::saturating_add),
+        )?;
+        ranges.iter().map(|range| file.read(range)).collect()
+    }
+
+    /// Likewise, for one range without conditions.
+    fn range_in_memory(&self, location: &Path, options: &GetOptions) -> Option<GetResult> {
+        let GetOptions {
+            if_match: None,
+            if_none_match: None,
+            if_modified_since: None,
+            if_unmodified_since: None,
+            range: Some(GetRange::Bounded(range)),
+            version: None,
+            head: false,
+            ..
+        } = options
+        else {
+            return None;
+        };
+        let bytes = range.end.checked_sub(range.start)?;
+        let file = CachedFile::open(&self.inner.path_to_filesystem(location).ok()?, bytes)?;
+        let read = file.read(range)?;
+        let meta = ObjectMeta {
+            location: location.clone(),
+            last_modified: file.metadata.modified().ok()?.into(),
+            size: file.metadata.len(),
+            e_tag: None,
+            version: None,
+        };
+        let payload = GetResultPayload::Stream(futures::stream::once(async { Ok(read) }).boxed());
+        Some(GetResult { payload, meta, range: range.clone(), attributes: Attributes::default() })
+    }
+
     /// Syncs the names in a directory below the root, and the name of the directory itself, if it
     /// exists.
     pub(super) async fn make_lasting(&self, folder: &str) -> Result<()> {
@@ -201,11 +242,17 @@ impl ObjectStore for DurableLocal {
     }
 
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
-        self.inner.get_opts(location, options).await
+        match self.range_in_memory(location, &options) {
+            Some(result) => Ok(result),
+            None => self.inner.get_opts(location, options).await,
+        }
     }
 
     async fn get_ranges(&self, location: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
-        self.inner.get_ranges(location, ranges).await
+        match self.ranges_in_memory(location, ranges) {
+            Some(found) => Ok(found),
+            None => self.inner.get_ranges(location, ranges).await,
+        }
     }
 
     fn delete_stream(&self, locations: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
@@ -257,5 +304,75 @@ mod tests {
         assert_eq!(store.get(&path).await.unwrap().bytes().await.unwrap(), "third");
         let files: Vec<_> = std::fs::read_dir(directory.path().join("a/b")).unwrap().collect();
         assert_eq!(files.len(), 1);
+    }
+
+    /// Shows what a read gives: bytes, or the error.
+    fn shown(read: Result<Vec<Bytes>>) -> String {
+        match read {
+            Ok(bytes) => {
+                format!("{:?}", bytes.iter().map(|bytes| (bytes.len(), crc(bytes))).collect::<Vec<_>>())
+            }
+            Err(error) => error.to_string(),
+        }
+    }
+
+    fn crc(bytes: &[u8]) -> u64 {
+        bytes.iter().fold(0, |sum, byte| sum.wrapping_mul(31).wrapping_add(u64::from(*byte)))
+    }
+
+    #[tokio::test]
+    async fn ranges_are_those_of_the_file_however_they_are_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = DurableLocal::new(directory.path()).unwrap();
+        let path = Path::from("a/file");
+        let bytes: Vec<u8> =
+            (0..3_000_000u32).map(|byte| (byte.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+        let length = bytes.len() as u64;
+        store.put(&path, bytes.into()).await.unwrap();
+        // What was just written is in memory; a system without that knowledge has none of it.
+        let read = store.ranges_in_memory(&path, std::slice::from_ref(&(5..10)));
+        assert_eq!(read.is_some(), cfg!(target_os = "linux"));
+        assert!(
+            store.ranges_in_memory(&path, std::slice::from_ref(&(0..length))).is_none(),
+            "too much for this thread"
+        );
+        let (end, beyond) = (length - 7..length, length - 7..length + 9);
+        for range in [
+            0..1,
+            5..4096,
+            70_000..1_000_000,
+            0..2_999_999,
+            end.clone(),
+            beyond.clone(),
+            9..9,
+            Range { start: 9, end: 3 },
+        ] {
+            let expected = shown(store.inner.get_range(&path, range.clone()).await.map(|read| vec![read]));
+            let found = shown(store.get_range(&path, range.clone()).await.map(|read| vec![read]));
+            assert_eq!(found, expected, "{range:?}");
+        }
+        for ranges in [
+            vec![],
+            vec![3..9, 1..2, 2_000_000..2_000_100],
+            vec![0..900_000; 3],
+            vec![end],
+            vec![1..2, beyond],
+        ] {
+            let expected = shown(store.inner.get_ranges(&path, &ranges).await);
+            assert_eq!(shown(store.get_ranges(&path, &ranges).await), expected, "{ranges:?}");
+        }
+        let whole = store.get_opts(&path, GetOptions { head: true, ..GetOptions::default() }).await.unwrap();
+        assert_eq!(whole.meta.size, length);
+        let meta = store.get_opts(&path, GetOptions::new().with_range(Some(3..4))).await.unwrap().meta;
+        assert_eq!((meta.size, meta.last_modified), (length, whole.meta.last_modified));
+        let first = Range { start: 0, end: 1 };
+        let first = std::slice::from_ref(&first);
+        for missing in ["a", "a/none", "none/file"] {
+            let path = Path::from(missing);
+            let expected = shown(store.inner.get_range(&path, 0..1).await.map(|read| vec![read]));
+            assert_eq!(shown(store.get_range(&path, 0..1).await.map(|read| vec![read])), expected);
+            let expected = shown(store.inner.get_ranges(&path, first).await);
+            assert_eq!(shown(store.get_ranges(&path, first).await), expected);
+        }
     }
 }

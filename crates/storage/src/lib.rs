@@ -9,6 +9,7 @@ mod error;
 mod io;
 #[cfg(feature = "cloud")]
 mod no_credentials;
+mod page_cache;
 mod place;
 #[cfg(feature = "cloud")]
 mod profile;

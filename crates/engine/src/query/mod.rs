@@ -53,6 +53,7 @@ mod scan_filters;
 mod scan_summary;
 mod session;
 mod session_state;
+mod static_conditions;
 mod stoppable;
 mod system;
 mod tasks;

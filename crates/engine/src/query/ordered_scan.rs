@@ -16,7 +16,7 @@ use datafusion::datasource::physical_plan::{
     FileScanConfig, FileScanConfigBuilder, FileSource, ParquetSource,
 };
 use datafusion::datasource::source::{DataSource, DataSourceExec, OpenArgs};
-use datafusion::error::Result;
+use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::projection::ProjectionExprs;
 use datafusion::physical_expr::{
@@ -27,29 +27,51 @@ use datafusion::physical_plan::filter_pushdown::{FilterPushdownPropagation, Push
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion::physical_plan::{DisplayFormatType, ExecutionPlan, SortOrderPushdownResult};
 
-use crate::query::scan_filters::arranged;
+use crate::query::portion_readers::PortionReaders;
+use crate::query::scan_filters::with_conditions;
 
 /// A scan of files whose groups are read file by file and row group by row group, regardless of the
 /// limits above it. In all other respects it is the scan that it wraps.
 #[derive(Debug, Clone)]
 pub(super) struct OrderedScan {
     scan: Arc<dyn DataSource>,
+    readers: PortionReaders,
 }
 
 impl OrderedScan {
-    /// Returns a plan of one scan.
-    pub(super) fn plan(config: FileScanConfig) -> Arc<dyn ExecutionPlan> {
-        DataSourceExec::from_data_source(Self { scan: Arc::new(config) })
+    /// Returns a plan of one scan, whose files are read by `readers`.
+    pub(super) fn plan(config: FileScanConfig, readers: PortionReaders) -> Arc<dyn ExecutionPlan> {
+        DataSourceExec::from_data_source(Self { scan: Arc::new(config), readers })
+    }
+
+    /// Scan in a plan node; `None` if the node is of another kind.
+    pub(super) fn of(plan: &dyn ExecutionPlan) -> Option<&Self> {
+        plan.downcast_ref::<DataSourceExec>()?.data_source().downcast_ref()
     }
 
     /// Configuration of the scan in a plan node; `None` if the node is of another kind.
     pub(super) fn config_of(plan: &dyn ExecutionPlan) -> Option<&FileScanConfig> {
-        let source = plan.downcast_ref::<DataSourceExec>()?.data_source();
-        source.downcast_ref::<Self>()?.scan.downcast_ref::<FileScanConfig>()
+        Self::of(plan)?.scan.downcast_ref::<FileScanConfig>()
     }
 
-    fn wrap(scan: Arc<dyn DataSource>) -> Arc<dyn DataSource> {
-        Arc::new(Self { scan })
+    /// Returns a plan of the scan with another configuration.
+    pub(super) fn with_config(&self, config: FileScanConfig) -> Arc<dyn ExecutionPlan> {
+        Self::plan(config, self.readers.clone())
+    }
+
+    fn wrap(&self, scan: Arc<dyn DataSource>) -> Arc<dyn DataSource> {
+        Arc::new(Self { scan, readers: self.readers.clone() })
+    }
+
+    /// Returns the scan with its conditions in the form in which it evaluates them fastest, and
+    /// with readers that keep what files say about their pages.
+    fn with_conditions(&self, scan: Arc<dyn DataSource>) -> Result<Arc<dyn DataSource>> {
+        let Some(config) = scan.downcast_ref::<FileScanConfig>() else { return Ok(scan) };
+        let Some(source) = config.file_source().downcast_ref::<ParquetSource>() else { return Ok(scan) };
+        let Some(predicate) = source.filter() else { return Ok(scan) };
+        let source = with_conditions(source, &predicate)?;
+        let source = source.with_parquet_file_reader_factory(Arc::new(self.readers.clone().with_pages()));
+        Ok(Arc::new(FileScanConfigBuilder::from(config.clone()).with_source(Arc::new(source)).build()))
     }
 }
 
@@ -69,7 +91,7 @@ impl DataSource for OrderedScan {
         output_ordering: Option<LexOrdering>,
     ) -> Result<Option<Arc<dyn DataSource>>> {
         let scan = self.scan.repartitioned(target_partitions, repartition_file_min_size, output_ordering)?;
-        Ok(scan.map(Self::wrap))
+        Ok(scan.map(|scan| self.wrap(scan)))
     }
 
     fn output_partitioning(&self) -> Partitioning {
@@ -89,7 +111,7 @@ impl DataSource for OrderedScan {
     }
 
     fn with_fetch(&self, limit: Option<usize>) -> Option<Arc<dyn DataSource>> {
-        self.scan.with_fetch(limit).map(Self::wrap)
+        self.scan.with_fetch(limit).map(|scan| self.wrap(scan))
     }
 
     fn fetch(&self) -> Option<usize> {
@@ -104,7 +126,7 @@ impl DataSource for OrderedScan {
         &self,
         projection: &ProjectionExprs,
     ) -> Result<Option<Arc<dyn DataSource>>> {
-        Ok(self.scan.try_swapping_with_projection(projection)?.map(Self::wrap))
+        Ok(self.scan.try_swapping_with_projection(projection)?.map(|scan| self.wrap(scan)))
     }
 
     fn try_pushdown_filters(
@@ -118,7 +140,8 @@ impl DataSource for OrderedScan {
             return Ok(FilterPushdownPropagation::with_parent_pushdown_result(none));
         }
         let pushed = self.scan.try_pushdown_filters(filters, config)?;
-        let updated_node = pushed.updated_node.map(|scan| arranged_scan(scan).map(Self::wrap)).transpose()?;
+        let with_conditions = |scan| Ok::<_, DataFusionError>(self.wrap(self.with_conditions(scan)?));
+        let updated_node = pushed.updated_node.map(with_conditions).transpose()?;
         Ok(FilterPushdownPropagation { filters: pushed.filters, updated_node })
     }
 
@@ -130,7 +153,7 @@ impl DataSource for OrderedScan {
         if self.fetch().is_some() {
             return Ok(SortOrderPushdownResult::Unsupported);
         }
-        Ok(self.scan.try_pushdown_sort(order)?.map(Self::wrap))
+        Ok(self.scan.try_pushdown_sort(order)?.map(|scan| self.wrap(scan)))
     }
 
     /// Refuses either setting: the order is already preserved, and is never given up.
@@ -146,7 +169,7 @@ impl DataSource for OrderedScan {
     }
 
     fn with_new_state(&self, state: Arc<dyn Any + Send + Sync>) -> Option<Arc<dyn DataSource>> {
-        self.scan.with_new_state(state).map(Self::wrap)
+        self.scan.with_new_state(state).map(|scan| self.wrap(scan))
     }
 
     fn create_sibling_state(&self, config: &ConfigOptions) -> Option<Arc<dyn Any + Send + Sync>> {
@@ -156,16 +179,6 @@ impl DataSource for OrderedScan {
     fn open_with_args(&self, args: OpenArgs) -> Result<SendableRecordBatchStream> {
         self.scan.open_with_args(args)
     }
-}
-
-/// Returns the scan with its conditions in the form in which it evaluates them fastest.
-fn arranged_scan(scan: Arc<dyn DataSource>) -> Result<Arc<dyn DataSource>> {
-    let Some(config) = scan.downcast_ref::<FileScanConfig>() else { return Ok(scan) };
-    let Some(source) = config.file_source().downcast_ref::<ParquetSource>() else { return Ok(scan) };
-    let Some(predicate) = source.filter() else { return Ok(scan) };
-    let predicate = arranged(&predicate, source.table_schema().table_schema())?;
-    let source = Arc::new(source.with_predicate(predicate));
-    Ok(Arc::new(FileScanConfigBuilder::from(config.clone()).with_source(source).build()))
 }
 
 #[cfg(test)]

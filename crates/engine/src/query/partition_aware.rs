@@ -51,11 +51,12 @@ impl PartitionAware {
         }
         let table = self.tables.iter().find(|table| table.is_read_by(plan.as_ref()))?;
         let columns = table.partition_key_in(table.schema_ref())?;
+        let scan = OrderedScan::of(plan.as_ref())?;
         let config = OrderedScan::config_of(plan.as_ref())?;
         let declared = FileScanConfigBuilder::from(config.clone())
             .with_output_partitioning(Some(Partitioning::Hash(columns, partitions)))
             .build();
-        let declared = OrderedScan::plan(declared);
+        let declared = scan.with_config(declared);
         // The partitioning is projected with the scan, and lost if the scan lacks a column of the
         // key.
         let kept = matches!(declared.properties().partitioning, Partitioning::Hash(..));

@@ -17,6 +17,7 @@ use crate::query::key_order::key_ordering;
 use crate::query::ordered_scan::OrderedScan;
 use crate::query::portion_readers::PortionReaders;
 use crate::query::portion_statistics::portion_statistics;
+use crate::query::scan_filters::with_conditions;
 use evenkeel_model::table::TableSpec;
 use evenkeel_storage::TableStorage;
 use evenkeel_store::log::PortionEntry;
@@ -87,7 +88,10 @@ impl PortionFiles {
         let pinned = freedom == FileGroups::ArePinned;
         let portions = groups.iter().flatten().map(Arc::as_ref);
         let ordering = key_ordering(&self.schema, self.spec.primary_key());
-        let config = FileScanConfigBuilder::new(self.url.clone(), Arc::new(self.source(state, predicate)))
+        let cache = state.runtime_env().cache_manager.get_file_metadata_cache();
+        let readers = PortionReaders::new(Arc::clone(self.storage.store()), cache);
+        let source = self.source(state, readers.clone(), predicate)?;
+        let config = FileScanConfigBuilder::new(self.url.clone(), Arc::new(source))
             .with_file_groups(groups.iter().map(file_group).collect::<Result<_>>()?)
             .with_output_partitioning(pinned.then(|| Partitioning::UnknownPartitioning(groups.len())))
             .with_output_ordering(ordering.into_iter().collect())
@@ -95,16 +99,20 @@ impl PortionFiles {
             .with_projection_indices(Some(projection.to_vec()))?
             .with_limit(limit)
             .build();
-        Ok(OrderedScan::plan(config))
+        Ok(OrderedScan::plan(config, readers))
     }
 
-    fn source(&self, state: &dyn Session, predicate: Option<&Arc<dyn PhysicalExpr>>) -> ParquetSource {
+    fn source(
+        &self,
+        state: &dyn Session,
+        readers: PortionReaders,
+        predicate: Option<&Arc<dyn PhysicalExpr>>,
+    ) -> Result<ParquetSource> {
         let options = TableParquetOptions {
             global: state.config_options().execution.parquet.clone(),
             ..TableParquetOptions::default()
         };
-        let cache = state.runtime_env().cache_manager.get_file_metadata_cache();
-        let readers = PortionReaders::new(Arc::clone(self.storage.store()), cache);
+        let readers = if predicate.is_some() { readers.with_pages() } else { readers };
         let source = ParquetSource::new(TableSchema::from(Arc::clone(&self.schema)))
             .with_table_parquet_options(options)
             .with_pushdown_filters(true)
@@ -112,10 +120,7 @@ impl PortionFiles {
             .with_enable_page_index(true)
             .with_bloom_filter_on_read(true)
             .with_parquet_file_reader_factory(Arc::new(readers));
-        match predicate {
-            Some(predicate) => source.with_predicate(Arc::clone(predicate)),
-            None => source,
-        }
+        predicate.map_or(Ok(source.clone()), |predicate| with_conditions(&source, predicate))
     }
 
     /// Returns the path of a portion, as scans name it.

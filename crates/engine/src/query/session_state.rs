@@ -15,6 +15,7 @@ use crate::query::interval_literals::IntervalsAsDurations;
 use crate::query::local_joins::{Joins, LocalJoins, ShowPartitions};
 use crate::query::optimizer_rules::{corrected_logical_rules, corrected_rules};
 use crate::query::partition_aware::PartitionAware;
+use crate::query::static_conditions::StaticConditions;
 use crate::query::window_frames::FramesWithoutOffsets;
 use crate::query::yielding::YieldingJoins;
 
@@ -25,6 +26,7 @@ pub(super) fn local_state(tables: &[NamedTable], runtime: Arc<RuntimeEnv>, joins
     config.options_mut().sql_parser.enable_ident_normalization = false;
     config.options_mut().execution.parquet.pushdown_filters = true;
     let mut rules = corrected_rules(PhysicalOptimizer::new().rules);
+    rules.push(Arc::new(StaticConditions));
     rules.push(Arc::new(YieldingJoins));
     let snapshots = tables.iter().map(|named| Arc::clone(&named.table)).collect();
     let local_joins = LocalJoins::new(tables.to_vec(), rules.clone().into(), Arc::clone(joins));

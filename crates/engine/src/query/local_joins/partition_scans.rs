@@ -210,10 +210,8 @@ impl<'a> TableFiles<'a> {
         groups: &[usize],
         partitioning: Option<Partitioning>,
     ) -> Result<Option<Single>> {
-        let Some(config) = OrderedScan::config_of(scan.as_ref()).filter(|config| config.limit.is_none())
-        else {
-            return Ok(None);
-        };
+        let config = OrderedScan::config_of(scan.as_ref()).filter(|config| config.limit.is_none());
+        let Some((ordered, config)) = OrderedScan::of(scan.as_ref()).zip(config) else { return Ok(None) };
         let Some(portions) = self.portions_of(config, groups) else { return Ok(None) };
         let spec = self.table.snapshot().spec();
         let of_groups = portions.iter().map(Arc::as_ref);
@@ -224,7 +222,7 @@ impl<'a> TableFiles<'a> {
             .with_statistics(statistics)
             .with_output_partitioning(partitioning)
             .build();
-        Ok(Some((OrderedScan::plan(narrowed), portions)))
+        Ok(Some((ordered.with_config(narrowed), portions)))
     }
 
     fn portions_of(&self, config: &FileScanConfig, groups: &[usize]) -> Option<Vec<Arc<PortionEntry>>> {
