@@ -51,6 +51,7 @@ mod run_queries;
 mod runtime;
 mod scan_filters;
 mod scan_summary;
+mod semi_joins_first;
 mod session;
 mod session_state;
 mod static_conditions;

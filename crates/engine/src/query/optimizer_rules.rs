@@ -9,18 +9,22 @@ use crate::query::float_groups::FloatGroups;
 use crate::query::limit_barrier::{LimitBarrier, LimitsOverSorts};
 use crate::query::nullable_lists::NullableLists;
 use crate::query::projection_pushdown::SafeProjectionPushdown;
+use crate::query::semi_joins_first::SemiJoinsFirst;
 
 type LogicalRule = Arc<dyn OptimizerRule + Send + Sync>;
 type Rule = Arc<dyn PhysicalOptimizerRule + Send + Sync>;
 
 /// Adds the corrections to DataFusion's rules for logical plans.
 pub(super) fn corrected_logical_rules(rules: &[LogicalRule]) -> Vec<LogicalRule> {
-    let mut corrected = Vec::with_capacity(rules.len() + 1);
+    let mut corrected = Vec::with_capacity(rules.len() + 2);
     for rule in rules {
         if rule.name() == "simplify_expressions" {
             corrected.push(Arc::new(NullableLists) as LogicalRule);
         }
         corrected.push(Arc::clone(rule));
+        if rule.name() == "push_down_filter" {
+            corrected.push(Arc::new(SemiJoinsFirst) as LogicalRule);
+        }
     }
     corrected
 }
@@ -71,6 +75,8 @@ mod tests {
         let logical = logical.iter().map(|rule| rule.name()).collect::<Vec<_>>();
         let place = logical.iter().position(|name| *name == "NullableLists").unwrap();
         assert_eq!(logical[place + 1], "simplify_expressions");
+        let place = logical.iter().position(|name| *name == "SemiJoinsFirst").unwrap();
+        assert_eq!(logical[place - 1], "push_down_filter");
 
         let rules = corrected_rules(PhysicalOptimizer::new().rules);
         let names_of_all = names(&rules);
