@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 """Runs the 22 queries of TPC-H on evenkeel tables and in DuckDB, and compares the rows.
 
-usage: tpch.py BINARY [--scale 0.01] [--runs 1] [--memory 4GiB] [--keep FOLDER]
+usage: tpch.py BINARY [--scale 0.01] [--runs 1] [--memory 4GiB] [--keep FOLDER] [--subqueries 40] [--seed 1]
 Needs the Python packages duckdb and tpchgen-cli (PyPI). Each engine reads the same rows: DuckDB from
 the Parquet files of the generator, evenkeel from tables partitioned by the keys of orders and parts.
-With several runs it prints the median times and their ratio. Exit code 1 if any rows differ."""
-import argparse, csv, datetime, io, math, os, shutil, statistics, subprocess, sys, sysconfig, tempfile, time
+With several runs it prints the median times and their ratio. Random statements with subqueries above joins follow.
+Exit code 1 if any rows differ."""
+import argparse, csv, datetime, io, math, os, random, shutil, statistics, subprocess, sys, sysconfig, tempfile, time
 
 import duckdb
+
+from tpch_subqueries import statement
 
 TABLES = {
     "lineitem": ("l_orderkey,l_linenumber", "l_orderkey", 16),
@@ -202,6 +205,8 @@ def main():
     options.add_argument("--runs", type=int, default=1)
     options.add_argument("--memory", default="4GiB")
     options.add_argument("--keep")
+    options.add_argument("--subqueries", type=int, default=40)
+    options.add_argument("--seed", type=int, default=1)
     options = options.parse_args()
     folder = options.keep or tempfile.mkdtemp()
     files, tables = os.path.join(folder, "files"), os.path.join(folder, "tables")
@@ -242,9 +247,26 @@ def main():
               f"{'' if wrong is None else '  WRONG: ' + wrong}", flush=True)
     print(f"{22 - failed} of 22 right; {sums[0]:.2f} s, DuckDB {sums[1]:.2f} s, ratio {sums[0] / sums[1]:.2f}; "
           f"{local} joins within partitions")
+    failed += compare_subqueries(options, tables, duck)
     if not options.keep:
         shutil.rmtree(folder)
     sys.exit(1 if failed or local == 0 else 0)
+
+
+def compare_subqueries(options, tables, duck):
+    """Compares random statements; returns how many gave other rows."""
+    dice, failed = random.Random(options.seed), 0
+    for _ in range(options.subqueries):
+        sql = statement(dice)
+        expected = [tuple(map(plain, row)) for row in duck.execute(sql).fetchall()]
+        out = run([options.binary, "query", tables, "-c", sql, "--format", "csv", "--memory", options.memory])
+        found = [tuple(map(plain, row)) for row in list(csv.reader(io.StringIO(out)))[1:]]
+        wrong = difference(found, expected)
+        failed += wrong is not None
+        if wrong is not None:
+            print(f"{sql}\n  WRONG: {wrong}", flush=True)
+    print(f"{options.subqueries - failed} of {options.subqueries} random statements with subqueries right")
+    return failed
 
 
 main()
