@@ -3,8 +3,10 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
-use crate::cli::program::TIME_TO_CLEAN_UP;
+/// Time that a command may take to clean up after Ctrl-C, or for lack of memory.
+pub(super) const TIME_TO_CLEAN_UP: Duration = Duration::from_secs(20);
 
 /// Freed memory that the allocator keeps for reuse, in bytes. By default it returns large pieces at
 /// once, and the system clears each page of the next ones.

@@ -7,11 +7,8 @@ use std::time::Duration;
 
 use evenkeel::bounded::{MESSAGE_CHARS, message};
 
-use crate::cli::allocator::{become_program, limit_arenas};
+use crate::cli::allocator::{TIME_TO_CLEAN_UP, become_program, limit_arenas};
 use crate::cli::{Cli, Failure, INTERRUPTED, Interrupt, Output, remove_spilled};
-
-/// Time that a command may take to clean up after Ctrl-C.
-pub(super) const TIME_TO_CLEAN_UP: Duration = Duration::from_secs(20);
 
 /// Time that any other command may take to stop.
 const TIME_TO_STOP: Duration = Duration::from_secs(2);

@@ -15,7 +15,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
-use crate::server::Shared;
+use crate::shared::Shared;
 
 /// Most requests at a time.
 const MOST: usize = 16;

@@ -27,6 +27,7 @@ mod passwords;
 mod rows;
 mod server;
 mod settings;
+mod shared;
 mod socket;
 mod startup;
 mod statement;
@@ -37,6 +38,7 @@ mod types;
 mod values;
 
 pub use crate::passwords::{PasswordError, Passwords};
-pub use crate::server::{ServeError, ServeOptions, Server, check_exposure};
+pub use crate::server::{ServeError, Server, check_exposure};
+pub use crate::shared::ServeOptions;
 pub use crate::tables::{ServedTable, ServedTables};
 pub use crate::tls::{Tls, TlsError};

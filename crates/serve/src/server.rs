@@ -3,13 +3,11 @@
 use std::net::SocketAddr;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use evenkeel_engine::query::{
     LimitExceeded, QueryEnvironment, QueryLimits, Watch, expect_panics, process_memory, running_queries,
 };
-use evenkeel_model::units::ByteSize;
 use futures::FutureExt;
 use pgwire::api::RandomPidSecretKeyGenerator;
 use thiserror::Error;
@@ -17,16 +15,14 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 
-use crate::cancel::Connections;
 use crate::catalog::Catalog;
 use crate::connection::Connection;
-use crate::metrics::{Metrics, add, subtract};
-use crate::passwords::Passwords;
+use crate::metrics::add;
+use crate::shared::{ServeOptions, Shared, Stage};
 use crate::startup::start;
 use crate::statement::Known;
 use crate::tables::{ServedTables, Tables};
-use crate::threads::{Threads, turns};
-use crate::tls::Tls;
+use crate::threads::turns;
 
 /// Time for a client to log in.
 const TIME_TO_LOG_IN: Duration = Duration::from_secs(20);
@@ -40,33 +36,6 @@ const TIME_TO_CLOSE: Duration = Duration::from_secs(2);
 /// Time between two queries that are ended for lack of memory: the first one has to free its own.
 const TIME_TO_FREE: Duration = Duration::from_millis(500);
 
-/// Options of a server.
-#[derive(Debug, Clone)]
-pub struct ServeOptions {
-    /// Address for clients.
-    pub listen: SocketAddr,
-    /// Address for metrics and health; `None` for none.
-    pub metrics: Option<SocketAddr>,
-    /// Users with passwords; `None` if everyone may connect.
-    pub passwords: Option<Passwords>,
-    /// Encryption; `None` for none.
-    pub tls: Option<Tls>,
-    /// Most connections at a time.
-    pub max_connections: usize,
-    /// Memory of all queries together.
-    pub memory: ByteSize,
-    /// Directory that queries spill to.
-    pub spill: Option<std::path::PathBuf>,
-    /// Longest time of a query.
-    pub query_timeout: Option<Duration>,
-    /// Longest time in which a client takes no rows.
-    pub client_timeout: Duration,
-    /// Longest time between two statements.
-    pub idle_timeout: Duration,
-    /// How long running queries may take to finish after a request to stop.
-    pub grace: Duration,
-}
-
 /// Error at the start of a server.
 #[derive(Debug, Error)]
 #[allow(missing_docs, reason = "the fields are named in the messages")]
@@ -79,31 +48,6 @@ pub enum ServeError {
         "{address} is open to other machines, and everyone could connect; add --password-file, or --no-password if that is intended"
     )]
     Open { address: SocketAddr },
-}
-
-/// How far a server is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stage {
-    Serving,
-    /// Idle connections are closed, and running queries go on.
-    Stopping,
-}
-
-/// State shared by all connections.
-pub(crate) struct Shared {
-    pub(crate) options: ServeOptions,
-    pub(crate) tables: Tables,
-    pub(crate) catalog: Arc<Catalog>,
-    pub(crate) threads: Arc<Threads>,
-    /// Names of functions and tables.
-    pub(crate) known: Known,
-    /// Turns of queries that compute.
-    pub(crate) turns: Arc<Semaphore>,
-    pub(crate) metrics: Arc<Metrics>,
-    pub(crate) connections: Arc<Connections>,
-    pub(crate) logins: Arc<Semaphore>,
-    pub(crate) keys: RandomPidSecretKeyGenerator,
-    pub(crate) stage: watch::Receiver<Stage>,
 }
 
 /// A server that listens.
@@ -227,26 +171,6 @@ pub fn check_exposure(address: SocketAddr, has_passwords: bool, is_intended: boo
 
 async fn listen(address: SocketAddr, option: &'static str) -> Result<TcpListener, ServeError> {
     TcpListener::bind(address).await.map_err(|source| ServeError::Listen { address, option, source })
-}
-
-/// Counts a connection of a user while it is open.
-pub(crate) struct Open(Arc<Metrics>);
-
-impl Open {
-    /// Counts another connection. Returns `None` beyond the limit.
-    pub(crate) fn new(shared: &Shared) -> Option<Self> {
-        let limit = u64::try_from(shared.options.max_connections).unwrap_or(u64::MAX);
-        let counter = &shared.metrics.open_connections;
-        let more = |open: u64| (open < limit).then_some(open + 1);
-        counter.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok()?;
-        Some(Self(Arc::clone(&shared.metrics)))
-    }
-}
-
-impl Drop for Open {
-    fn drop(&mut self) {
-        subtract(&self.0.open_connections, 1);
-    }
 }
 
 /// Leads a connection through its login, of which there are at most [`MOST_LOGINS`] at a time.

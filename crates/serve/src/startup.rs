@@ -16,8 +16,8 @@ use tokio_util::codec::Framed;
 
 use crate::failure::{Failure, SqlState, wrong_password};
 use crate::metrics::add;
-use crate::server::{Open, Shared};
 use crate::settings::{Settings, of_options};
+use crate::shared::{Open, Shared};
 use crate::socket::{Socket, started};
 
 const SCRAM: &str = "SCRAM-SHA-256";

@@ -98,7 +98,7 @@ impl DurableLocal {
         ranges.iter().map(|range| file.read(range)).collect()
     }
 
-    /// Likewise, for one range without conditions.
+    /// Returns one range of a file without further conditions, if it is in memory.
     fn range_in_memory(&self, location: &Path, options: &GetOptions) -> Option<GetResult> {
         let GetOptions {
             if_match: None,

@@ -20,7 +20,8 @@ pub(crate) struct CachedFile {
 }
 
 impl CachedFile {
-    /// Opens a file to read `bytes` bytes of it; `None` if another thread should.
+    /// Opens a file to read `bytes` bytes of it; `None` if that has to be done on
+    /// a thread that may block.
     pub(crate) fn open(path: &Path, bytes: u64) -> Option<Self> {
         if !cfg!(target_os = "linux") || bytes > MOST_BYTES {
             return None;

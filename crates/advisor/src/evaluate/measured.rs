@@ -7,19 +7,11 @@ use serde::Serialize;
 
 use crate::evaluate::EvaluateError;
 use crate::evaluate::options::AdvisorOptions;
+use crate::evaluate::partition_rows::PartitionRows;
 use evenkeel_input::source::{Export, InputPath, SourceError};
 use evenkeel_model::table::Column;
 use evenkeel_model::units::PartitionCount;
 use evenkeel_placement::placement::Placement;
-
-/// Rows of one partition of a database.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct PartitionRows {
-    /// Name of its data file, or its number in the statistics.
-    pub partition: String,
-    /// Number of rows.
-    pub rows: u64,
-}
 
 /// Source of the rows of each partition of a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

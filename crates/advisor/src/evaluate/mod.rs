@@ -19,6 +19,7 @@ mod mask;
 mod measured;
 mod nulls;
 mod options;
+mod partition_rows;
 mod partition_stats;
 mod pass;
 mod profiles;
@@ -35,6 +36,7 @@ pub use figures::evaluation::{Evaluation, SampleReport};
 pub use figures::interval::{Interval, Intervals};
 pub use figures::judged_windows::WindowFigures;
 pub use figures::layout::{LayoutReport, MERGE_FAN_IN};
+pub use figures::loads::{KeyLoads, LoadWindow, Loads};
 pub use figures::moment::Examined;
 pub use figures::over_time::{OverTime, Spread};
 pub use figures::partition_key::{HeavyHitter, PartitionKeyReport, PerBatch, PlacementReport, SkewCauses};
@@ -44,13 +46,14 @@ pub use figures::recommendation::{Alternative, AlternativeKind, RankedKey, Recom
 pub use figures::uniqueness::{UniqueBy, Uniqueness};
 pub use figures::weights::NodeLoads;
 pub use mask::mask_source;
-pub use measured::{ComputedDistribution, MeasuredDistribution, MeasuredIn, PartitionRows};
+pub use measured::{ComputedDistribution, MeasuredDistribution, MeasuredIn};
 pub use options::{
     AdvisorOptions, AlsoCounted, DEFAULT_BATCH_ROWS, DEFAULT_MEMORY, EvaluateOptions, JoinedColumn,
 };
+pub use partition_rows::PartitionRows;
 pub use partition_stats::{PartitionStatsError, read_partition_stats};
 pub use pass::evaluator::{Evaluator, ROWS_PER_PARTITION_OF_WINDOW};
-pub use pass::loads::{KeyLoads, LoadWindow, Loads, count_loads};
+pub use pass::loads::count_loads;
 pub use pass::shards::{assemble, count_share, spans, whole_shares};
 pub use pass::share::Share;
 pub use profiles::{

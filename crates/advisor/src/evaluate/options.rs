@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::evaluate::measured::PartitionRows;
+use crate::evaluate::partition_rows::PartitionRows;
 use crate::evaluate::roles::Role;
 use crate::targets::Target;
 use evenkeel_input::source::OnUnreadable;

@@ -13,7 +13,7 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, UInt64Type};
 use thiserror::Error;
 
-use crate::evaluate::measured::PartitionRows;
+use crate::evaluate::partition_rows::PartitionRows;
 use evenkeel_input::source::{Export, InputOptions, OnUnreadable, SourceError, find_inputs};
 use evenkeel_model::bounded::names;
 

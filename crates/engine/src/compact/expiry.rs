@@ -5,7 +5,7 @@ use std::sync::Arc;
 use evenkeel_model::table::KeyValue;
 use evenkeel_store::log::PortionEntry;
 
-use crate::compact::policy::{Portions, Scope, contains, depth, hull};
+use crate::compact::portions::{Portions, Scope, contains, depth, hull};
 
 /// Smallest value of a key column that has not expired.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -17,6 +17,7 @@ mod expiry;
 mod memory;
 mod options;
 mod policy;
+mod portions;
 mod report;
 mod round;
 mod run;
@@ -24,6 +25,7 @@ mod worker;
 
 pub use crate::compact::error::CompactionError;
 pub use crate::compact::options::{CompactionOptions, LEAST_MEMORY};
-pub use crate::compact::policy::{CompactionPolicy, Scope};
+pub use crate::compact::policy::CompactionPolicy;
+pub use crate::compact::portions::Scope;
 pub use crate::compact::report::{CompactionProgress, CompactionReport};
 pub(crate) use crate::compact::run::compact;

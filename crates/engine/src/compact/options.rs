@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use tokio::sync::Notify;
 
-use crate::compact::policy::{CompactionPolicy, Scope};
+use crate::compact::policy::CompactionPolicy;
+use crate::compact::portions::Scope;
 use evenkeel_model::units::ByteSize;
 
 /// Smallest memory budget of a compaction.

@@ -3,11 +3,9 @@
 use std::sync::Arc;
 
 use crate::compact::expiry::{Expiry, partly_expired, split_expired};
-use evenkeel_model::table::KeyRange;
+use crate::compact::portions::{Portions, Scope, contains, deepest, depth, hull};
 use evenkeel_model::units::ByteSize;
 use evenkeel_store::log::{PortionEntry, Sequence};
-
-pub(super) type Portions = Vec<Arc<PortionEntry>>;
 
 /// Rules for when portions are merged, and into what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,15 +23,6 @@ impl Default for CompactionPolicy {
     fn default() -> Self {
         Self { max_depth: 8, target: ByteSize::mib(64), fan_in: 64 }
     }
-}
-
-/// Scope of a compaction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
-    /// Only the merges that [`CompactionPolicy`] finds worthwhile.
-    Policy,
-    /// Everything, into one sorted run per partition.
-    Everything,
 }
 
 /// Work decided on for the portions of one partition.
@@ -217,10 +206,6 @@ impl CompactionPolicy {
     }
 }
 
-pub(super) fn contains(set: &[Arc<PortionEntry>], portion: &Arc<PortionEntry>) -> bool {
-    set.iter().any(|other| Arc::ptr_eq(other, portion))
-}
-
 /// Whether the portions are parts of one run, whose rows and deletes may overlap. No merge changes
 /// that.
 fn is_one_run(set: &[Arc<PortionEntry>]) -> bool {
@@ -231,13 +216,6 @@ fn is_one_run(set: &[Arc<PortionEntry>]) -> bool {
 fn is_merged(set: &[Arc<PortionEntry>]) -> bool {
     let deletes = set.iter().filter(|portion| portion.deletes).count();
     is_one_run(set) && deletes <= 1 && set.len() - deletes <= 1
-}
-
-/// Key range from the smallest first key to the largest last key of the set.
-pub(super) fn hull(set: &[Arc<PortionEntry>]) -> Option<KeyRange> {
-    let min = set.iter().map(|portion| &portion.key_range.min).min()?;
-    let max = set.iter().map(|portion| &portion.key_range.max).max()?;
-    Some(KeyRange { min: min.clone(), max: max.clone() })
 }
 
 /// Adds every portion that must be merged with the set. A run has a single age, so portions that
@@ -274,29 +252,6 @@ fn limited(mut set: Portions, max_runs: usize) -> Portions {
     };
     let cheapest = runs.windows(max_runs.max(2)).min_by_key(bytes).map(<[_]>::concat);
     cheapest.unwrap_or_else(|| set.clone())
-}
-
-/// Portions that cover the most covered key, oldest first.
-fn deepest(portions: &[Arc<PortionEntry>]) -> Option<Portions> {
-    let mut begins: Vec<&Arc<PortionEntry>> = portions.iter().collect();
-    begins.sort_by(|a, b| a.key_range.min.cmp(&b.key_range.min));
-    let mut open: Vec<&Arc<PortionEntry>> = Vec::new();
-    let mut deepest: Vec<&Arc<PortionEntry>> = Vec::new();
-    for portion in begins {
-        open.retain(|other| other.key_range.max >= portion.key_range.min);
-        open.push(portion);
-        if open.len() > deepest.len() {
-            deepest.clone_from(&open);
-        }
-    }
-    let mut deepest: Vec<_> = deepest.into_iter().cloned().collect();
-    deepest.sort_by_key(|portion| portion.sequence);
-    (!deepest.is_empty()).then_some(deepest)
-}
-
-/// Largest number of portions that cover one key.
-pub(super) fn depth(portions: &[Arc<PortionEntry>]) -> usize {
-    deepest(portions).map_or(0, |covering| covering.len())
 }
 
 /// Returns the window that writes the fewest bytes for each portion that it saves, among the
@@ -341,7 +296,7 @@ mod tests {
     use proptest::prelude::{Just, prop_assert, prop_assert_eq, prop_oneof, proptest};
 
     use super::*;
-    use evenkeel_model::table::KeyValue;
+    use evenkeel_model::table::{KeyRange, KeyValue};
     use evenkeel_model::units::{PartitionId, Version};
     use evenkeel_stats::overlap::depths;
 

@@ -1,4 +1,4 @@
-//! What runs a query: a session of this process, or other machines.
+//! The seam between queries and what runs them: a session of this process, or other machines.
 
 use async_trait::async_trait;
 

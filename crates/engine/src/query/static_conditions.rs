@@ -1,9 +1,12 @@
-//! Drops what a scan knows about its files where nothing is left to learn from it.
+//! Drops statistics of files that cannot exclude any file.
 
 use std::sync::Arc;
 
+use datafusion::common::ColumnStatistics;
+use datafusion::common::stats::Precision;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::config::ConfigOptions;
+use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::physical_plan::{FileGroup, FileScanConfigBuilder};
 use datafusion::error::Result;
 use datafusion::physical_expr::expressions::DynamicFilterTracking;
@@ -15,7 +18,8 @@ use crate::query::ordered_scan::OrderedScan;
 /// Removes the statistics of files from scans whose conditions do not change while a query runs.
 /// Portions were left out by the same ranges when the scan was planned; for each file that has
 /// statistics, DataFusion would prepare the conditions once more to find that out again. Statistics
-/// of files that follow each other in one stream stay: they prove its order.
+/// stay if files follow each other in one stream, whose order they prove, and if a column has one
+/// value in a file, which need not be read then.
 #[derive(Debug)]
 pub(super) struct StaticConditions;
 
@@ -49,7 +53,7 @@ fn without_file_statistics(node: &dyn ExecutionPlan) -> Option<Arc<dyn Execution
     let (scan, config) = OrderedScan::of(node).zip(OrderedScan::config_of(node))?;
     let conditions = config.file_source().filter()?;
     let is_static = matches!(DynamicFilterTracking::classify(&conditions), DynamicFilterTracking::Static);
-    let is_needless = |group: &FileGroup| group.len() == 1;
+    let is_needless = |group: &FileGroup| group.len() == 1 && !group.iter().any(has_constant);
     if !is_static || !config.file_groups.iter().any(is_needless) {
         return None;
     }
@@ -65,6 +69,15 @@ fn without_file_statistics(node: &dyn ExecutionPlan) -> Option<Arc<dyn Execution
     Some(scan.with_config(FileScanConfigBuilder::from(config.clone()).with_file_groups(groups).build()))
 }
 
+/// Whether a column has one value in all rows of a file: such a column is not decoded.
+fn has_constant(file: &PartitionedFile) -> bool {
+    let is_constant = |column: &ColumnStatistics| match (&column.min_value, &column.max_value) {
+        (Precision::Exact(min), Precision::Exact(max)) => min == max,
+        _ => false,
+    };
+    file.statistics.as_ref().is_some_and(|known| known.column_statistics.iter().any(is_constant))
+}
+
 #[cfg(test)]
 mod tests {
     use datafusion::common::tree_node::TreeNodeRecursion;
@@ -74,8 +87,8 @@ mod tests {
     use crate::testing::scores;
 
     /// Returns the number of files with statistics in all scans of a query, and that of all files.
-    async fn files(sql: &str) -> (usize, usize) {
-        let rows: Vec<_> = (0..400i64).map(|row| (row, row % 7, row)).collect();
+    async fn files(sql: &str, games: i64) -> (usize, usize) {
+        let rows: Vec<_> = (0..400i64).map(|row| (row, row % games, row)).collect();
         let (_folder, table) = scores(&[rows]).await;
         let session = table.session().unwrap();
         let plan = session.physical_plan(sql, &Params::default()).await.unwrap();
@@ -93,8 +106,10 @@ mod tests {
 
     #[tokio::test]
     async fn only_conditions_that_change_while_a_query_runs_keep_statistics() {
-        assert_eq!(files("SELECT sum(points) FROM t WHERE game > 3").await, (0, 4));
-        assert_eq!(files("SELECT sum(points) FROM t").await, (4, 4));
-        assert_eq!(files("SELECT * FROM t WHERE game > 3 ORDER BY points LIMIT 2").await, (4, 4));
+        assert_eq!(files("SELECT sum(points) FROM t WHERE game > 3", 7).await, (0, 4));
+        assert_eq!(files("SELECT sum(points) FROM t", 7).await, (4, 4));
+        assert_eq!(files("SELECT * FROM t WHERE game > 3 ORDER BY points LIMIT 2", 7).await, (4, 4));
+        // A game that all rows share is not read.
+        assert_eq!(files("SELECT sum(game) FROM t WHERE points > 3", 1).await, (4, 4));
     }
 }

@@ -18,7 +18,6 @@ use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer, Word};
 
 use crate::sql::statements::{Statement, StatementsError};
 use evenkeel_input::source::{Export, InputOptions, OnUnreadable, SourceError, find_inputs};
-use evenkeel_model::bounded::quote_path;
 
 /// Names of the column with the text of a statement, in lower case; the first that is there counts.
 const TEXTS: [&str; 7] = ["querytext", "query_text", "text", "query", "statement", "sql", "normalized_query"];
@@ -281,16 +280,6 @@ impl Together {
         log.statements = (1..).zip(reads.into_iter().take(MOST_STATEMENTS)).map(statement).collect();
         log
     }
-}
-
-/// Describes a file in an error.
-pub(super) fn no_text(path: &Path, found: &[String]) -> String {
-    format!(
-        "{}: no column has the text of statements; one called QueryText, query, TEXT, statement or sql is expected, and there \
-         are: {}",
-        quote_path(path),
-        evenkeel_model::bounded::names(found)
-    )
 }
 
 #[cfg(test)]

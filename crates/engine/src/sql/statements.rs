@@ -20,7 +20,6 @@ use crate::sql::conditions::scan_condition;
 use crate::sql::limits::{check_tables, check_text, parse_within_limits};
 use crate::sql::messages::plain_message;
 use crate::sql::params::{Params, Untyped, parameters_of};
-use crate::sql::query_log::no_text;
 use crate::sql::side_effects::side_effect;
 use crate::sql::time_literals::read_times_in_microseconds;
 use evenkeel_input::source::SourceError;
@@ -211,6 +210,16 @@ impl TableProvider for Probe {
         };
         Ok(Arc::new(EmptyExec::new(schema)))
     }
+}
+
+/// Describes a file in an error.
+fn no_text(path: &Path, found: &[String]) -> String {
+    format!(
+        "{}: no column has the text of statements; one called QueryText, query, TEXT, statement or sql is expected, and there \
+         are: {}",
+        quote_path(path),
+        evenkeel_model::bounded::names(found)
+    )
 }
 
 #[cfg(test)]

@@ -20,13 +20,10 @@ use crate::source::options::{InputFormat, InputOptions};
 use crate::source::path_columns::path_column_types;
 use crate::source::raw::RawCells;
 use crate::source::remote::{self, Found, RemoteFile};
-use crate::source::wide_times::{first_extremes, widen_times};
+use crate::source::wide_times::{SAMPLE_RECORDS, first_extremes, widen_times};
 use evenkeel_model::note::Note;
 use evenkeel_model::table::{Column, ColumnType};
 use evenkeel_storage::Place;
-
-/// Maximum number of records of a text file to examine for its types.
-pub(super) const SAMPLE_RECORDS: usize = 100_000;
 
 /// Columns inferred from a sample file.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -9,11 +9,13 @@ use arrow::datatypes::{DataType, Field, Int64Type, Schema, TimeUnit};
 
 use crate::source::discover::InputPath;
 use crate::source::error::SourceError;
-use crate::source::infer::SAMPLE_RECORDS;
 use crate::source::open::Input;
 use crate::source::options::InputOptions;
 use crate::source::raw::RawCells;
 use evenkeel_model::table::{Column, ColumnType};
+
+/// Maximum number of records of a text file to examine for its types.
+pub(super) const SAMPLE_RECORDS: usize = 100_000;
 
 /// Gives columns the type that holds years before 1970 and after 2105, if they are known to have
 /// such values; `extremes` returns the least and the greatest value of a column, as its numbers.

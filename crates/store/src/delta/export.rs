@@ -8,7 +8,7 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 use crate::delta::action::write_actions;
 use crate::delta::error::DeltaError;
 use crate::delta::history::{DeltaLog, DeltaVersion, commit_path};
-use crate::delta::plan::{ExportState, Plan, Statistics};
+use crate::delta::plan::{ExportState, Plan, Statistics, data_portions};
 use crate::delta::report::DeltaExport;
 use crate::delta::schema::{Schema, exported_columns};
 use crate::log::{PortionDamage, PortionEntry, Snapshot, TableLog, overlap_depths};
@@ -99,12 +99,6 @@ async fn plan(
     let now = options.now.unwrap_or_else(|| chrono::Utc::now().timestamp_micros());
     let found = ExportState { snapshot, before, columns, stored, statistics, now };
     found.plan(&options.without).map_err(|error| unwritable(log, &error))
-}
-
-/// Returns the portions with rows. Since portions do not overlap, the others delete nothing that is
-/// left.
-pub(super) fn data_portions(snapshot: &Snapshot) -> Vec<Arc<PortionEntry>> {
-    snapshot.portions().into_iter().filter(|portion| !portion.deletes).collect()
 }
 
 /// Refuses a snapshot that may contain superseded rows.

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use crate::delta::action::{Action, AddFile, CommitInfo, RemoveFile, Transaction, encode_path};
 use crate::delta::declaration::{metadata, protocol, published_columns};
-use crate::delta::export::data_portions;
 use crate::delta::file_statistics::{file_statistics, is_known};
 use crate::delta::history::DeltaVersion;
 use crate::delta::names::APPLICATION;
@@ -172,4 +171,10 @@ fn columns_to_publish(columns: &[Column], fresh: &[Fresh<'_>], before: Option<&[
             && known(*index, column)
     });
     published.map(|(_, column)| column.name.clone()).collect()
+}
+
+/// Returns the portions with rows. Since portions do not overlap, the others delete nothing that is
+/// left.
+pub(super) fn data_portions(snapshot: &Snapshot) -> Vec<Arc<PortionEntry>> {
+    snapshot.portions().into_iter().filter(|portion| !portion.deletes).collect()
 }

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use crate::evaluate::figures::capacity::capacity;
 use crate::evaluate::figures::interval::Intervals;
+use crate::evaluate::figures::loads::LoadWindow;
 use crate::evaluate::figures::moment::{TimeOfKey, examine};
 use crate::evaluate::figures::over_time::{OverTime, Spread};
 use crate::evaluate::figures::partition_key::{PerBatch, PlacementReport, SkewCauses};
 use crate::evaluate::figures::weights::NodeLoads;
 use crate::evaluate::pass::batch::KeyedBatch;
 use crate::evaluate::pass::context::{KeyContext, ReportContext};
-use crate::evaluate::pass::loads::LoadWindow;
 use evenkeel_model::units::{Micros, PartitionCount, PartitionId};
 use evenkeel_model::wire::{Left, Wire, WireError, wire};
 use evenkeel_placement::placement::{JointPlacement, Placement};
@@ -282,7 +282,8 @@ impl GroupCounter {
         }
     }
 
-    /// Returns the load on the partitions of each placement in windows of `length`.
+    /// Returns the load on the partitions of each placement in windows of `length`; none unless bytes
+    /// are counted.
     pub(super) fn loads(&self, length: Micros) -> impl Iterator<Item = (PartitionCount, Vec<LoadWindow>)> {
         self.joint.counts().iter().zip(self.joint.partitions()).map(move |(count, partitions)| {
             let rows = self.windows.windows(length, partitions);

@@ -46,7 +46,7 @@ pub struct Evaluator {
     pub(crate) counters: Counters,
 }
 
-/// What is counted in each window.
+/// Whether windows count rows alone, or bytes, too.
 #[derive(Debug, Clone, Copy)]
 enum Weighing {
     Rows,

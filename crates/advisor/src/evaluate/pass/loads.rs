@@ -1,65 +1,18 @@
 //! Load on partitions over time, counted in the same pass as the figures of an evaluation.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
 use crate::evaluate::EvaluateError;
-use crate::evaluate::figures::partition_key::PartitionKeyReport;
+use crate::evaluate::figures::loads::{KeyLoads, Loads};
 use crate::evaluate::options::EvaluateOptions;
 use crate::evaluate::pass::evaluator::Evaluator;
 use crate::evaluate::pass::reader::read_into;
 use evenkeel_input::source::{Export, OnUnreadable, Unreadable};
-use evenkeel_model::units::{Micros, PartitionCount};
-use evenkeel_stats::skew::KeyWeights;
-use evenkeel_stats::windows::TimeRange;
-
-/// A window of time and the load on each partition in it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LoadWindow {
-    /// Start of the window, in microseconds since 1970.
-    pub start_micros: i64,
-    /// Rows of each partition.
-    pub rows: Vec<u64>,
-    /// Bytes of the values of these rows.
-    pub bytes: Vec<u64>,
-}
-
-/// Load on the partitions of several keys.
-#[derive(Debug)]
-pub struct Loads {
-    /// Rows counted.
-    pub rows: u64,
-    /// Bytes of their values.
-    pub bytes: u64,
-    /// Rows without a time, which are in no window.
-    pub rows_without_time: u64,
-    /// Time column; `None` if rows arrive at a given rate.
-    pub time: Option<String>,
-    /// Times of the rows; `None` if no row has one.
-    pub time_range: Option<TimeRange>,
-    /// Length of a window.
-    pub window: Micros,
-    /// Each partition key, in the order of the options.
-    pub keys: Vec<KeyLoads>,
-    /// Rows that were left out.
-    pub unreadable: Unreadable,
-}
-
-/// Load on the partitions of one key.
-#[derive(Debug)]
-pub struct KeyLoads {
-    /// Figures of the key.
-    pub report: PartitionKeyReport,
-    /// Rows of its values.
-    pub weights: KeyWeights,
-    /// Windows that have rows, in order, for each number of partitions.
-    pub windows: BTreeMap<PartitionCount, Vec<LoadWindow>>,
-}
 
 /// Counts the load on the partitions of each partition key of `options`, over all rows of an
-/// export. Rows arrive at the times of the time column, or without one, one after the other at
-/// `rate` rows per second, if that is given. `progress` is called with the number of rows read so far; setting `stop`
-/// cancels the count.
+/// export, whatever share of them the options sample. Rows arrive at the times of the time column,
+/// or without one, one after the other at `rate` rows per second, if that is given. `progress` is
+/// called with the number of rows read so far; setting `stop` cancels the count.
 ///
 /// # Errors
 /// [`EvaluateError`] if the export cannot be read, or a key cannot be evaluated.
@@ -71,6 +24,7 @@ pub fn count_loads(
     progress: &(dyn Fn(u64) + Sync),
     stop: &AtomicBool,
 ) -> Result<Loads, EvaluateError> {
+    let options = EvaluateOptions { sample: None, ..options };
     let mut evaluator = Evaluator::for_loads(export.columns(), options, rate)?;
     let unreadable = read_into(&mut evaluator, progress, stop, |projection, each| {
         export.read_blocks(on_unreadable, projection, each)

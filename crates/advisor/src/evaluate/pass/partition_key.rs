@@ -7,6 +7,7 @@ use rayon::prelude::{IndexedParallelIterator, IntoParallelIterator, ParallelIter
 use serde_json::Value;
 
 use crate::evaluate::EvaluateError;
+use crate::evaluate::figures::loads::LoadWindow;
 use crate::evaluate::figures::moment::TimeOfKey;
 use crate::evaluate::figures::partition_key::PlacementReport;
 use crate::evaluate::figures::partition_key::{HeavyHitter, PartitionKeyReport};
@@ -14,7 +15,6 @@ use crate::evaluate::pass::batch::KeyedBatch;
 use crate::evaluate::pass::cells::GroupCounter;
 use crate::evaluate::pass::cells::by_partition;
 use crate::evaluate::pass::context::{KeyContext, ReportContext};
-use crate::evaluate::pass::loads::LoadWindow;
 use crate::evaluate::pass::preparation::{BatchKeys, CandidatePlan, Hashes};
 use evenkeel_model::table::ColumnType;
 use evenkeel_model::units::{Micros, PartitionCount, PartitionId};

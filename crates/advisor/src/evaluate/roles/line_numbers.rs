@@ -1,7 +1,12 @@
 //! Columns that number the lines of things: the rows of each parent, from 0 or 1.
 
-use crate::evaluate::roles::numbering::{MOST_PAIRED, RISING, are_unique_together};
-use crate::evaluate::roles::profile::{Profile, codes_together};
+use crate::evaluate::roles::profile::{Profile, codes_together, distinct_together};
+
+/// Maximum number of columns of which pairs are tried.
+pub(super) const MOST_PAIRED: usize = 12;
+/// Share of the rows with a greater number than that of the row before, of the same parent, in a
+/// series with gaps.
+pub(super) const RISING: f64 = 0.99;
 
 /// Fewest days, and fewest rows of each, that show that its rows are numbered.
 const FEWEST_DAYS: usize = 3;
@@ -133,4 +138,10 @@ fn rises_within(parents: &[u32], numbers: &[i128]) -> bool {
         }
     }
     within * 2 > numbers.len() && rises as f64 >= RISING * within as f64 && falls * 2 > between
+}
+
+/// Whether hardly any row is equal to another in all columns.
+pub(super) fn are_unique_together(columns: &[&Profile<'_>]) -> bool {
+    let rows = columns.first().map_or(0, |column| column.rows);
+    (rows - distinct_together(columns, 0..rows)) * 1_000 <= rows
 }

@@ -1,7 +1,7 @@
 //! Columns whose numbers count the rows, or things that have rows, within other columns.
 
 pub(crate) use crate::evaluate::roles::line_numbers::counts_lines_of;
-use crate::evaluate::roles::line_numbers::{day_of, line_of};
+use crate::evaluate::roles::line_numbers::{MOST_PAIRED, RISING, are_unique_together, day_of, line_of};
 use crate::evaluate::roles::names::Hint;
 use crate::evaluate::roles::profile::{Profile, distinct_together};
 use crate::evaluate::roles::sequences::{
@@ -26,8 +26,6 @@ pub(crate) enum Numbering {
 
 /// Maximum number of values of each of two columns that together number their rows.
 const FEW_VALUES: usize = 64;
-/// Maximum number of columns of which pairs are tried.
-pub(super) const MOST_PAIRED: usize = 12;
 /// Share of the rows that have the number after that of the row before, or the same, in a series.
 const IN_SERIES: f64 = 0.8;
 /// Fewest values of a serial number, and the fewest from which it may have them more than once in a
@@ -38,10 +36,6 @@ const MANY_NUMBERS: usize = 100;
 const FEWEST_OF_A_RANGE: i32 = 8;
 /// Probability below which numbers of a parent are not drawn from those of all parents.
 const BY_CHANCE: f64 = 0.01;
-/// Share of the rows with a greater number than that of the row before, of the same parent, in a
-/// series with gaps.
-pub(super) const RISING: f64 = 0.99;
-
 impl Numbering {
     /// Finds what each column numbers.
     pub(crate) fn of_all(columns: &[Profile<'_>]) -> Vec<Self> {
@@ -282,12 +276,6 @@ fn has_own_numbers(parent: &Profile<'_>, numbers: &Profile<'_>) -> bool {
 /// Whether parents share many numbers, as they do if each counts from the beginning.
 fn repeats_in_others(parent: &Profile<'_>, numbers: &Profile<'_>) -> bool {
     distinct_together(&[parent, numbers], 0..numbers.rows) * 10 >= numbers.distinct * 12
-}
-
-/// Whether hardly any row is equal to another in all columns.
-pub(super) fn are_unique_together(columns: &[&Profile<'_>]) -> bool {
-    let rows = columns.first().map_or(0, |column| column.rows);
-    (rows - distinct_together(columns, 0..rows)) * 1_000 <= rows
 }
 
 #[cfg(test)]

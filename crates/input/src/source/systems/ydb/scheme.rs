@@ -2,32 +2,12 @@
 
 use std::collections::HashSet;
 
-use thiserror::Error;
-
 use crate::source::declared::{DataForm, DeclaredTable, TableLayout};
+use crate::source::systems::ydb::scheme_error::SchemeError;
 use crate::source::systems::ydb::text_proto::Message;
 use evenkeel_model::bounded::quote;
 use evenkeel_model::table::{Column, ColumnType, Ttl};
 use evenkeel_model::units::Micros;
-
-/// Reason why a schema cannot be read.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum SchemeError {
-    /// The file is not the text of a message.
-    #[error("line {line}: {problem}")]
-    Text {
-        /// Line of the first character that cannot be read, counted from 1.
-        line: u64,
-        /// Description of the problem.
-        problem: String,
-    },
-    /// The message does not declare a table.
-    #[error("{problem}")]
-    Table {
-        /// Description of the problem.
-        problem: String,
-    },
-}
 
 fn wrong(problem: impl Into<String>) -> SchemeError {
     SchemeError::Table { problem: problem.into() }

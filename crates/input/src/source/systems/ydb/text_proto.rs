@@ -8,7 +8,7 @@
 //! Words are numbers and names of enum values; `#` begins a comment. A list is read as a repeated
 //! field.
 
-use crate::source::systems::ydb::scheme::SchemeError;
+use crate::source::systems::ydb::scheme_error::SchemeError;
 
 /// Maximum nesting of messages.
 const MAX_DEPTH: usize = 64;

@@ -1,0 +1,12 @@
+//! Rows of the partitions of a database, as it counts them.
+
+use serde::Serialize;
+
+/// Rows of one partition of a database.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PartitionRows {
+    /// Name of its data file, or its number in the statistics.
+    pub partition: String,
+    /// Number of rows.
+    pub rows: u64,
+}

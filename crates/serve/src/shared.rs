@@ -1,0 +1,91 @@
+//! Options of a server, and the state that its connections share.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use evenkeel_model::units::ByteSize;
+use pgwire::api::RandomPidSecretKeyGenerator;
+use tokio::sync::{Semaphore, watch};
+
+use crate::cancel::Connections;
+use crate::catalog::Catalog;
+use crate::metrics::{Metrics, subtract};
+use crate::passwords::Passwords;
+use crate::statement::Known;
+use crate::tables::Tables;
+use crate::threads::Threads;
+use crate::tls::Tls;
+
+/// Options of a server.
+#[derive(Debug, Clone)]
+pub struct ServeOptions {
+    /// Address for clients.
+    pub listen: SocketAddr,
+    /// Address for metrics and health; `None` for none.
+    pub metrics: Option<SocketAddr>,
+    /// Users with passwords; `None` if everyone may connect.
+    pub passwords: Option<Passwords>,
+    /// Encryption; `None` for none.
+    pub tls: Option<Tls>,
+    /// Most connections at a time.
+    pub max_connections: usize,
+    /// Memory of all queries together.
+    pub memory: ByteSize,
+    /// Directory that queries spill to.
+    pub spill: Option<std::path::PathBuf>,
+    /// Longest time of a query.
+    pub query_timeout: Option<Duration>,
+    /// Longest time in which a client takes no rows.
+    pub client_timeout: Duration,
+    /// Longest time between two statements.
+    pub idle_timeout: Duration,
+    /// How long running queries may take to finish after a request to stop.
+    pub grace: Duration,
+}
+
+/// How far a server is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stage {
+    Serving,
+    /// Idle connections are closed, and running queries go on.
+    Stopping,
+}
+
+/// State shared by all connections.
+pub(crate) struct Shared {
+    pub(crate) options: ServeOptions,
+    pub(crate) tables: Tables,
+    pub(crate) catalog: Arc<Catalog>,
+    pub(crate) threads: Arc<Threads>,
+    /// Names of functions and tables.
+    pub(crate) known: Known,
+    /// Turns of queries that compute.
+    pub(crate) turns: Arc<Semaphore>,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) connections: Arc<Connections>,
+    pub(crate) logins: Arc<Semaphore>,
+    pub(crate) keys: RandomPidSecretKeyGenerator,
+    pub(crate) stage: watch::Receiver<Stage>,
+}
+
+/// Counts a connection of a user while it is open.
+pub(crate) struct Open(Arc<Metrics>);
+
+impl Open {
+    /// Counts another connection. Returns `None` beyond the limit.
+    pub(crate) fn new(shared: &Shared) -> Option<Self> {
+        let limit = u64::try_from(shared.options.max_connections).unwrap_or(u64::MAX);
+        let counter = &shared.metrics.open_connections;
+        let more = |open: u64| (open < limit).then_some(open + 1);
+        counter.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok()?;
+        Some(Self(Arc::clone(&shared.metrics)))
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        subtract(&self.0.open_connections, 1);
+    }
+}
