@@ -7,9 +7,9 @@
 //!         one range of them per task
 //!           -> TaskExec (scan | read) -> ... -> TaskExec (write): our nodes, sent by the codec
 //! ```
-//! A [`Cluster`] counts the rows of an evaluation (`CountRows`) and writes the portions of an ingest
-//! (`WritePortions`); a [`ClusterSession`] runs queries (`RunQueries`). The crates of these jobs
-//! declare the traits and know no cluster.
+//! A [`Cluster`] counts the rows of an evaluation (`CountRows`) and writes the portions of an
+//! ingest (`WritePortions`); a [`ClusterSession`] runs queries (`RunQueries`). The crates of these
+//! jobs declare the traits and know no cluster.
 //!
 //! If an executor is lost, every job that it may have worked on fails, and the client runs the
 //! whole job again: rows from the parts that Ballista would otherwise repeat could be duplicated. A

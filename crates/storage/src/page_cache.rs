@@ -20,10 +20,10 @@ pub(crate) struct CachedFile {
 }
 
 impl CachedFile {
-    /// Opens a file to read `bytes` bytes of it; `None` if that has to be done on
-    /// a thread that may block.
+    /// Opens a file to read `bytes` bytes of it; `None` if that has to be done on a thread that may
+    /// block.
     pub(crate) fn open(path: &Path, bytes: u64) -> Option<Self> {
-        if !cfg!(target_os = "linux") || bytes > MOST_BYTES {
+        if bytes > MOST_BYTES {
             return None;
         }
         let file = File::open(path).ok()?;
@@ -31,20 +31,24 @@ impl CachedFile {
         Some(Self { file, metadata })
     }
 
-    /// Returns a range of the file; `None` if that is not all in memory, or not in the
-    /// file, or empty.
-    pub(crate) fn read(&self, range: &Range<u64>) -> Option<Bytes> {
-        let length = range.end.checked_sub(range.start).filter(|length| *length > 0)?;
-        let length = usize::try_from(length).ok()?;
+    /// Returns a range of the file; `None` if that is not all in memory, or not in the file, or
+    /// empty.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::Unsupported`] if the file system cannot tell what is in memory.
+    pub(crate) fn read(&self, range: &Range<u64>) -> io::Result<Option<Bytes>> {
+        let length = range.end.checked_sub(range.start).and_then(|length| usize::try_from(length).ok());
+        let Some(length) = length.filter(|length| *length > 0) else { return Ok(None) };
         let mut bytes = vec![0; length];
         let mut done = 0;
         while let Some(rest) = bytes.get_mut(done..).filter(|rest| !rest.is_empty()) {
             match read_at_once(&self.file, rest, range.start + done as u64) {
-                Ok(0) | Err(_) => return None,
-                Ok(more) => done += more,
+                Ok(more) if more > 0 => done += more,
+                Err(error) if error.kind() == io::ErrorKind::Unsupported => return Err(error),
+                Ok(_) | Err(_) => return Ok(None),
             }
         }
-        Some(bytes.into())
+        Ok(Some(bytes.into()))
     }
 }
 

@@ -10,7 +10,8 @@ pub(super) type Portions = Vec<Arc<PortionEntry>>;
 /// Scope of a compaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
-    /// Only the merges that [`CompactionPolicy`](crate::compact::CompactionPolicy) finds worthwhile.
+    /// Only the merges that the [`CompactionPolicy`](crate::compact::CompactionPolicy) finds
+    /// worthwhile.
     Policy,
     /// Everything, into one sorted run per partition.
     Everything,

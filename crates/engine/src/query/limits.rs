@@ -247,8 +247,8 @@ pub fn running_queries() -> usize {
 /// Number of places, other than queries, that turn a panic into an error.
 static EXPECTED: AtomicUsize = AtomicUsize::new(0);
 
-/// Makes [`panics_are_caught`] true until the guard is dropped: for work of libraries that may panic,
-/// and whose panics the caller catches.
+/// Makes [`panics_are_caught`] true until the guard is dropped: for work of libraries that may
+/// panic, and whose panics the caller catches.
 #[must_use]
 pub fn expect_panics() -> impl Drop {
     struct Expected(Running);

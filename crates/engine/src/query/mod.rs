@@ -10,9 +10,9 @@
 //!                                    is kept
 //! ```
 //! Either way each partition returns its rows in the order of the primary key, and declares that
-//! order. With [`PartitionAware`], grouping by the partition key needs no repartitioning; `local_joins`
-//! keeps joins within partitions. Whatever
-//! the plan, of two rows with one primary key only the newest is visible.
+//! order. With [`PartitionAware`], grouping by the partition key needs no repartitioning;
+//! `local_joins` keeps joins within partitions. Whatever the plan, of two rows with one primary key
+//! only the newest is visible.
 
 mod catalog;
 mod checked;

@@ -95,10 +95,10 @@ fn compares(node: &Arc<dyn PhysicalExpr>) -> bool {
     node.downcast_ref::<BinaryExpr>().is_some_and(|binary| operators.contains(binary.op()))
 }
 
-/// Whether evaluating a condition on all rows is cheap and cannot fail: it compares columns of fixed
-/// width with each other and with values. In `b <> 0 AND a / b > 1`, the division must only see the
-/// rows that the comparison has kept. A condition whose value changes during the query, as the bound
-/// of a top-n does, stays on its own, too.
+/// Whether evaluating a condition on all rows is cheap and cannot fail: it compares columns of
+/// fixed width with each other and with values. In `b <> 0 AND a / b > 1`, the division must only
+/// see the rows that the comparison has kept. A condition whose value changes during the query, as
+/// the bound of a top-n does, stays on its own, too.
 fn is_cheap(part: &Arc<dyn PhysicalExpr>, schema: &Schema) -> bool {
     let is_cheap_node = |node: &Arc<dyn PhysicalExpr>| {
         if let Some(column) = node.downcast_ref::<Column>() {

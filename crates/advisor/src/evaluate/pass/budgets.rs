@@ -25,8 +25,8 @@ pub(super) struct Budgets {
 }
 
 impl Budgets {
-    /// Divides the memory; `counters` is the number of counters of a window for one key: one for each
-    /// partition of all placements, or two if bytes are counted, too.
+    /// Divides the memory; `counters` is the number of counters of a window for one key: one for
+    /// each partition of all placements, or two if bytes are counted, too.
     pub(super) fn new(
         options: &EvaluateOptions,
         counters: usize,

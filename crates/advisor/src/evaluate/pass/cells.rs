@@ -282,8 +282,8 @@ impl GroupCounter {
         }
     }
 
-    /// Returns the load on the partitions of each placement in windows of `length`; none unless bytes
-    /// are counted.
+    /// Returns the load on the partitions of each placement in windows of `length`; none unless
+    /// bytes are counted.
     pub(super) fn loads(&self, length: Micros) -> impl Iterator<Item = (PartitionCount, Vec<LoadWindow>)> {
         self.joint.counts().iter().zip(self.joint.partitions()).map(move |(count, partitions)| {
             let rows = self.windows.windows(length, partitions);

@@ -7,8 +7,8 @@
 //!   -> primary_key: PrimaryKeyCounter (repeated keys, order of arrival, layout)
 //!   -> figures
 //! ```
-//! `loads` counts bytes by window, too. `shards` distributes the counting over machines, and `state`
-//! has the counts as bytes; `examples` reads a second time for rows that share a key.
+//! `loads` counts bytes by window, too. `shards` distributes the counting over machines, and
+//! `state` has the counts as bytes; `examples` reads a second time for rows that share a key.
 
 pub(super) mod batch;
 pub(super) mod budgets;

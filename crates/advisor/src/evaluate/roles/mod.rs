@@ -52,7 +52,8 @@ pub(super) struct Relations {
     numberings: Vec<Numbering>,
     /// Number of texts with a value of their own in each row that are not named as identifiers.
     unique_texts: usize,
-    /// First column of codes that no two rows share, if no column is named as an identifier of rows.
+    /// First column of codes that no two rows share, if no column is named as an identifier of
+    /// rows.
     first_code: Option<usize>,
     /// Whether a column has IP addresses.
     has_addresses: bool,
