@@ -349,7 +349,7 @@ mod tests {
             (0..3_000_000u32).map(|byte| (byte.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
         let length = bytes.len() as u64;
         store.put(&path, bytes.into()).await.unwrap();
-        // What was just written is in memory, but not every file system can tell.
+        // The page cache has what was just written, but not every file system reports that.
         if let Some(found) = store.ranges_in_memory(&path, std::slice::from_ref(&(5..10))) {
             let expected = store.inner.get_range(&path, 5..10).await.unwrap();
             assert_eq!((found, cfg!(target_os = "linux")), (vec![expected], true));

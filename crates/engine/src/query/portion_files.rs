@@ -120,7 +120,10 @@ impl PortionFiles {
             .with_enable_page_index(true)
             .with_bloom_filter_on_read(true)
             .with_parquet_file_reader_factory(Arc::new(readers));
-        predicate.map_or(Ok(source.clone()), |predicate| with_conditions(&source, predicate))
+        match predicate {
+            Some(predicate) => with_conditions(&source, predicate),
+            None => Ok(source),
+        }
     }
 
     /// Returns the path of a portion, as scans name it.

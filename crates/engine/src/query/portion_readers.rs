@@ -39,9 +39,7 @@ impl PortionReaders {
     pub(super) fn new(store: Arc<dyn ObjectStore>, cache: Arc<FileMetadataCache>) -> Self {
         Self { store, cache, has_pages: false }
     }
-}
 
-impl PortionReaders {
     /// Lets footers be read and cached with their page indexes, for scans with conditions.
     /// DataFusion asks for the footer alone, and would then read and decode the page index of every
     /// file again in each query.

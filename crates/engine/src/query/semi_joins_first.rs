@@ -7,7 +7,8 @@ use datafusion::common::{Column, JoinType, Result};
 use datafusion::logical_expr::{Expr, Join, LogicalPlan, Operator, Projection};
 use datafusion::optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
 
-/// Pushes semi joins and anti joins, which `IN (SELECT ...)` and `EXISTS` become, below other joins.
+/// Pushes semi joins and anti joins, which `IN (SELECT ...)` and `EXISTS` become, below other
+/// joins.
 ///
 /// DataFusion 55 leaves such a semi join or anti join above the joins of its query. It depends only
 /// on columns of one side, so it can go there:
@@ -15,7 +16,7 @@ use datafusion::optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
 /// ```text
 /// (A join B) semi join C on a = c   ──►   (A semi join C) join B
 /// ```
-/// That pays unless B would have dropped most rows, so it is done only where nothing selects rows
+/// That pays unless B would have dropped most rows, so it is done only if no condition selects rows
 /// of B. It must run after conditions were moved to the tables.
 #[derive(Debug)]
 pub(super) struct SemiJoinsFirst;
@@ -87,7 +88,7 @@ fn semi_join(semi: &Join, left: &Arc<LogicalPlan>) -> Result<LogicalPlan> {
 fn depends_on(semi: &Join, side: &LogicalPlan) -> bool {
     let (side, other) = (side.schema(), semi.right.schema());
     let is_key = |key: &Expr| matches!(key, Expr::Column(column) if side.has_column(column));
-    // A column that both sides have could not be told apart.
+    // The name of a column that both sides have would be ambiguous.
     let is_of_one = |column: &Column| side.has_column(column) != other.has_column(column);
     let compares = |filter: &Expr| {
         let is_safe = |node: &Expr| match node {

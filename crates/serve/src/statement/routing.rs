@@ -20,7 +20,7 @@ pub(crate) struct Known {
 }
 
 impl Known {
-    /// Whether the engine has a function. `version` is asked for that of PostgreSQL.
+    /// Whether the engine has a function. The catalog answers `version`, as PostgreSQL does.
     fn has(&self, function: &str) -> bool {
         let name = function.to_ascii_lowercase();
         name != "version" && self.functions.contains(&name)

@@ -306,7 +306,7 @@ async fn portions_written_elsewhere_are_committed_or_deleted() {
     assert_eq!((report.rows, report.replaced, report.notes.len()), (3, 1, 1));
     assert_eq!(report.rows_per_partition.iter().sum::<u64>(), 2);
     assert_eq!(rows(&log, &snapshot).await, expected(&[(1, "a"), (2, "b")]));
-    // Machines that fail leave the table as it is, and are not asked if rejected rows have no place.
+    // A failure leaves the table as it is. Without a place for rejected rows, no machine starts.
     let broken = || Elsewhere::new(Err(IngestError::Elsewhere { reason: "no machine is left".into() }));
     let failed = ingest_files_with(log.clone(), snapshot.clone(), &taken, &broken()).await;
     assert_eq!(failed.unwrap_err().to_string(), "no machine is left");

@@ -238,11 +238,6 @@ impl Evaluator {
         Ok(self.finish_with_weights()?.0)
     }
 
-    /// Returns the length of windows for a number of partitions.
-    pub(super) fn window_for(&self, partitions: usize) -> Micros {
-        self.preparation.axis.final_length(ROWS_PER_PARTITION_OF_WINDOW * partitions as u64)
-    }
-
     /// Like [`Evaluator::finish`]; also returns the rows of the values of each partition key.
     pub(super) fn finish_with_weights(self) -> Result<(Evaluation, Vec<KeyWeights>), EvaluateError> {
         let Self {
@@ -260,11 +255,9 @@ impl Evaluator {
         // One length for each number of partitions, for all keys and functions.
         let counts = counters.partition_keys.iter().flat_map(PartitionKeyCounter::partition_counts);
         let counts: BTreeSet<usize> = counts.collect();
-        let length = |axis: &TimeAxis, partitions: usize| {
-            (partitions, axis.final_length(ROWS_PER_PARTITION_OF_WINDOW * partitions as u64))
-        };
-        let windows: HashMap<usize, Micros> =
-            axis.map(|axis| counts.iter().map(|count| length(axis, *count)).collect()).unwrap_or_default();
+        let windows: HashMap<usize, Micros> = axis
+            .map(|axis| counts.iter().map(|count| (*count, window_for(axis, *count))).collect())
+            .unwrap_or_default();
         let how = ReportContext {
             windows: &windows,
             window_is_requested: options.window.is_some(),
@@ -288,6 +281,11 @@ impl Evaluator {
         };
         Ok((evaluation, weights))
     }
+}
+
+/// Returns the length of windows for a number of partitions.
+pub(super) fn window_for(axis: &TimeAxis, partitions: usize) -> Micros {
+    axis.final_length(ROWS_PER_PARTITION_OF_WINDOW * partitions as u64)
 }
 
 /// Resolution of the time column: no window is shorter.

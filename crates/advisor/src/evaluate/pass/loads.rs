@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use crate::evaluate::EvaluateError;
 use crate::evaluate::figures::loads::{KeyLoads, Loads};
 use crate::evaluate::options::EvaluateOptions;
-use crate::evaluate::pass::evaluator::Evaluator;
+use crate::evaluate::pass::evaluator::{Evaluator, window_for};
 use crate::evaluate::pass::reader::read_into;
 use evenkeel_input::source::{Export, OnUnreadable, Unreadable};
 
@@ -37,7 +37,7 @@ impl Evaluator {
         let rows_without_time = self.preparation.axis.null_rows;
         let counters = &self.counters.partition_keys;
         let most = counters.iter().flat_map(|key| key.partition_counts()).max().unwrap_or(1);
-        let window = self.window_for(most);
+        let window = window_for(&self.preparation.axis, most);
         let windows: Vec<_> = counters.iter().map(|key| key.loads(window)).collect();
         let (evaluation, weights) = self.finish_with_weights()?;
         let keys = evaluation.candidates.into_iter().zip(weights).zip(windows);
