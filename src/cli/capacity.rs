@@ -15,8 +15,8 @@ use evenkeel::table::Candidate;
 use evenkeel::units::{ByteSize, Micros, PartitionCount};
 use indicatif::ProgressBar;
 
+use crate::cli::declaring::column_type;
 use crate::cli::evaluate;
-use crate::cli::evaluate::column_type;
 use crate::cli::input::ReadingArgs;
 use crate::cli::numbers::positive;
 use crate::cli::output::Format;

@@ -11,7 +11,6 @@ use serde::Serialize;
 
 use crate::cli::limits::{LimitArgs, within};
 use crate::cli::output::Format;
-use crate::cli::query;
 use crate::cli::{Failure, Output, check_memory};
 
 /// Delete the rows of a table that meet a condition, with a single commit.
@@ -66,7 +65,7 @@ struct Deleted {
 /// Converts a failure; wrong parameters are wrong usage.
 fn failure(error: TableError) -> Failure {
     match error {
-        TableError::Query(error) => query::failure(error),
+        TableError::Query(error) => Failure::of_query(error),
         error => error.into(),
     }
 }

@@ -14,7 +14,7 @@ use evenkeel::table::ColumnType;
 use evenkeel::units::PartitionCount;
 use indicatif::ProgressBar;
 
-use crate::cli::evaluate::column_type;
+use crate::cli::declaring::column_type;
 use crate::cli::input::ReadingArgs;
 use crate::cli::output::Format;
 use crate::cli::{Failure, Output};

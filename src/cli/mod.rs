@@ -13,15 +13,19 @@ mod compact;
 mod completions;
 mod create;
 mod ddl;
+mod declaring;
 mod delete;
 mod demo;
+mod embedded;
 mod evaluate;
 mod export;
+mod failure;
 mod generate;
 mod html_file;
 mod ingest;
 mod input;
 mod inspect;
+mod interrupt;
 mod limits;
 mod lint;
 mod local_path;
@@ -52,11 +56,14 @@ use evenkeel::units::{ByteSize, PartitionCount, Version};
 use evenkeel::{Table, TableError};
 
 pub use allocator::Allocator;
-pub use capture::{Capture, CaptureError, Captured, ErrorPlace, Progress, capture};
+pub use capture::{Capture, Captured, Progress};
+pub use embedded::{CaptureError, ErrorPlace, capture};
 pub use program::{STACK, hide_caught_panics, main, runtime};
 
+pub(crate) use failure::{Failure, INTERRUPTED};
+pub(crate) use interrupt::Interrupt;
 pub(crate) use limits::remove_spilled;
-pub(crate) use output::{Failure, INTERRUPTED, Interrupt, Output};
+pub(crate) use output::Output;
 
 /// Workbench and store for hash-partitioned columnar tables in the style of the YDB column store.
 #[derive(Debug, Parser)]

@@ -148,13 +148,13 @@ async fn answer(args: Args, limits: &QueryLimits, out: &mut Output) -> Result<()
     }
     let session = session(&args, limits, tables, out).await?;
     if args.explain {
-        let explanation = session.explain(&sql, &params).await.map_err(failure)?;
+        let explanation = session.explain(&sql, &params).await.map_err(Failure::of_query)?;
         return match format {
             Format::Json => out.text(&format!("{}\n", serde_json::to_string_pretty(&explanation)?)),
             _ => out.text(&report::explanation(&explanation)),
         };
     }
-    let result = session.query(&sql, &params).await.map_err(failure)?;
+    let result = session.query(&sql, &params).await.map_err(Failure::of_query)?;
     write_result(result, format, &args, out).await?;
     session.notes().iter().for_each(|note| out.note(&note.to_string()));
     Ok(())
@@ -253,14 +253,6 @@ async fn without_damaged(table: &Table, out: &Output) -> Result<Table, Failure> 
     }
     let files: Vec<String> = damaged.into_iter().map(|portion| portion.file).collect();
     Ok(table.without(&files))
-}
-
-/// Classifies wrong parameters and an empty query as wrong usage.
-pub(crate) fn failure(error: QueryError) -> Failure {
-    match error {
-        QueryError::Param(_) | QueryError::Empty => Failure::usage(error),
-        error => Failure::from(error),
-    }
 }
 
 pub(crate) fn cannot_write(path: &Path) -> impl Fn(io::Error) -> anyhow::Error {

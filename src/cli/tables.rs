@@ -12,7 +12,7 @@ use evenkeel::storage::{StorageError, TableStorage, is_table};
 use evenkeel::table::ColumnType;
 use evenkeel::{Table, TableError};
 
-use crate::cli::evaluate::{column_type, table_name};
+use crate::cli::declaring::{column_type, table_name};
 use crate::cli::input::{FormatArgs, open_export};
 use crate::cli::{Failure, Output, open};
 

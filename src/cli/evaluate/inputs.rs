@@ -7,7 +7,8 @@ use evenkeel::evaluate::{AdvisorOptions, Profile, mask_source};
 use evenkeel::source::{DeclaredTable, Export, SourceError, TableLayout};
 use evenkeel::table::ColumnType;
 
-use crate::cli::evaluate::{Args, plan, profiles};
+use crate::cli::evaluate::args::Args;
+use crate::cli::evaluate::{plan, profiles};
 use crate::cli::{Failure, Output};
 
 /// Opens the inputs as one table, and adds what they declare to the options.

@@ -1,7 +1,7 @@
 //! Options of an evaluation from those of the command line.
 
 use evenkeel::evaluate::{AdvisorOptions, AlsoCounted, EvaluateOptions, Role};
-use evenkeel::placement::{Function, FunctionError};
+use evenkeel::placement::Function;
 use evenkeel::source::{DeclaredTable, OnUnreadable};
 use evenkeel::table::Candidate;
 use evenkeel::targets::Target;
@@ -9,7 +9,8 @@ use evenkeel::time_reading::TimeReading;
 use evenkeel::units::{ByteSize, PartitionCount};
 
 use crate::cli::Failure;
-use crate::cli::evaluate::{Args, OnError, table_name};
+use crate::cli::declaring::table_name;
+use crate::cli::evaluate::args::{Args, OnError, Placements};
 
 /// Node counts to try if neither nodes nor partitions are given.
 const DEFAULT_NODES: [u64; 3] = [4, 16, 32];
@@ -136,21 +137,6 @@ fn partitions(args: &Args) -> Result<Vec<PartitionCount>, Failure> {
         }
     });
     Ok(counts)
-}
-
-/// One placement function, or all of them.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Placements {
-    All,
-    One(Function),
-}
-
-impl std::str::FromStr for Placements {
-    type Err = FunctionError;
-
-    fn from_str(text: &str) -> Result<Self, FunctionError> {
-        if text.eq_ignore_ascii_case("all") { Ok(Self::All) } else { text.parse().map(Self::One) }
-    }
 }
 
 /// Returns the named functions, each once; one of the target first.

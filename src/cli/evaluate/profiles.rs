@@ -8,7 +8,7 @@ use evenkeel::source::{Export, InputOptions, InputPath, SourceError};
 use evenkeel::targets::Target;
 use evenkeel::units::{ByteSize, counted};
 
-use crate::cli::evaluate::Args;
+use crate::cli::evaluate::args::Args;
 use crate::cli::local_path::LocalPath;
 use crate::cli::{Failure, Output};
 

@@ -14,9 +14,11 @@ use evenkeel::source::{DeclaredTable, Export, InputOptions, SourceError, find_in
 use evenkeel::table::ColumnType;
 use indicatif::ProgressBar;
 
+use crate::cli::declaring::table_name;
+use crate::cli::evaluate::args::Args;
 use crate::cli::evaluate::assessing::{Assessing, is_usage};
 use crate::cli::evaluate::inputs::{described, named_column};
-use crate::cli::evaluate::{Args, plan, table_name, thresholds};
+use crate::cli::evaluate::{plan, thresholds};
 use crate::cli::html_file;
 use crate::cli::{Failure, Output};
 

@@ -5,7 +5,7 @@ use evenkeel::finding::Severity;
 use serde_json::Value;
 
 use crate::cli::Failure;
-use crate::cli::evaluate::Args;
+use crate::cli::evaluate::args::Args;
 
 /// Returns the subjects of thresholds: the given keys, else the recommended ones, and the export as
 /// a whole.

@@ -9,7 +9,7 @@ use evenkeel::sql::{QueryLog, is_query_log, plan_statements, read_query_log, rea
 use evenkeel::units::count;
 use evenkeel::workload::PlannedStatement;
 
-use crate::cli::evaluate::Args;
+use crate::cli::evaluate::args::Args;
 use crate::cli::{Failure, Output};
 
 /// Reads and plans the statements or the query log of `--queries`.

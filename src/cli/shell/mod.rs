@@ -30,7 +30,7 @@ use evenkeel::units::Version;
 use tokio::sync::Notify;
 
 use crate::cli::limits::LimitArgs;
-use crate::cli::query::{failure, params_of};
+use crate::cli::query::params_of;
 use crate::cli::shell::commands::{COMMANDS, Command, Pin};
 use crate::cli::shell::editor::{WORDS_TO_LEAVE, Words};
 use crate::cli::shell::engine::Engine;
@@ -267,7 +267,7 @@ impl Shell<'_> {
 
     async fn explain(&mut self, sql: Option<String>) -> Result<(), Failure> {
         let sql = sql.map_or_else(|| self.last_query().map(str::to_owned), Ok)?;
-        let explanation = self.session.explain(&sql, &self.params(&sql)?).await.map_err(failure)?;
+        let explanation = self.session.explain(&sql, &self.params(&sql)?).await.map_err(Failure::of_query)?;
         self.out.text(&report::explanation(&explanation))
     }
 

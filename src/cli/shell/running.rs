@@ -11,7 +11,6 @@ use tokio::sync::Notify;
 
 use crate::cli::Failure;
 use crate::cli::limits::watched;
-use crate::cli::query::failure;
 use crate::cli::shell::Shell;
 use crate::cli::shell::results::Kept;
 
@@ -36,7 +35,7 @@ fn in_shell(error: QueryError) -> Failure {
         QueryError::Param(ParamError::Missing { name }) => Failure::wrong_usage(format!(
             "the query needs a value for ${name}; give it with \\set {name} VALUE"
         )),
-        error => failure(error),
+        error => Failure::of_query(error),
     }
 }
 

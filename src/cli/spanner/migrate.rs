@@ -16,7 +16,7 @@ use evenkeel::table::Column;
 use indicatif::ProgressBar;
 use serde::Serialize;
 
-use crate::cli::evaluate::table_name;
+use crate::cli::declaring::table_name;
 use crate::cli::input::ReadingArgs;
 use crate::cli::local_path::LocalPath;
 use crate::cli::numbers::share;

@@ -20,7 +20,8 @@ use arrow::ipc::{Block, root_as_footer};
 
 use crate::source::columnar::{RowCounter, failed, open_file};
 use crate::source::error::SourceError;
-use crate::source::options::{InputFormat, READ_BATCH_BYTES};
+use crate::source::format::InputFormat;
+use crate::source::options::READ_BATCH_BYTES;
 use crate::source::raw::{RawBatch, RawReader, batch_bytes};
 use crate::source::selection::split_columns;
 use crate::source::stream::{SeekableFile, TextStream, buffered};

@@ -17,7 +17,8 @@ use parquet::file::metadata::ParquetMetaData;
 use tokio::sync::mpsc;
 
 use crate::source::error::SourceError;
-use crate::source::options::{InputFormat, InputOptions};
+use crate::source::format::InputFormat;
+use crate::source::options::InputOptions;
 use crate::source::raw::{Positions, RawBatch, RawCells, RawReader};
 use crate::source::remote::RemoteObject;
 use crate::source::selection::Selection;

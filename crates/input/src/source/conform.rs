@@ -11,7 +11,8 @@ use arrow::compute::filter_record_batch;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::error::ArrowError;
 
-use crate::source::deletes::{Deletes, filled};
+use crate::source::delete_marks::{delete_marks, filled};
+use crate::source::deletes::Deletes;
 use crate::source::error::SourceError;
 use crate::source::guess::{has_more_digits_than_double, loses_characters};
 use crate::source::lossless::{check_range, read_array};
@@ -217,9 +218,8 @@ impl Conform {
                 self.check_names(&found)?;
             }
         }
-        let marks = self.deletes.marks(&raw.cells, rows).map_err(|found| SourceError::DeleteColumnType {
-            file: self.file.clone(),
-            found: found.to_string(),
+        let marks = delete_marks(&self.deletes, &raw.cells, rows).map_err(|found| {
+            SourceError::DeleteColumnType { file: self.file.clone(), found: found.to_string() }
         })?;
         let mut faults = Faults::new();
         let mut columns = Vec::with_capacity(self.columns.len());

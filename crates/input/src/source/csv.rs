@@ -8,8 +8,9 @@ use arrow::array::{BinaryArray, BinaryBuilder};
 use csv::{ByteRecord, Reader, ReaderBuilder};
 
 use crate::source::error::SourceError;
+use crate::source::format::{InputFormat, MAX_RECORD_BYTES};
 use crate::source::lines::check_header;
-use crate::source::options::{InputFormat, InputOptions, MAX_RECORD_BYTES, READ_BATCH_BYTES};
+use crate::source::options::{InputOptions, READ_BATCH_BYTES};
 use crate::source::raw::{Positions, RawBatch, RawCells, RawReader};
 use crate::source::reject::{Reject, RowPosition};
 use crate::source::stream::{TextStream, buffered, drain};

@@ -3,73 +3,14 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
-
 use crate::source::declared::DeclaredTable;
 use crate::source::error::SourceError;
 use crate::source::file_name::format_of_name;
+use crate::source::input_path::InputPath;
 use crate::source::options::InputOptions;
-use crate::source::remote::{self, Found, RemoteFile};
+use crate::source::remote_listing::{self, Found};
 use crate::source::systems::{self, Listed, Listing, mysql, ydb};
 use evenkeel_storage::{Place, is_table};
-
-/// One input to read.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum InputPath {
-    /// A file.
-    File(PathBuf),
-    /// A file in an object store.
-    Remote(RemoteFile),
-    /// Standard input.
-    Stdin,
-    /// A copy of something that can be read only once, under the name of the original.
-    Copy {
-        /// Path of the copy.
-        path: PathBuf,
-        /// Name of the original.
-        name: String,
-    },
-}
-
-impl InputPath {
-    /// Returns the name of the input in messages.
-    #[must_use]
-    pub fn name(&self) -> String {
-        match self {
-            Self::File(path) => path.display().to_string(),
-            Self::Remote(file) => file.url.clone(),
-            Self::Stdin => "standard input".to_owned(),
-            Self::Copy { name, .. } => name.clone(),
-        }
-    }
-
-    /// Returns the name of the input without its folder.
-    pub(super) fn file_name(&self) -> String {
-        let name = self.name();
-        name.rsplit(['/', '\\']).next().unwrap_or_default().to_owned()
-    }
-
-    /// Returns the path of the input, whose folders may give columns; `None` for standard input.
-    pub(super) fn path(&self) -> Option<&Path> {
-        match self {
-            Self::File(path) => Some(path),
-            Self::Remote(file) => Some(Path::new(&file.url)),
-            Self::Stdin | Self::Copy { .. } => None,
-        }
-    }
-
-    /// Returns the stored size of the input in bytes; 0 if it is not a file.
-    pub(super) fn stored_bytes(&self) -> u64 {
-        match self {
-            Self::File(path) | Self::Copy { path, .. } => {
-                std::fs::metadata(path).map_or(0, |metadata| metadata.len())
-            }
-            Self::Remote(file) => file.bytes,
-            Self::Stdin => 0,
-        }
-    }
-}
 
 /// Inputs named by the arguments.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -154,10 +95,10 @@ fn expand(argument: &str, table: Option<&str>) -> Result<Inputs, SourceError> {
     let path = match Place::parse(Path::new(argument))? {
         Place::Local(path) => path,
         Place::Remote(url) => {
-            return match remote::find(argument, &url)? {
+            return match remote_listing::find(argument, &url)? {
                 Found::Files(files) => {
                     let files = files.into_iter().map(InputPath::Remote).collect();
-                    of_files(files, table, remote::beside)
+                    of_files(files, table, remote_listing::beside)
                 }
                 Found::Folder(listing) => of_folder(&listing, table),
             };
@@ -375,7 +316,7 @@ impl Walk {
 mod tests {
     use super::*;
     use crate::source::file_name::is_tab_separated;
-    use crate::source::options::InputFormat;
+    use crate::source::format::InputFormat;
 
     fn folder() -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();

@@ -3,9 +3,9 @@
 use arrow::error::ArrowError;
 use thiserror::Error;
 
-use crate::source::options::{InputFormat, MAX_RECORD_BYTES};
+use crate::source::format::{InputFormat, MAX_RECORD_BYTES};
 use crate::source::reject::Reject;
-use crate::source::systems::ydb::SchemeError;
+use crate::source::systems::ydb::scheme_error::SchemeError;
 use evenkeel_model::bounded::{names, quote};
 use evenkeel_model::table::ColumnType;
 use evenkeel_storage::StorageError;

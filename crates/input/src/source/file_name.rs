@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::source::options::InputFormat;
+use crate::source::format::InputFormat;
 
 /// Returns the format of a file's ending, after removing `.gz` or `.zst`.
 pub(super) fn format_of_name(path: &Path) -> Option<InputFormat> {

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use crate::source::escaped::is_escaped_text;
-use crate::source::options::{InputFormat, InputOptions};
+use crate::source::format::InputFormat;
+use crate::source::options::InputOptions;
 use crate::source::separator::other_separator;
 use crate::source::systems::postgres::is_dump as is_pg_dump;
 

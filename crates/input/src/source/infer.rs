@@ -10,16 +10,19 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Schema, TimeUnit};
 
 use crate::source::avro::NUMBERS_AS_TEXT;
-use crate::source::discover::InputPath;
 use crate::source::error::{SourceError, wrong_separator};
 use crate::source::extended_json::Kind;
+use crate::source::format::InputFormat;
 use crate::source::guess::{Guess, NUMBERS, TIMES, holds};
+use crate::source::input_path::InputPath;
+use crate::source::input_path::RemoteFile;
 use crate::source::ndjson;
-use crate::source::open::{Input, open_decompressed};
-use crate::source::options::{InputFormat, InputOptions};
+use crate::source::open::Input;
+use crate::source::options::InputOptions;
 use crate::source::path_columns::path_column_types;
 use crate::source::raw::RawCells;
-use crate::source::remote::{self, Found, RemoteFile};
+use crate::source::remote_listing::{self, Found};
+use crate::source::stored::open_decompressed;
 use crate::source::wide_times::{SAMPLE_RECORDS, first_extremes, widen_times};
 use evenkeel_model::note::Note;
 use evenkeel_model::table::{Column, ColumnType};
@@ -92,7 +95,7 @@ pub fn infer_columns(path: &Path, options: &InputOptions) -> Result<Sample, Sour
         }
         Place::Local(path) => InputPath::File(path),
         Place::Remote(url) => {
-            let files = match remote::find(&name(), &url)? {
+            let files = match remote_listing::find(&name(), &url)? {
                 Found::Files(files) => files,
                 Found::Folder(folder) => folder.data_files(),
             };

@@ -4,7 +4,7 @@ use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::source::discover::InputPath;
+use crate::source::input_path::InputPath;
 
 /// Bytes of inputs, as stored, that have been read. Clones share the count.
 #[derive(Debug, Clone, Default)]

@@ -11,7 +11,8 @@ use serde_json::value::RawValue;
 
 use crate::source::error::SourceError;
 use crate::source::extended_json::{self, Kind};
-use crate::source::options::{InputOptions, MAX_RECORD_BYTES, READ_BATCH_BYTES};
+use crate::source::format::MAX_RECORD_BYTES;
+use crate::source::options::{InputOptions, READ_BATCH_BYTES};
 use crate::source::raw::{Positions, RawBatch, RawCells, RawReader};
 use crate::source::reject::{Reject, RowPosition};
 use crate::source::stream::{TextStream, buffered, drain};

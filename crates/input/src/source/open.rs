@@ -11,19 +11,22 @@ use crate::source::arrow_ipc::{ArrowFileReader, ArrowStreamReader};
 use crate::source::avro::AvroReader;
 use crate::source::columnar::ParquetReader;
 use crate::source::csv::CsvReader;
-use crate::source::discover::InputPath;
 use crate::source::error::SourceError;
 use crate::source::escaped::EscapedReader;
 use crate::source::file_name::{format_of_name, is_tab_separated};
+use crate::source::format::InputFormat;
 use crate::source::format_of_bytes::{format_of_content, format_of_escapes, format_of_text, is_of_dsbulk};
+use crate::source::input_path::InputPath;
+use crate::source::input_path::RemoteFile;
 use crate::source::meter::{MeteredReader, RowMeter};
 use crate::source::ndjson::NdjsonReader;
-use crate::source::options::{InputFormat, InputOptions};
+use crate::source::options::InputOptions;
 use crate::source::orc::OrcReader;
 use crate::source::path_columns::{WithPathColumns, path_columns};
 use crate::source::raw::{RawBatch, RawCells, RawReader};
-use crate::source::remote::{RemoteFile, RemoteObject};
+use crate::source::remote::RemoteObject;
 use crate::source::separator::other_separator;
+use crate::source::stored::HEAD_BYTES;
 use crate::source::stream::{
     Fingerprint, HashingReader, SeekableFile, StreamHash, decompress, fingerprint_file, peek, spool,
 };
@@ -45,9 +48,6 @@ pub struct Input {
     /// Counts what is read by parts.
     meter: Option<RowMeter>,
 }
-
-/// Number of bytes by which a format is recognised.
-pub(super) const HEAD_BYTES: u64 = 4096;
 
 /// Whether a file is read once in advance for its fingerprint.
 #[derive(Clone, Copy)]
@@ -356,24 +356,6 @@ impl Input {
                 hash.of_whole()
             }
         }
-    }
-}
-
-/// Opens the decompressed content of an input.
-pub(super) fn open_decompressed(input: &InputPath) -> Result<Box<dyn Read + Send>, SourceError> {
-    decompress(open_stored(input)?)
-        .map(|(plain, _)| plain)
-        .map_err(|source| SourceError::Read { file: input.name(), source })
-}
-
-/// Opens the content of an input as it is stored.
-pub(super) fn open_stored(input: &InputPath) -> Result<Box<dyn Read + Send>, SourceError> {
-    match input {
-        InputPath::Remote(file) => Ok(Box::new(RemoteObject::open(file)?.reader())),
-        InputPath::File(path) | InputPath::Copy { path, .. } => File::open(path)
-            .map(|file| Box::new(file) as Box<dyn Read + Send>)
-            .map_err(|source| SourceError::Read { file: input.name(), source }),
-        InputPath::Stdin => Ok(Box::new(io::stdin())),
     }
 }
 

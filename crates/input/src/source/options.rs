@@ -1,7 +1,6 @@
-//! Formats of inputs, and options for what inputs do not specify themselves.
+//! Options for what inputs do not specify themselves.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::ops::Range;
 
 use arrow::datatypes::DataType;
@@ -10,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::source::declared::{DataForm, DeclaredTable};
 use crate::source::deletes::Deletes;
 use crate::source::error::SourceError;
+use crate::source::format::InputFormat;
 use crate::source::meter::Meter;
 use evenkeel_model::table::{Column, ColumnType};
 use evenkeel_model::text_value::{TextFormat, TimestampFormat};
@@ -18,49 +18,6 @@ use evenkeel_model::text_value::{TextFormat, TimestampFormat};
 const READ_BATCH_ROWS: usize = 16 * 1024;
 /// Approximate number of bytes to read at one time; if rows are wide, fewer of them are read.
 pub(super) const READ_BATCH_BYTES: usize = 8 << 20;
-
-/// Maximum length of a record in a text file. A longer one is most likely an unclosed quote.
-pub(super) const MAX_RECORD_BYTES: usize = 64 << 20;
-
-/// Input formats.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum InputFormat {
-    /// Parquet.
-    Parquet,
-    /// Comma-separated values with a header line.
-    Csv,
-    /// Newline-delimited JSON objects.
-    Ndjson,
-    /// Arrow IPC, file or stream.
-    Arrow,
-    /// Tab-separated text with backslash escapes, as COPY, ClickHouse and MySQL write it.
-    Tsv,
-    /// Avro object container files.
-    Avro,
-    /// ORC.
-    Orc,
-    /// Rows of a table in a dump of PostgreSQL as text.
-    PgDump,
-    /// Data files of a YDB dump: text without a header.
-    YdbDump,
-}
-
-impl fmt::Display for InputFormat {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Parquet => "Parquet",
-            Self::Csv => "CSV",
-            Self::Ndjson => "NDJSON",
-            Self::Arrow => "Arrow IPC",
-            Self::Tsv => "tab-separated text",
-            Self::Avro => "Avro",
-            Self::Orc => "ORC",
-            Self::PgDump => "a dump of PostgreSQL",
-            Self::YdbDump => "a data file of a YDB dump",
-        })
-    }
-}
 
 /// A table in a file of several tables.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

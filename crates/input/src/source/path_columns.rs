@@ -11,24 +11,17 @@ use arrow::array::{
 use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef};
 use percent_encoding::percent_decode_str;
 
-use crate::source::discover::InputPath;
 use crate::source::error::SourceError;
 use crate::source::guess::type_of_values;
+use crate::source::input_path::InputPath;
 use crate::source::options::InputOptions;
-use crate::source::raw::{Positions, RawBatch, RawCells, RawReader};
+use crate::source::raw::{PathColumn, Positions, RawBatch, RawCells, RawReader};
 use crate::source::type_names::TypedColumns;
 use evenkeel_model::bounded::quote;
 use evenkeel_model::table::ColumnType;
 
 /// Folder name that stands for NULL.
 const NULL: &str = "__HIVE_DEFAULT_PARTITION__";
-
-/// A column with one value in all rows of a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct PathColumn {
-    pub(super) name: String,
-    pub(super) value: Option<String>,
-}
 
 /// Returns the columns in the names of the folders right above a file, the outermost first.
 pub(super) fn path_columns(path: &Path) -> Vec<PathColumn> {

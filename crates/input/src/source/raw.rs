@@ -8,7 +8,6 @@ use arrow::util::display::{ArrayFormatter, FormatOptions};
 use evenkeel_model::values::lengths;
 
 use crate::source::error::SourceError;
-use crate::source::path_columns::PathColumn;
 use crate::source::reject::{Reject, RowPosition};
 use crate::source::type_names::TypedColumns;
 
@@ -124,6 +123,13 @@ pub(super) fn batch_bytes(batch: &RecordBatch) -> usize {
         bytes + text.iter().map(|length| *length as usize).sum::<usize>()
     };
     batch.columns().iter().map(bytes_of).sum()
+}
+
+/// A column with one value in all rows of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct PathColumn {
+    pub(super) name: String,
+    pub(super) value: Option<String>,
 }
 
 /// Reads an input batch by batch.

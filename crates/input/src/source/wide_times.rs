@@ -7,8 +7,8 @@ use arrow::array::{Array, AsArray};
 use arrow::compute::{cast, max, min};
 use arrow::datatypes::{DataType, Field, Int64Type, Schema, TimeUnit};
 
-use crate::source::discover::InputPath;
 use crate::source::error::SourceError;
+use crate::source::input_path::InputPath;
 use crate::source::open::Input;
 use crate::source::options::InputOptions;
 use crate::source::raw::RawCells;

@@ -13,7 +13,7 @@ use evenkeel::spanner::simulate::{Declared, RecommendedSchema, Simulation};
 use evenkeel::table::Column;
 use serde::Serialize;
 
-use crate::cli::evaluate::table_name;
+use crate::cli::declaring::table_name;
 use crate::cli::html_file;
 use crate::cli::spanner::replay::{Tree, in_background};
 use crate::cli::spanner::simulate::declarations::{declared, with_schema_hint};

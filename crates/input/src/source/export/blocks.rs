@@ -5,10 +5,10 @@ use std::ops::Range;
 use arrow::array::RecordBatch;
 use serde::{Deserialize, Serialize};
 
-use crate::source::discover::InputPath;
 use crate::source::error::SourceError;
 use crate::source::export::contents::Export;
 use crate::source::export::reading::{ExportPlace, OnUnreadable, Unreadable};
+use crate::source::input_path::InputPath;
 use crate::source::open::Input;
 use crate::source::options::InputOptions;
 

@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 
-use crate::source::discover::InputPath;
 use crate::source::error::SourceError;
+use crate::source::format::InputFormat;
+use crate::source::input_path::InputPath;
 use crate::source::meter::Reading;
 use crate::source::open::Input;
-use crate::source::options::{InputFormat, InputOptions};
+use crate::source::options::InputOptions;
 use evenkeel_model::note::Note;
 use evenkeel_model::table::{Column, ColumnType};
 

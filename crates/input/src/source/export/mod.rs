@@ -26,8 +26,8 @@ mod tests {
     use parquet::file::properties::WriterProperties;
 
     use super::*;
-    use crate::source::discover::InputPath;
     use crate::source::error::SourceError;
+    use crate::source::input_path::InputPath;
     use crate::source::options::InputOptions;
     use evenkeel_model::table::ColumnType;
 

@@ -11,14 +11,15 @@ use arrow::array::{ArrayRef, AsArray};
 use arrow::compute::cast;
 use arrow::datatypes::DataType;
 
-use crate::source::discover::InputPath;
 use crate::source::error::SourceError;
 use crate::source::export::contents::Export;
 use crate::source::export::reading::OnUnreadable;
+use crate::source::format::InputFormat;
 use crate::source::guess::type_of_values;
 use crate::source::infer::{Sample, infer_input};
+use crate::source::input_path::InputPath;
 use crate::source::open::Input;
-use crate::source::options::{InputFormat, InputOptions};
+use crate::source::options::InputOptions;
 use evenkeel_model::note::Note;
 use evenkeel_model::table::{Column, ColumnType};
 

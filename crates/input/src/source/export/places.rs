@@ -19,12 +19,14 @@ use arrow::compute::take_record_batch;
 use evenkeel_model::values::row_bytes;
 use serde::{Deserialize, Serialize};
 
-use crate::source::discover::InputPath;
 use crate::source::error::SourceError;
 use crate::source::export::contents::Export;
 use crate::source::export::reading::{ExportPlace, OnUnreadable, Unreadable};
-use crate::source::open::{Input, open_decompressed};
-use crate::source::options::{InputFormat, InputOptions, MAX_RECORD_BYTES};
+use crate::source::format::{InputFormat, MAX_RECORD_BYTES};
+use crate::source::input_path::InputPath;
+use crate::source::open::Input;
+use crate::source::options::InputOptions;
+use crate::source::stored::open_decompressed;
 use crate::source::stream::buffered;
 
 /// Number of places to take rows from.

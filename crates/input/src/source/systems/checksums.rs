@@ -7,10 +7,10 @@ use base64::prelude::BASE64_STANDARD;
 use md5::{Digest, Md5};
 use sha2::Sha256;
 
-use crate::source::discover::InputPath;
 use crate::source::error::SourceError;
-use crate::source::open::{open_decompressed, open_stored};
-use crate::source::systems::Listed;
+use crate::source::input_path::InputPath;
+use crate::source::stored::{open_decompressed, open_stored};
+use crate::source::systems::listing::Listed;
 
 /// The checksum of a file.
 pub(in crate::source) enum Checksum {

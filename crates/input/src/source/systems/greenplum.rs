@@ -10,7 +10,8 @@
 use crate::source::ddl::{read_copy, read_tables};
 use crate::source::declared::{DataForm, DeclaredColumn, DeclaredTable, TableLayout};
 use crate::source::error::SourceError;
-use crate::source::systems::{ForeignTable, Listed, Listing};
+use crate::source::systems::foreign_table::ForeignTable;
+use crate::source::systems::listing::{Listed, Listing};
 
 /// A table with rows, from the list.
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -3,11 +3,11 @@
 use std::io::Read;
 use std::path::Path;
 
-use crate::source::discover::InputPath;
 use crate::source::error::SourceError;
 use crate::source::file_name::format_of_name;
-use crate::source::open::open_decompressed;
-use crate::source::remote::RemoteFile;
+use crate::source::input_path::InputPath;
+use crate::source::input_path::RemoteFile;
+use crate::source::stored::open_decompressed;
 
 /// Maximum size of a file that describes others.
 const MAX_DESCRIPTION_BYTES: u64 = 16 << 20;

@@ -2,6 +2,7 @@
 //! and either read or refused by name.
 
 mod checksums;
+mod foreign_table;
 mod greenplum;
 mod listing;
 pub(super) mod mysql;
@@ -13,7 +14,7 @@ mod spanner;
 mod spanner_text;
 pub(super) mod ydb;
 
-pub(super) use crate::source::systems::checksums::{Checksum, check as check_checksums};
+pub(super) use crate::source::systems::checksums::check as check_checksums;
 pub(super) use crate::source::systems::shards::check as check_shards;
 pub(super) use crate::source::systems::spanner::table_of_files as spanner_table;
 
@@ -23,21 +24,14 @@ pub(super) use crate::source::systems::refused::{refused_content, refused_table}
 use std::path::Path;
 
 use crate::source::declared::{DataForm, DeclaredTable};
-use crate::source::discover::InputPath;
 use crate::source::error::SourceError;
 use crate::source::file_name::format_of_name;
-use crate::source::open::{HEAD_BYTES, open_decompressed};
+use crate::source::input_path::InputPath;
+use crate::source::stored::{HEAD_BYTES, open_decompressed};
 use crate::source::stream::peek;
+use crate::source::systems::foreign_table::ForeignTable;
 use crate::source::systems::refused::refused_folder;
 use evenkeel_model::units::ByteSize;
-
-/// A table of another system: its declaration and its data files.
-pub(super) struct ForeignTable {
-    pub(super) declared: DeclaredTable,
-    pub(super) files: Vec<InputPath>,
-    /// Checksums of files, to be compared before they are read.
-    pub(super) checksums: Vec<(InputPath, Checksum)>,
-}
 
 /// Finds the table in a folder that another system wrote; `None` if the folder holds plain files.
 /// If it holds several tables, `table` names one of them.
@@ -66,7 +60,7 @@ pub(super) fn pg_dump_table(
     input: &InputPath,
     table: Option<&str>,
 ) -> Result<Option<DeclaredTable>, SourceError> {
-    if !is_regular(input) || format_of_name(Path::new(&input.name())).is_some() {
+    if !input.is_regular() || format_of_name(Path::new(&input.name())).is_some() {
         return Ok(None);
     }
     // An input that cannot be read is reported when its rows are.
@@ -96,15 +90,6 @@ pub(super) fn pg_dump_table(
             problem: "the pg_dump has no tables".to_owned(),
             advice: "dump a table: pg_dump --table NAME".to_owned(),
         }),
-    }
-}
-
-/// Whether an input can be read again.
-pub(super) fn is_regular(input: &InputPath) -> bool {
-    match input {
-        InputPath::File(path) => path.is_file(),
-        InputPath::Remote(_) | InputPath::Copy { .. } => true,
-        InputPath::Stdin => false,
     }
 }
 

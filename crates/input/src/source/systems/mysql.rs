@@ -5,10 +5,11 @@ use std::path::Path;
 
 use crate::source::ddl::read_ddl;
 use crate::source::declared::{DataForm, DeclaredTable};
-use crate::source::discover::InputPath;
 use crate::source::error::SourceError;
 use crate::source::file_name::format_of_name;
-use crate::source::systems::{ForeignTable, Listed, Listing};
+use crate::source::input_path::InputPath;
+use crate::source::systems::foreign_table::ForeignTable;
+use crate::source::systems::listing::{Listed, Listing};
 
 /// Programs that name themselves in the first lines of their statements.
 const WRITERS: [&str; 2] = ["-- MySQL dump", "-- MariaDB dump"];

@@ -14,13 +14,14 @@ use std::io::{BufRead, Read};
 
 use crate::source::ddl::{AttachedPartition, CopyStatement, read_attach, read_copy, read_name, read_tables};
 use crate::source::declared::{DataForm, DeclaredColumn, DeclaredTable, TableLayout};
-use crate::source::discover::InputPath;
 use crate::source::error::SourceError;
 use crate::source::escaped::EscapedFields;
+use crate::source::format::MAX_RECORD_BYTES;
+use crate::source::input_path::InputPath;
 use crate::source::lines::LineReader;
-use crate::source::open::open_decompressed;
-use crate::source::options::{InputOptions, MAX_RECORD_BYTES, Section};
+use crate::source::options::{InputOptions, Section};
 use crate::source::raw::{RawBatch, RawReader};
+use crate::source::stored::open_decompressed;
 use crate::source::stream::buffered;
 use crate::source::systems::pg_lines::{Line, Statements};
 use evenkeel_model::bounded::quote;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::source::error::SourceError;
-use crate::source::systems::Listed;
+use crate::source::systems::listing::Listed;
 
 /// Checks that of each set all parts are there.
 ///

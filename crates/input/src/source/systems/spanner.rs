@@ -10,13 +10,14 @@ use serde::de::DeserializeOwned;
 use crate::source::avro::{AvroField, AvroSchema, can_generate, read_schema};
 use crate::source::ddl::read_ddl;
 use crate::source::declared::{DataForm, DeclaredTable, TableLayout};
-use crate::source::discover::InputPath;
 use crate::source::error::SourceError;
 use crate::source::file_name::format_of_name;
-use crate::source::open::open_decompressed;
-use crate::source::options::InputFormat;
+use crate::source::format::InputFormat;
+use crate::source::input_path::InputPath;
+use crate::source::stored::open_decompressed;
 use crate::source::systems::checksums::Checksum;
-use crate::source::systems::{ForeignTable, Listed, Listing, is_regular};
+use crate::source::systems::foreign_table::ForeignTable;
+use crate::source::systems::listing::{Listed, Listing};
 
 const EXPORT: &str = "spanner-export.json";
 
@@ -173,7 +174,7 @@ pub(in crate::source) fn table_of_files(
 ) -> Result<Option<DeclaredTable>, SourceError> {
     let mut found: Option<DeclaredTable> = None;
     let is_avro = |file: &&InputPath| format_of_name(Path::new(&file.name())) == Some(InputFormat::Avro);
-    for file in files.iter().filter(is_avro).filter(|file| is_regular(file)) {
+    for file in files.iter().filter(is_avro).filter(|file| file.is_regular()) {
         let declared = table_of_file(file)?;
         match (&found, declared) {
             (None, None) => return Ok(None),

@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 use crate::source::ddl::read_ddl;
 use crate::source::declared::{DataForm, DeclaredTable, TableLayout};
 use crate::source::error::SourceError;
-use crate::source::systems::shards::part_of;
-use crate::source::systems::{ForeignTable, Listed, Listing, check_shards};
+use crate::source::systems::foreign_table::ForeignTable;
+use crate::source::systems::listing::{Listed, Listing};
+use crate::source::systems::shards::{check as check_shards, part_of};
 
 /// Returns the tables of a folder; none if it has no such export.
 ///

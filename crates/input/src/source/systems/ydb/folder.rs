@@ -1,10 +1,12 @@
 //! Folders of a YDB dump: which tables they hold, and which files hold the rows.
 
 use crate::source::declared::DeclaredTable;
-use crate::source::discover::InputPath;
 use crate::source::error::SourceError;
+use crate::source::input_path::InputPath;
+use crate::source::systems::checksums::{Checksum, check as check_checksums};
+use crate::source::systems::foreign_table::ForeignTable;
+use crate::source::systems::listing::{Listed, Listing};
 use crate::source::systems::ydb::scheme;
-use crate::source::systems::{Checksum, ForeignTable, Listed, Listing, check_checksums};
 
 const SCHEME: &str = "scheme.pb";
 /// Left in a folder while it is written.

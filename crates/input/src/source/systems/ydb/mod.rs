@@ -11,7 +11,7 @@ mod describe;
 mod folder;
 mod rows;
 mod scheme;
-mod scheme_error;
+pub(in crate::source) mod scheme_error;
 mod text_proto;
 
 pub use crate::source::systems::ydb::describe::read_describe;
