@@ -26,6 +26,7 @@ mod expression_schema;
 mod float_extremes;
 mod float_groups;
 mod functions;
+mod guards;
 mod interval_literals;
 mod key_order;
 mod limit_barrier;

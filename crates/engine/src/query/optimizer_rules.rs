@@ -6,6 +6,7 @@ use datafusion::optimizer::OptimizerRule;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 
 use crate::query::float_groups::FloatGroups;
+use crate::query::guards::GuardedConditions;
 use crate::query::limit_barrier::{LimitBarrier, LimitsOverSorts};
 use crate::query::nullable_lists::NullableLists;
 use crate::query::projection_pushdown::SafeProjectionPushdown;
@@ -32,7 +33,7 @@ pub(super) fn corrected_logical_rules(rules: &[LogicalRule]) -> Vec<LogicalRule>
 /// Adds the corrections to DataFusion's rules for physical plans.
 pub fn corrected_rules(rules: Vec<Rule>) -> Vec<Rule> {
     let last_pushdown = rules.iter().rposition(|rule| is_filter_pushdown(rule.as_ref()));
-    let mut corrected = Vec::with_capacity(rules.len() + 3);
+    let mut corrected = Vec::with_capacity(rules.len() + 4);
     for (position, rule) in rules.into_iter().enumerate() {
         if is_sort_placement(rule.as_ref()) {
             corrected.push(Arc::new(LimitsOverSorts) as Rule);
@@ -45,6 +46,9 @@ pub fn corrected_rules(rules: Vec<Rule>) -> Vec<Rule> {
         } else {
             rule
         });
+        if Some(position) == last_pushdown {
+            corrected.push(Arc::new(GuardedConditions));
+        }
     }
     corrected
 }
@@ -87,6 +91,7 @@ mod tests {
         assert_eq!(after("LimitsOverSorts"), "EnsureRequirements");
         assert_eq!(after("FloatGroups"), "LimitBarrier");
         assert_eq!(after("LimitBarrier"), "FilterPushdown(Post)");
+        assert_eq!(after("FilterPushdown(Post)"), "GuardedConditions");
         let pushdowns = rules.iter().filter(|rule| is_projection_pushdown(rule.as_ref()));
         assert!(pushdowns.clone().count() > 0);
         assert!(pushdowns.into_iter().all(|rule| format!("{rule:?}").starts_with("SafeProjectionPushdown")));

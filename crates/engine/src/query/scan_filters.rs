@@ -13,7 +13,8 @@
 //!
 //! DataFusion may evaluate the parts in the order of the bytes that they read. A part that can fail
 //! would then come before the one that guards it, as in `b <> 0 AND c > 1 AND a / b > 1`, so the
-//! order of such conditions is ours: those that cannot fail, then the others as they were written.
+//! order of such conditions is ours: those that cannot fail, then the others as they were written,
+//! divisions and casts last.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -28,13 +29,14 @@ use datafusion::common::{Result, ScalarValue, internal_err};
 use datafusion::config::ConfigOptions;
 use datafusion::datasource::physical_plan::{FileSource, ParquetSource};
 use datafusion::functions::core::file_row_index;
-use datafusion::logical_expr::{ColumnarValue, Operator};
+use datafusion::logical_expr::ColumnarValue;
 use datafusion::physical_expr::expressions::{
-    BinaryExpr, Column, DynamicFilterPhysicalExpr, InListExpr, IsNotNullExpr, IsNullExpr, LikeExpr, Literal,
-    NotExpr,
+    Column, InListExpr, IsNotNullExpr, IsNullExpr, Literal, NotExpr,
 };
 use datafusion::physical_expr::utils::{collect_columns, split_conjunction};
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr, conjunction};
+
+use crate::query::guards::{Guarded, can_fail, compares, risk};
 
 /// Returns a scan with conditions, in the form in which it evaluates them fastest.
 pub(super) fn with_conditions(
@@ -54,11 +56,15 @@ fn arranged(predicate: &Arc<dyn PhysicalExpr>, schema: &Schema) -> Result<Arc<dy
         match part.downcast_ref::<Together>() {
             Some(together) => plain.extend(split_conjunction(&together.parts).into_iter().cloned()),
             None if part.downcast_ref::<ForPages>().is_some() => {}
-            None => plain.push(Arc::clone(part)),
+            None => {
+                let written = part.downcast_ref::<Guarded>().map_or(part, Guarded::plain);
+                plain.push(Arc::clone(written));
+            }
         }
     }
     let (together, mut alone): (Vec<_>, Vec<_>) = plain.into_iter().partition(|part| is_cheap(part, schema));
-    alone.sort_by_key(can_fail);
+    alone.sort_by_cached_key(risk);
+    let alone = alone.into_iter().map(Guarded::both_forms).collect::<Result<Vec<_>>>()?;
     if together.len() < 2 {
         return Ok(conjunction(together.into_iter().chain(alone)));
     }
@@ -66,33 +72,6 @@ fn arranged(predicate: &Arc<dyn PhysicalExpr>, schema: &Schema) -> Result<Arc<dy
     let together: Arc<dyn PhysicalExpr> = Arc::new(Together { parts: conjunction(together) });
     let for_pages = for_pages.into_iter().map(|part| Arc::new(part) as Arc<dyn PhysicalExpr>);
     Ok(conjunction(std::iter::once(together).chain(for_pages).chain(alone)))
-}
-
-/// Whether evaluating a condition can fail for some values. It cannot if it only compares columns
-/// and values.
-fn can_fail(part: &Arc<dyn PhysicalExpr>) -> bool {
-    if part.is::<Together>() || part.is::<ForPages>() {
-        return false;
-    }
-    let is_safe = |node: &Arc<dyn PhysicalExpr>| {
-        compares(node)
-            || node.is::<Column>()
-            || node.is::<Literal>()
-            || node.is::<InListExpr>()
-            || node.is::<IsNullExpr>()
-            || node.is::<IsNotNullExpr>()
-            || node.is::<NotExpr>()
-            || node.is::<LikeExpr>()
-            || node.is::<DynamicFilterPhysicalExpr>()
-    };
-    !matches!(part.exists(|node| Ok(!is_safe(node))), Ok(false))
-}
-
-/// Whether a node compares two values, or combines two conditions.
-fn compares(node: &Arc<dyn PhysicalExpr>) -> bool {
-    use Operator::{And, Eq, Gt, GtEq, IsDistinctFrom, IsNotDistinctFrom, Lt, LtEq, NotEq, Or};
-    let operators = [Eq, NotEq, Lt, LtEq, Gt, GtEq, IsDistinctFrom, IsNotDistinctFrom, And, Or];
-    node.downcast_ref::<BinaryExpr>().is_some_and(|binary| operators.contains(binary.op()))
 }
 
 /// Whether evaluating a condition on all rows is cheap and cannot fail: it compares columns of
