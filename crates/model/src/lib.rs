@@ -3,6 +3,7 @@
 
 pub mod bounded;
 pub mod finding;
+mod local_times;
 pub mod note;
 mod note_text;
 pub mod table;

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, Int64Array, TimestampMicrosecondArray};
 use arrow::compute::cast;
-use arrow::datatypes::{DataType, Float64Type, Int64Type, TimeUnit};
+use arrow::datatypes::{DataType, Float64Type, Int64Type, TimeUnit, TimestampMicrosecondType};
 use chrono::{DateTime, Datelike, NaiveDate, NaiveTime};
 use serde::{Deserialize, Serialize};
 
+use crate::local_times::{DateOrder, instant};
 use crate::units::Micros;
 use crate::values::instants;
 
@@ -24,6 +25,12 @@ pub enum TimeReading {
     /// Dates and points in time that are written as text, such as `2026-03-01` and
     /// `2026-03-01T12:00:00Z`.
     Text,
+    /// Dates as text with the day first, such as `31.01.2026`, with or without a time of day.
+    DayFirst,
+    /// Dates as text with the month first, such as `1/31/2026`, with or without a time of day.
+    MonthFirst,
+    /// Dates as text with the name of the month, such as `31-JAN-26`, with or without a time of day.
+    MonthName,
     /// Seconds since 1970.
     Seconds,
     /// Milliseconds since 1970.
@@ -74,8 +81,17 @@ impl TimeReading {
         Self::Snowflake,
         Self::Nanoseconds,
     ];
-    const OF_TEXT: [Self; 6] =
-        [Self::EightDigits, Self::Text, Self::UuidV7, Self::UuidV1, Self::Ulid, Self::ObjectId];
+    const OF_TEXT: [Self; 9] = [
+        Self::EightDigits,
+        Self::Text,
+        Self::DayFirst,
+        Self::MonthFirst,
+        Self::MonthName,
+        Self::UuidV7,
+        Self::UuidV1,
+        Self::Ulid,
+        Self::ObjectId,
+    ];
 
     /// Whether a value is nothing but a point in time, unlike an id that begins with one.
     #[must_use]
@@ -86,7 +102,7 @@ impl TimeReading {
     /// Whether values look like points in time by their form, rather than by their size.
     #[must_use]
     pub fn is_written_out(self) -> bool {
-        matches!(self, Self::EightDigits | Self::Text)
+        self.date_order().is_some() || matches!(self, Self::EightDigits | Self::Text)
     }
 
     /// Returns the points in time of a column, in microseconds since 1970 and NULL for values that
@@ -138,12 +154,12 @@ impl TimeReading {
         if filled < FEWEST {
             return None;
         }
-        readings.iter().find_map(|reading| {
+        let found = readings.iter().find_map(|reading| {
             if *reading == Self::Snowflake && !has_workers(array) {
                 return None;
             }
             let times = reading.instants(array)?;
-            let times = times.as_primitive::<arrow::datatypes::TimestampMicrosecondType>();
+            let times = times.as_primitive::<TimestampMicrosecondType>();
             if times.len() - times.null_count() < filled {
                 return None;
             }
@@ -151,7 +167,31 @@ impl TimeReading {
             let plausible = PLAUSIBLE.contains(&first) && PLAUSIBLE.contains(&last);
             let is_likely = reading.is_written_out() || (plausible && last - first <= LONGEST_SPAN);
             (is_likely && first < last).then_some((*reading, first, last))
-        })
+        })?;
+        Some(if found.0 == Self::DayFirst { Self::day_or_month_first(array, found) } else { found })
+    }
+
+    /// Tells whether days or months come first in dates whose days are all months, too, such as
+    /// 01/02/2026. Read in the wrong way, the days of a month are spread over a year.
+    fn day_or_month_first(array: &ArrayRef, day_first: (Self, i64, i64)) -> (Self, i64, i64) {
+        let times = Self::MonthFirst.instants(array);
+        let times = times.as_ref().map(|times| times.as_primitive::<TimestampMicrosecondType>());
+        let month_first = times.filter(|times| times.null_count() == array.null_count()).and_then(|times| {
+            let (first, last) = (arrow::compute::min(times)?, arrow::compute::max(times)?);
+            (first < last).then_some((Self::MonthFirst, first, last))
+        });
+        let span = |(_, first, last): (Self, i64, i64)| last - first;
+        month_first.filter(|found| span(*found) < span(day_first)).unwrap_or(day_first)
+    }
+
+    /// Order of the parts of dates; `None` for other readings.
+    fn date_order(self) -> Option<DateOrder> {
+        match self {
+            Self::DayFirst => Some(DateOrder::DayFirst),
+            Self::MonthFirst => Some(DateOrder::MonthFirst),
+            Self::MonthName => Some(DateOrder::MonthName),
+            _ => None,
+        }
     }
 
     /// Returns the numbers that stand for points in time, in microseconds since 1970; `None` for
@@ -177,9 +217,14 @@ impl TimeReading {
             Self::EightDigits => Micros::DAY,
             Self::Seconds | Self::ObjectId => Micros::SECOND,
             Self::Milliseconds | Self::Snowflake | Self::UuidV7 | Self::Ulid => Micros::new(1_000),
-            Self::Native | Self::Text | Self::Microseconds | Self::Nanoseconds | Self::UuidV1 => {
-                Micros::new(1)
-            }
+            Self::DayFirst
+            | Self::MonthFirst
+            | Self::MonthName
+            | Self::Native
+            | Self::Text
+            | Self::Microseconds
+            | Self::Nanoseconds
+            | Self::UuidV1 => Micros::new(1),
         }
     }
 
@@ -227,6 +272,9 @@ impl TimeReading {
     }
 
     fn of_text(self, text: &str) -> Option<i64> {
+        if let Some(order) = self.date_order() {
+            return instant(text, order);
+        }
         let text = text.trim();
         match (self, text.len()) {
             (Self::UuidV7 | Self::UuidV1, 32 | 36) => {
@@ -247,6 +295,15 @@ impl TimeReading {
             _ => None,
         }
     }
+}
+
+/// Whether a text is a date with the year last, with or without a time of day: `31.01.2026 09:30`,
+/// `1/31/2026`, `31-JAN-26`.
+#[must_use]
+pub fn is_written_date(text: &str) -> bool {
+    [DateOrder::DayFirst, DateOrder::MonthFirst, DateOrder::MonthName]
+        .into_iter()
+        .any(|order| instant(text, order).is_some())
 }
 
 /// The start of the day that eight digits stand for, from 1900 to 2099, in microseconds since 1970.
@@ -278,6 +335,9 @@ impl fmt::Display for TimeReading {
             Self::Native => "points in time",
             Self::EightDigits => "dates in eight digits",
             Self::Text => "times written as text",
+            Self::DayFirst => "dates written as text, day first",
+            Self::MonthFirst => "dates written as text, month first",
+            Self::MonthName => "dates written as text, with the name of the month",
             Self::Seconds => "seconds since 1970",
             Self::Milliseconds => "milliseconds since 1970",
             Self::Microseconds => "microseconds since 1970",
@@ -330,7 +390,7 @@ mod tests {
             let array: ArrayRef = Arc::new(Int64Array::from_iter_values(times));
             assert_eq!(detected(array.clone()), Some(reading));
             let read = reading.instants(&array).unwrap();
-            let read = read.as_primitive::<arrow::datatypes::TimestampMicrosecondType>();
+            let read = read.as_primitive::<TimestampMicrosecondType>();
             assert!((read.value(99) - AT - 99 * 60_000_000).abs() < 1_000_000, "{reading}");
         }
         let fractions = Float64Array::from_iter_values((0..100).map(|i| 1_772_366_400.25 + f64::from(i)));
@@ -347,7 +407,7 @@ mod tests {
         let array: ArrayRef = Arc::new(Int64Array::from(numbers.clone()));
         assert_eq!(detected(array.clone()), Some(TimeReading::EightDigits));
         let read = TimeReading::EightDigits.instants(&array).unwrap();
-        let read = read.as_primitive::<arrow::datatypes::TimestampMicrosecondType>().values().to_vec();
+        let read = read.as_primitive::<TimestampMicrosecondType>().values().to_vec();
         // 2025-12-01 is 20,423 days after 1970-01-01.
         assert_eq!(read.first(), Some(&(20_423 * 86_400_000_000)));
         assert_eq!(TimeReading::EightDigits.numbers(&read).unwrap().values().to_vec(), numbers);
@@ -358,6 +418,19 @@ mod tests {
             let array: ArrayRef = Arc::new(StringArray::from_iter_values(texts));
             let (reading, first, _) = TimeReading::detect(&array).unwrap();
             assert_eq!((reading, first / 1_000_000), (TimeReading::Text, AT / 1_000_000), "{form}");
+        }
+        // Days of January, which are read as such although they could be months.
+        for (form, reading) in [
+            ("D.01.2026 09:00", TimeReading::DayFirst),
+            ("01/D/2026 9:00:00 PM", TimeReading::MonthFirst),
+            ("D-JAN-26 09.00.00", TimeReading::MonthName),
+        ] {
+            for days in [12, 31] {
+                let texts = (0..60).map(|at| form.replace('D', &format!("{:02}", at % days + 1)));
+                let array: ArrayRef = Arc::new(StringArray::from_iter_values(texts));
+                let (found, first, last) = TimeReading::detect(&array).unwrap();
+                assert_eq!((found, last - first), (reading, (days - 1) * 86_400_000_000), "{form}");
+            }
         }
         // Days of the month beyond the last, and other numbers of eight digits.
         for number in [|i: i64| 20_260_201 + i, |i: i64| 10_000_000 + i * 977] {

@@ -88,9 +88,10 @@ impl SampledColumns<'_> {
         let is_named = |at: &usize| self.columns.get(*at).is_some_and(Profile::is_named_id);
         let repeats = |at: &usize| self.columns.get(*at).is_none_or(|column| !column.is_unique());
         ids.sort_by_key(|at| (repeats(at), !is_named(at), is_label(at), !is_assigned(at), *at));
-        if let Some(time) = self.time_of_series(keys, &others, &ids).filter(|at| allowed(*at)) {
+        let series = self.time_of_series(keys, &others, &ids);
+        if let Some(time) = series.filter(|time| time.iter().all(|at| allowed(*at))) {
             found.keep(
-                &[self.name(time)],
+                &self.names(time),
                 "the rows are one series, and only the time tells them apart".to_owned(),
             );
             return found.all;
@@ -120,17 +121,19 @@ impl SampledColumns<'_> {
         found.all
     }
 
-    /// The time of rows that are one series: it alone tells them apart, and no column says what
-    /// they are of.
-    fn time_of_series(&self, keys: &[UniqueKey], others: &[usize], ids: &[usize]) -> Option<usize> {
+    /// The time of rows that are one series, or their date and their time of day: it alone tells
+    /// them apart, and no column says what they are of.
+    fn time_of_series<'k>(
+        &self,
+        keys: &'k [UniqueKey],
+        others: &[usize],
+        ids: &[usize],
+    ) -> Option<&'k [usize]> {
         let is_vague = |at: &usize| self.roles.get(*at).is_some_and(|report| report.is_vague);
         let has_thing =
             others.iter().any(|at| self.role(*at) != Role::Dimension && !is_vague(at)) || !ids.is_empty();
         let key = keys.first().filter(|key| !has_thing && key.by_nature && key.is_dense_among(self.rows))?;
-        match key.columns.as_slice() {
-            [time] if self.role(*time) == Role::Time => Some(*time),
-            _ => None,
-        }
+        key.columns.iter().all(|at| self.role(*at) == Role::Time).then_some(&key.columns)
     }
 
     /// Returns the columns that rows may be placed by, and those that have too few values for that;
@@ -316,7 +319,8 @@ impl SampledColumns<'_> {
             .collect();
         left.sort_by_key(|at| {
             let role = self.role(*at);
-            (role == Role::Text, std::cmp::Reverse(self.distinct(*at)))
+            // What is measured at one time is not looked up; the time may be.
+            (role == Role::Text, role == Role::Measure, std::cmp::Reverse(self.distinct(*at)))
         });
         for at in left.iter().take(2) {
             found.keep(&[self.name(*at)], format!("a {}, as there is nothing better", self.role(*at)));

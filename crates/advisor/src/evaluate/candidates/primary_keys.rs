@@ -12,6 +12,8 @@ use evenkeel_model::table::Candidate;
 const MOST_VARIANTS: usize = 2;
 /// Maximum number of partition keys that primary keys are made for.
 const MOST_LIKELY: usize = 2;
+/// Number of points in time up to which they are dates of things, by which nobody sorts these.
+const FEW_TIMES: usize = 64;
 /// Maximum number of primary keys that are evaluated.
 const MOST_PRIMARY_KEYS: usize = 6;
 
@@ -132,7 +134,8 @@ impl SampledColumns<'_> {
         // The table of the entities themselves is read by their id; so are lines by their parent.
         let of_rows = rest.is_empty() && own == key.columns;
         let needs_time = time.is_some_and(|time| key.columns.contains(&time));
-        let is_event = key.columns.iter().any(|at| self.role(*at) == Role::RowId) && !of_rows;
+        let has_moments = time.is_some_and(|time| self.distinct(time) > FEW_TIMES);
+        let is_event = has_moments && key.columns.iter().any(|at| self.role(*at) == Role::RowId) && !of_rows;
         match time.filter(|time| !own.contains(time)) {
             Some(time) if needs_time || is_event => vec![
                 ("in the order of time", [vec![time], own.clone(), rest.clone()].concat()),

@@ -54,13 +54,16 @@ impl Dependencies {
             let column = columns.get(at);
             let hint = column.and_then(|column| column.hint);
             let is_derived = column.is_some_and(|column| names::is_derived(&column.column.name));
+            let is_label = column.is_some_and(|column| names::is_label(&column.column.name));
             let is_time = column.is_some_and(|column| column.column.column_type.is_time());
             let order = match hint {
-                _ if is_derived => 4,
+                _ if is_derived => 5,
                 Some(Hint::Identifier) => 0,
-                Some(Hint::Entity) => 1,
+                Some(Hint::Entity) if !is_label => 1,
                 // The day of the month stands for a date, not the date for it.
                 _ if is_time => 2,
+                // A name belongs to a code.
+                _ if is_label => 4,
                 _ => 3,
             };
             (order, at)

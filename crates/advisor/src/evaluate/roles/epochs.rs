@@ -99,6 +99,43 @@ pub(super) fn truncated_time<'p>(column: &Profile<'_>, columns: &'p [Profile<'_>
     columns.iter().find(counts_spans).map(|other| other.column.name.as_str())
 }
 
+/// Share of the steps that have the same pace from which numbers are paced by a time.
+const PACED: f64 = 0.9;
+
+/// Name of a time with which numbers go up evenly, each of them with one time and several rows: the
+/// number of a sample, a tick. Numbers of things go up by one, however long it took.
+pub(super) fn paced_by<'p>(column: &Profile<'_>, columns: &'p [Profile<'_>]) -> Option<&'p str> {
+    let numbers = column.numbers.as_ref()?;
+    if column.is_time() || column.distinct < FEWEST_SPANS || column.distinct * 2 > column.rows {
+        return None;
+    }
+    let paces = |other: &&Profile<'_>| {
+        let Some(micros) = other.micros.as_ref().filter(|micros| micros.len() == numbers.len()) else {
+            return false;
+        };
+        let mut pairs: Vec<(i128, i64)> = numbers.iter().copied().zip(micros.iter().copied()).collect();
+        pairs.sort_unstable();
+        pairs.dedup();
+        let next = |pair: &[(i128, i64)]| matches!(pair, [(a, _), (b, _)] if b - a == 1);
+        let serial = pairs.windows(2).filter(|pair| next(pair)).count();
+        if pairs.len() != column.distinct || serial * 2 > pairs.len() {
+            return false;
+        }
+        let mut paces: Vec<f64> = pairs
+            .windows(2)
+            .filter_map(|pair| match pair {
+                [(a, from), (b, to)] => Some((to - from) as f64 / (b - a) as f64),
+                _ => None,
+            })
+            .collect();
+        paces.sort_unstable_by(f64::total_cmp);
+        let median = paces.get(paces.len() / 2).copied().unwrap_or(0.0);
+        let same = paces.iter().filter(|pace| (*pace - median).abs() <= 0.02 * median).count();
+        median > 0.0 && same as f64 >= PACED * paces.len() as f64
+    };
+    columns.iter().find(paces).map(|other| other.column.name.as_str())
+}
+
 /// Returns how to read numbers as points in time, if that is all they are and their name does not
 /// say otherwise.
 pub(super) fn epoch(column: &Profile<'_>) -> Option<TimeReading> {

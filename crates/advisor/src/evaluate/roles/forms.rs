@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Float64Type, Int64Type, UInt64Type};
+use evenkeel_model::time_reading::is_written_date;
 
 /// Maximum number of values of which the form is looked at.
 const MOST_FORMS: usize = 4_000;
@@ -123,7 +124,7 @@ impl Words {
             networks: share(&|text| text.parse::<IpAddr>().is_ok()),
             decimals: share(&is_decimal),
             dates: share(&|text| {
-                text.len() <= LONGEST_DATE && (is_date(text) || is_time_of_day(text) || has_month_name(text))
+                text.len() <= LONGEST_DATE && (is_written_date(text) || is_time_of_day(text))
             }),
             clocks: share(&is_time_of_day),
             seconds: share(&|text| {
@@ -151,48 +152,6 @@ fn is_decimal(text: &str) -> bool {
     let number = text.trim().trim_start_matches(['<', '>', '=', '+', '-', ' ']);
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     number.split_once(['.', ',']).is_some_and(|(whole, fraction)| digits(whole) && digits(fraction))
-}
-
-/// Names of months in dates of databases and reservation systems.
-const MONTHS: [&str; 12] =
-    ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
-
-/// Whether a text is a date with the name of the month: "01-SEP-23", "01Sep2023", with or without a
-/// time of day.
-fn has_month_name(text: &str) -> bool {
-    let (date, time) = match text.trim().split_once([' ', 'T']) {
-        Some((date, time)) => (date, Some(time)),
-        None => (text.trim(), None),
-    };
-    let date: String = date.chars().filter(|c| !['-', '/', '.'].contains(c)).collect();
-    let digits = date.bytes().take_while(u8::is_ascii_digit).count();
-    let Some((day, rest)) = date.split_at_checked(digits) else { return false };
-    let Some((month, year)) = rest.split_at_checked(3) else { return false };
-    let is_day = day.len() <= 2 && day.parse().is_ok_and(|day: u32| (1..=31).contains(&day));
-    let is_year = matches!(year.len(), 2 | 4) && year.bytes().all(|byte| byte.is_ascii_digit());
-    let is_month = MONTHS.contains(&month.to_ascii_lowercase().as_str());
-    is_day && is_month && is_year && time.is_none_or(|time| time.starts_with(|c: char| c.is_ascii_digit()))
-}
-
-/// Whether a text is a date with the year last, in either order of day and month, with or without a
-/// time of day.
-fn is_date(text: &str) -> bool {
-    let (date, time) = match text.trim().split_once([' ', 'T']) {
-        Some((date, time)) => (date, Some(time)),
-        None => (text.trim(), None),
-    };
-    let Some(mark) = date.chars().find(|c| !c.is_ascii_digit()).filter(|c| ['.', '/', '-'].contains(c))
-    else {
-        return false;
-    };
-    let parts: Vec<&str> = date.split(mark).collect();
-    let [first, second, year] = parts.as_slice() else { return false };
-    let within = |part: &str, most: u32| {
-        part.len() <= 2 && part.parse().is_ok_and(|number: u32| (1..=most).contains(&number))
-    };
-    let is_day = (within(first, 31) && within(second, 12)) || (within(first, 12) && within(second, 31));
-    let is_year = year.len() == 4 && year.parse().is_ok_and(|year: u32| (1900..=2100).contains(&year));
-    is_day && is_year && time.is_none_or(is_time_of_day)
 }
 
 /// Whether a text is a time of day, with or without seconds and their fraction.
@@ -338,20 +297,20 @@ mod tests {
     #[test]
     fn dates_with_the_year_last_and_times_of_day_are_told_from_codes() {
         for text in ["31.01.2026", "1/31/2026", "28-02-1999", "01.07.2025 06:00", "31/12/2026 23:59:59.5"] {
-            assert!(is_date(text), "{text}");
+            assert!(is_written_date(text), "{text}");
         }
         for text in
             ["2026-01-31", "31.13.2026", "10.0.0.1", "1.2.3", "31.01.26", "01-02-3000", "31.01.2026 x", ""]
         {
-            assert!(!is_date(text), "{text}");
+            assert!(!is_written_date(text), "{text}");
         }
         for text in
             ["01Sep23", "01-SEP-23", "1-Jan-2026", "31-DEC-25 10.15.00.000000 PM", "05/Mar/2026 10:00:00"]
         {
-            assert!(has_month_name(text), "{text}");
+            assert!(is_written_date(text), "{text}");
         }
         for text in ["SEP23", "01Sep", "32Sep23", "1Set23", "A01Sep23", "01Sep234", "", "01Sep23 x"] {
-            assert!(!has_month_name(text), "{text}");
+            assert!(!is_written_date(text), "{text}");
         }
         for text in ["09:30", "09:30:00", "23:59:60.123456", "00:00:00Z"] {
             assert!(is_time_of_day(text), "{text}");

@@ -19,7 +19,9 @@ mod words;
 pub use crate::evaluate::roles::role::{Role, RoleError, RoleReport};
 
 use crate::evaluate::roles::dependencies::Dependencies;
-use crate::evaluate::roles::epochs::{MOSTLY_ASCENDING, epoch, epoch_beside, epoch_near, truncated_time};
+use crate::evaluate::roles::epochs::{
+    MOSTLY_ASCENDING, epoch, epoch_beside, epoch_near, paced_by, truncated_time,
+};
 use crate::evaluate::roles::forms::Form;
 use crate::evaluate::roles::names::Hint;
 use crate::evaluate::roles::numbering::Numbering;
@@ -57,6 +59,8 @@ pub(super) struct Relations {
     first_code: Option<usize>,
     /// Whether a column has IP addresses.
     has_addresses: bool,
+    /// Whether columns have numbers of processes and of their threads.
+    has_threads: bool,
 }
 
 impl Relations {
@@ -78,6 +82,9 @@ impl Relations {
             numberings,
             first_code: columns.iter().position(is_unique_code).filter(|_| !has_named_id),
             unique_texts: columns.iter().filter(|column| is_unique_text(column)).count(),
+            has_threads: [names::is_of_process, names::is_of_thread]
+                .iter()
+                .all(|is_of| columns.iter().any(|column| is_of(&column.column.name))),
             has_addresses: columns
                 .iter()
                 .any(|column| matches!(&column.form, Form::Text(words) if words.networks > 0.9)),
@@ -128,7 +135,8 @@ pub(super) fn infer_roles(
             is_label: names::is_label(&column.column.name) || is_words(&column.form),
             recurs: names::recurs(&column.column.name),
             is_contact: names::is_contact(&column.column.name),
-            is_reference: names::is_of_before(&column.column.name),
+            is_reference: names::is_of_before(&column.column.name)
+                || names::is_of_transmission(&column.column.name),
             holds_parts: column.gathered || names::is_whole(&column.column.name),
             times: column.times.filter(|times| role == Role::Time || !times.reading.is_time_alone()),
             null_share: column.nulls as f64 / column.rows.max(1) as f64,
@@ -197,6 +205,9 @@ fn certain(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<(Role, Vec<S
     if let Some((reading, other)) = epoch_near(column, columns) {
         return Some((Role::Time, vec![format!("{reading}, within a day of {other} in each row")]));
     }
+    if let Some(other) = paced_by(column, columns) {
+        return Some((Role::Time, vec![format!("goes up evenly with {other}")]));
+    }
     if let Some(other) = truncated_time(column, columns) {
         return Some((Role::Time, vec![format!("counts equal spans of {other}")]));
     }
@@ -206,14 +217,15 @@ fn certain(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<(Role, Vec<S
     {
         return Some((Role::Time, vec!["dates in six digits, YYMMDD".to_owned()]));
     }
-    if column.distinct >= FEWEST_SECONDS_OF_DAY && column.has_times_of_day() {
+    let is_named_time = names::hints(&column.column.name).contains(&Hint::Time);
+    if column.distinct >= FEWEST_SECONDS_OF_DAY
+        && (column.fills_the_day() || (is_named_time && column.has_times_of_day()))
+    {
         return Some((Role::Time, vec!["times of day, in hours, minutes and seconds".to_owned()]));
     }
-    if let Form::Whole(whole) = &column.form
-        && whole.hours_and_minutes
-        && column.distinct > FEWEST_TIMES_OF_DAY
-        && names::hints(&column.column.name).contains(&Hint::Time)
-    {
+    let has_hours = matches!(&column.form, Form::Whole(whole) if whole.hours_and_minutes)
+        || column.has_padded_hours_and_minutes();
+    if is_named_time && column.distinct > FEWEST_TIMES_OF_DAY && has_hours {
         return Some((Role::Time, vec!["times of day, in hours and minutes".to_owned()]));
     }
     if matches!(column.form, Form::Whole(_))
@@ -263,7 +275,10 @@ fn scored(
     score_cardinality(column, &mut scores);
     score_relations(index, columns, relations, &mut scores);
     match &column.form {
-        Form::Fractions => scores.add(Role::Measure, 6.0, "numbers with fractions"),
+        Form::Fractions => {
+            scores.add(Role::Measure, 6.0, "numbers with fractions");
+            scores.add(Role::Entity, -6.0, "");
+        }
         Form::Whole(whole) => {
             score_numbers(column, whole, &mut scores);
             if let Some(other) = moves_with(column, columns) {

@@ -4,8 +4,9 @@
 //! "account"), and add at most [`WEIGHT`] to a score.
 
 use crate::evaluate::roles::words::{
-    AMOUNTS, ATTRIBUTES, BEFORE, BIRTH, CALENDAR, CONTACTS, CONTENTS, COUNTED, DIMENSIONS, ENTITIES,
-    IDENTIFIERS, LABELS, LATER, LINES, MEASURES, NOT_IDS, NUMBERS, RECEIPT, RECURRING, TEXTS, TIMES, WHOLES,
+    AMOUNT_HEADS, AMOUNTS, ATTRIBUTES, BEFORE, BIRTH, CALENDAR, CONTACTS, CONTENTS, COUNTED, DIMENSIONS,
+    ENTITIES, IDENTIFIERS, LABELS, LATER, LINES, MEASURES, NOT_IDS, NUMBERS, RECEIPT, RECURRING, TEXTS,
+    TIMES, TRANSMISSION, WHOLES,
 };
 
 /// Weight of a hint.
@@ -44,6 +45,27 @@ pub(crate) fn is_of_birth(name: &str) -> bool {
 /// Whether the name is that of a reference to a row that came before.
 pub(super) fn is_of_before(name: &str) -> bool {
     words(name).iter().any(|word| BEFORE.contains(&word.as_str()))
+}
+
+/// Whether the name is that of the number of a message or a load that brought rows.
+pub(super) fn is_of_transmission(name: &str) -> bool {
+    words(last_part(name)).iter().any(|word| TRANSMISSION.contains(&word.as_str()))
+}
+
+/// Whether the name is that of a number that an operating system gives to processes.
+pub(super) fn is_of_process(name: &str) -> bool {
+    matches!(
+        words(last_part(name)).iter().map(String::as_str).collect::<Vec<_>>().as_slice(),
+        [.., "process" | "proc", "id"] | [.., "pid" | "processid" | "procid"]
+    )
+}
+
+/// Whether the name is that of a number that an operating system gives to threads.
+pub(super) fn is_of_thread(name: &str) -> bool {
+    matches!(
+        words(last_part(name)).iter().map(String::as_str).collect::<Vec<_>>().as_slice(),
+        [.., "thread", "id"] | [.., "tid" | "threadid"]
+    )
 }
 
 /// Whether the column identifies what the export has rows of: `id`, or `trade_id` in
@@ -173,6 +195,16 @@ pub(super) fn is_row_number(name: &str) -> bool {
     }
 }
 
+/// Whether the name of a number is that of an amount of a thing, with the amount first, as in many
+/// languages: "massa_voertuig", "saldo_cuenta".
+pub(super) fn is_amount_of_thing(name: &str) -> bool {
+    let words = words(without_brackets(last_part(name)));
+    let is_amount = words
+        .first()
+        .is_some_and(|word| AMOUNT_HEADS.contains(&word.as_str()) || AMOUNTS.contains(&word.as_str()));
+    words.len() > 1 && is_amount && hint(name) == Some(Hint::Entity)
+}
+
 /// Whether the name of a number that is no point in time is that of a length of time: "air_time".
 pub(super) fn is_duration(name: &str) -> bool {
     words(last_part(name)).last().is_some_and(|word| word == "time")
@@ -181,6 +213,12 @@ pub(super) fn is_duration(name: &str) -> bool {
 /// The name of a field within the structures that hold it: "orig_h" of "id.orig_h".
 fn last_part(name: &str) -> &str {
     name.rsplit('.').find(|part| !part.is_empty()).unwrap_or(name)
+}
+
+/// The name without what is in brackets behind it, such as a unit: "price (EUR)".
+fn without_brackets(name: &str) -> &str {
+    let outside = name.split(['(', '[']).next().unwrap_or(name);
+    if outside.trim().is_empty() { name } else { outside }
 }
 
 /// Words that a column name consists of, in lower case.
@@ -220,7 +258,7 @@ fn ends_with_thing(word: &str) -> bool {
 /// Returns what the name hints at, the most telling word last: "event_type" is a type, "user_id" an
 /// identifier, "time_hour" a time.
 pub(super) fn hints(name: &str) -> Vec<Hint> {
-    let words = words(last_part(name));
+    let words = words(without_brackets(last_part(name)));
     let of = |word: &str| {
         // A prefix or suffix that stands for an identifier, as in "orderkey" and "userid".
         let is_word = NOT_IDS.iter().any(|ending| word.ends_with(ending));
@@ -304,6 +342,9 @@ mod tests {
             ("sha256", Some(Hint::Attribute)),
             ("distance_to_roads", Some(Hint::Measure)),
             ("to", Some(Hint::Entity)),
+            ("X Coordinate (State Plane)", Some(Hint::Measure)),
+            ("Amount [customer currency]", Some(Hint::Measure)),
+            ("(id)", Some(Hint::Identifier)),
             ("xyz", None),
             ("c1", None),
             ("id.orig_h", None),
@@ -328,6 +369,16 @@ mod tests {
         }
         for name in ["block_hash", "blocked", "number", "height", "block_size", ""] {
             assert!(!is_of_block(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn amounts_of_things_are_told_from_numbers_of_things() {
+        for name in ["massa_ledig_voertuig", "saldo_cuenta", "poids_colis", "balance_account"] {
+            assert!(is_amount_of_thing(name), "{name}");
+        }
+        for name in ["gas_meter", "power_station", "saldo", "voertuig_massa", "peso_vehiculo_id", ""] {
+            assert!(!is_amount_of_thing(name), "{name}");
         }
     }
 

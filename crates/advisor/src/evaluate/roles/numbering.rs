@@ -20,6 +20,8 @@ pub(crate) enum Numbering {
     Serial(Vec<usize>),
     /// Things that have rows within a parent, such as the orders of a tenant.
     Things(Vec<usize>),
+    /// The rows of each parent, the last one first, beside a column that goes up: what remains.
+    Countdown(Vec<usize>),
     /// The rows of each parent, with gaps: revisions, offsets.
     Rising(usize),
 }
@@ -65,6 +67,27 @@ impl Numbering {
             if serial == Self::None { rising().or_else(ranges).unwrap_or_default() } else { serial }
         };
         let mut found: Vec<Self> = columns.iter().zip(serial).map(of).collect();
+        let directions: Vec<i8> = columns
+            .iter()
+            .zip(&found)
+            .map(|(column, numbering)| direction(column, numbering.parents(), columns))
+            .collect();
+        let goes_up = |parents: &[usize]| {
+            found
+                .iter()
+                .zip(&directions)
+                .any(|(numbering, direction)| *direction > 0 && numbering.parents() == parents)
+        };
+        let counts_down: Vec<bool> = found
+            .iter()
+            .zip(&directions)
+            .map(|(numbering, direction)| *direction < 0 && goes_up(numbering.parents()))
+            .collect();
+        for (numbering, counts_down) in found.iter_mut().zip(counts_down) {
+            if counts_down && matches!(numbering, Self::Lines(_) | Self::Serial(_)) {
+                *numbering = Self::Countdown(numbering.parents().to_vec());
+            }
+        }
         // Of two columns that rise within each other, the one with fewer values is the parent.
         let values = |at: usize| columns.get(at).map_or(0, |column| column.distinct);
         let rising: Vec<Option<usize>> = found
@@ -99,7 +122,10 @@ impl Numbering {
     pub(super) fn parents(&self) -> &[usize] {
         match self {
             Self::None => &[],
-            Self::Lines(parents) | Self::Serial(parents) | Self::Things(parents) => parents,
+            Self::Lines(parents)
+            | Self::Serial(parents)
+            | Self::Things(parents)
+            | Self::Countdown(parents) => parents,
             Self::Rising(parent) => std::slice::from_ref(parent),
         }
     }
@@ -254,6 +280,26 @@ fn starts_low_in(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<usize>
     by_fewest_values(columns, can_be_parent)
         .find(|(_, parent)| is_parent(parent) && repeats_in_others(parent, column))
         .map(|(at, _)| at)
+}
+
+/// Returns 1 if numbers go up from row to row within one parent, -1 if they go down, otherwise 0.
+fn direction(column: &Profile<'_>, parents: &[usize], columns: &[Profile<'_>]) -> i8 {
+    let ([parent], Some(numbers)) = (parents, column.numbers.as_ref()) else { return 0 };
+    let Some(parent) = columns.get(*parent) else { return 0 };
+    let mut last: Vec<Option<i128>> = vec![None; parent.distinct];
+    let (mut up, mut down) = (0usize, 0usize);
+    for (code, number) in parent.codes.iter().zip(numbers) {
+        let Some(last) = last.get_mut(*code as usize) else { continue };
+        if let Some(before) = last.replace(*number) {
+            up += usize::from(*number > before);
+            down += usize::from(*number < before);
+        }
+    }
+    match (up, down) {
+        (up, down) if up > 0 && up as f64 >= RISING * (up + down) as f64 => 1,
+        (up, down) if down > 0 && down as f64 >= RISING * (up + down) as f64 => -1,
+        _ => 0,
+    }
 }
 
 /// Columns that can be a parent, those with the fewest values first.

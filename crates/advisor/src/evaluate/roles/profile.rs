@@ -115,7 +115,11 @@ impl<'a> Profile<'a> {
         Self {
             column,
             hint: match form {
-                Form::Whole(_) if names::counts_things(&column.name) => Some(Hint::Measure),
+                Form::Whole(_)
+                    if names::counts_things(&column.name) || names::is_amount_of_thing(&column.name) =>
+                {
+                    Some(Hint::Measure)
+                }
                 _ => names::hint(&column.name),
             },
             ascends: numbers.as_deref().map_or(0.0, ascends),
@@ -176,11 +180,28 @@ impl<'a> Profile<'a> {
         })
     }
 
+    /// Whether numbers that are all times of day in six digits go through the hours, the minutes and
+    /// the seconds, as codes do not.
+    pub(crate) fn fills_the_day(&self) -> bool {
+        let parts = |unit: i128, modulus: i128| {
+            let numbers = self.numbers.iter().flatten();
+            numbers.map(|number| number / unit % modulus).collect::<AHashSet<_>>().len()
+        };
+        self.has_times_of_day() && parts(10_000, 100) >= 4 && parts(100, 100) >= 30 && parts(1, 100) >= 30
+    }
+
+    /// Whether all texts are times of day in four digits: 0959.
+    pub(crate) fn has_padded_hours_and_minutes(&self) -> bool {
+        let is_time = |number: &i128| (0..2_400).contains(number) && number % 100 < 60;
+        let is_text = matches!(self.form, Form::Text(_));
+        is_text && self.numbers.as_ref().is_some_and(|numbers| numbers.iter().all(is_time))
+    }
+
     /// Whether the values are times of day, as numbers or as text.
     pub(crate) fn is_time_of_day(&self) -> bool {
         match &self.form {
             Form::Text(words) => words.clocks > MOSTLY_CLOCKS,
-            _ => self.has_times_of_day(),
+            _ => self.fills_the_day(),
         }
     }
 

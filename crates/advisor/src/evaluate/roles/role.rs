@@ -131,7 +131,8 @@ pub struct RoleReport {
     /// Whether its name is that of an e-mail address or a phone number.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_contact: bool,
-    /// Whether its name is that of a reference to another row: the parent of a comment.
+    /// Whether its name is that of a reference to another row, such as the parent of a comment, or
+    /// of the message that brought the row.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_reference: bool,
     /// Whether nothing speaks for an entity but what holds for many amounts, too.

@@ -209,6 +209,14 @@ pub(super) fn score_relations(
         scores.add(Role::Dimension, 6.0, "numbers of ports, beside addresses");
         scores.add(Role::Entity, -6.0, "");
     }
+    let is_of_system = |column: &Profile<'_>| {
+        let name = &column.column.name;
+        names::is_of_process(name) || names::is_of_thread(name)
+    };
+    if relations.has_threads && columns.get(index).is_some_and(is_of_system) {
+        scores.add(Role::Dimension, 6.0, "a number that the system gives to processes and threads");
+        scores.add(Role::Entity, -8.0, "");
+    }
     let numbering = relations.numbering(index);
     let parents: Vec<&str> = numbering.parents().iter().map(|at| name(*at)).collect();
     let parents = parents.join(" and ");
@@ -222,6 +230,9 @@ pub(super) fn score_relations(
         }
         (Numbering::Lines(_), ..) | (Numbering::Serial(_), None, _) => {
             scores.add(Role::LineNumber, 14.0, format!("counts within each {parents}"));
+        }
+        (Numbering::Countdown(_), ..) => {
+            scores.add(Role::Measure, 12.0, format!("counts down within each {parents}"));
         }
         (Numbering::Rising(_), ..) => {
             scores.add(Role::LineNumber, 9.0, format!("rises from row to row within each {parents}"));
@@ -240,7 +251,11 @@ pub(super) fn score_relations(
         .map(|other| other.column.name.as_str())
         .take(3)
         .collect();
-    let weight = (1.0 + determined.len() as f64).min(4.0);
+    // Of a number that is named as an amount, others follow by chance.
+    let is_amount = columns
+        .get(index)
+        .is_some_and(|column| column.hint == Some(Hint::Measure) && matches!(column.form, Form::Whole(_)));
+    let weight = (1.0 + determined.len() as f64).min(if is_amount { 1.0 } else { 4.0 });
     scores.add(Role::Entity, weight, format!("determines {}", names.join(", ")));
 }
 

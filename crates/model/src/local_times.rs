@@ -1,0 +1,187 @@
+//! Dates and times as people of one country write them: `31.01.2026 09:30`, `1/31/2026 9:30 PM`,
+//! `31-JAN-26 09.30.00`.
+
+use chrono::{NaiveDate, NaiveDateTime, NaiveTime};
+
+/// Order of the parts of a date.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DateOrder {
+    /// Day, month, year.
+    DayFirst,
+    /// Month, day, year.
+    MonthFirst,
+    /// Day, name of the month in English, year.
+    MonthName,
+}
+
+/// Longest text that is taken for a date with a time: `31-JAN-2026 09.30.00.000000000 PM +02:00`.
+const LONGEST: usize = 40;
+
+/// Length of the shortest date in bytes: `1.7.2025`, `1SEP23`.
+const SHORTEST: usize = 6;
+
+const MONTHS: [&str; 12] =
+    ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
+
+/// Returns the point in time that a text stands for, in microseconds since 1970; that of a date is
+/// its first. A time zone may be given as an offset; without one, the time is taken for UTC.
+pub(crate) fn instant(text: &str, order: DateOrder) -> Option<i64> {
+    let text = text.trim();
+    if text.len() > LONGEST {
+        return None;
+    }
+    // The first marks are those of the date, and the T is that of October.
+    let after_date = |(at, c): &(usize, char)| *at >= SHORTEST && [' ', 'T', ':', ','].contains(c);
+    let (date, time) = match text.char_indices().find(after_date) {
+        Some((at, _)) => (text.get(..at)?, text.get(at + 1..)?.trim_start()),
+        None => (text, ""),
+    };
+    let date = self::date(date, order)?;
+    let (time, offset) = match time {
+        "" => (NaiveTime::MIN, 0),
+        time => time_of_day(time)?,
+    };
+    Some(NaiveDateTime::new(date, time).and_utc().timestamp_micros() - offset * 1_000_000)
+}
+
+fn date(text: &str, order: DateOrder) -> Option<NaiveDate> {
+    let mark = text.chars().find(|c| ['.', '/', '-'].contains(c));
+    let parts: Vec<&str> = match (mark, order) {
+        (Some(mark), _) => text.split(mark).collect(),
+        // 01SEP23.
+        (None, DateOrder::MonthName) => {
+            let day = text.bytes().take_while(u8::is_ascii_digit).count();
+            let (day, rest) = text.split_at_checked(day)?;
+            let (month, year) = rest.split_at_checked(3)?;
+            vec![day, month, year]
+        }
+        (None, _) => return None,
+    };
+    let [first, second, year] = parts.as_slice() else { return None };
+    let (day, month) = match order {
+        DateOrder::DayFirst => (number(first, 2)?, number(second, 2)?),
+        DateOrder::MonthFirst => (number(second, 2)?, number(first, 2)?),
+        DateOrder::MonthName => {
+            let month = MONTHS.iter().position(|name| second.eq_ignore_ascii_case(name))?;
+            (number(first, 2)?, u32::try_from(month + 1).ok()?)
+        }
+    };
+    let year = match (year.len(), order) {
+        (4, _) => number(year, 4)?,
+        // Oracle's default format; two digits beside two others may be anything.
+        (2, DateOrder::MonthName) => 2000 + number(year, 2)?,
+        _ => return None,
+    };
+    let year = i32::try_from(year).ok().filter(|year| (1900..2100).contains(year))?;
+    NaiveDate::from_ymd_opt(year, month, day)
+}
+
+/// Reads a number of at most so many digits.
+fn number(text: &str, digits: usize) -> Option<u32> {
+    let is_number = (1..=digits).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| text.parse().ok())?
+}
+
+/// Reads a time of day, with colons or points, and its offset from UTC in seconds.
+fn time_of_day(text: &str) -> Option<(NaiveTime, i64)> {
+    let (text, offset) = offset(text)?;
+    let (text, is_afternoon) = match text.to_ascii_lowercase() {
+        lower if lower.ends_with("am") => (text.get(..text.len() - 2)?.trim_end(), Some(false)),
+        lower if lower.ends_with("pm") => (text.get(..text.len() - 2)?.trim_end(), Some(true)),
+        _ => (text, None),
+    };
+    let mut parts = match text.contains(':') {
+        true => text.split(':').collect::<Vec<_>>(),
+        false => text.splitn(4, '.').collect(),
+    };
+    // The fraction of a second follows a point or a comma.
+    let mut nanos = 0;
+    let fraction = match parts.as_slice() {
+        [_, _, second] => second.split_once(['.', ',']).map(|(_, fraction)| fraction),
+        [_, _, _, fraction] => Some(*fraction),
+        _ => None,
+    };
+    if let Some(fraction) = fraction {
+        number(fraction, 9)?;
+        nanos = format!("{fraction:0<9}").parse().ok()?;
+    }
+    parts.truncate(3);
+    let second = match parts.get(2) {
+        Some(second) => number(second.split(['.', ',']).next()?, 2)?,
+        None => 0,
+    };
+    let hour = number(parts.first()?, 2)?;
+    let hour = match is_afternoon {
+        None => hour,
+        Some(is_afternoon) if (1..=12).contains(&hour) => hour % 12 + if is_afternoon { 12 } else { 0 },
+        Some(_) => return None,
+    };
+    let time = NaiveTime::from_hms_nano_opt(hour, number(parts.get(1)?, 2)?, second, nanos)?;
+    Some((time, offset))
+}
+
+/// Cuts an offset from UTC off: `Z`, `+02:00`, `-0500`.
+fn offset(text: &str) -> Option<(&str, i64)> {
+    if let Some(time) = text.strip_suffix(['Z', 'z']) {
+        return Some((time.trim_end(), 0));
+    }
+    let Some(at) = text.rfind(['+', '-']) else { return Some((text, 0)) };
+    let (time, offset) = text.split_at_checked(at)?;
+    let (sign, digits) = offset.split_at_checked(1)?;
+    let digits = digits.replace(':', "");
+    if digits.len() != 4 {
+        return None;
+    }
+    let digits = i64::from(number(&digits, 4)?);
+    let seconds = (digits / 100 * 60 + digits % 100) * 60;
+    Some((time.trim_end(), if sign == "-" { -seconds } else { seconds }))
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::DateTime;
+
+    use super::*;
+
+    #[test]
+    fn dates_of_several_countries_are_read_as_they_are_there() {
+        use DateOrder::{DayFirst, MonthFirst, MonthName};
+        for (text, order, expected) in [
+            ("31.01.2026", DayFirst, "2026-01-31T00:00:00Z"),
+            ("1.7.2025 06:05", DayFirst, "2025-07-01T06:05:00Z"),
+            ("31/12/2026 23:59:59.5", DayFirst, "2026-12-31T23:59:59.500Z"),
+            ("31-12-2026T23:59:59,123456", DayFirst, "2026-12-31T23:59:59.123456Z"),
+            ("07/30/2023 11:56:58 PM", MonthFirst, "2023-07-30T23:56:58Z"),
+            ("7/4/2023 12:00 AM", MonthFirst, "2023-07-04T00:00:00Z"),
+            ("7/4/2023, 12:30:00 pm", MonthFirst, "2023-07-04T12:30:00Z"),
+            ("18-MAR-24 06.00.00", MonthName, "2024-03-18T06:00:00Z"),
+            ("18-MAR-24 06.00.00.250000 PM", MonthName, "2024-03-18T18:00:00.250Z"),
+            ("8-OCT-24 10.00", MonthName, "2024-10-08T10:00:00Z"),
+            ("18-MAR-2024", MonthName, "2024-03-18T00:00:00Z"),
+            ("01Sep23", MonthName, "2023-09-01T00:00:00Z"),
+            ("05/Mar/2026:10:00:00 +0200", MonthName, "2026-03-05T08:00:00Z"),
+            ("31.01.2026 00:30:00 -05:30", DayFirst, "2026-01-31T06:00:00Z"),
+        ] {
+            let found = instant(text, order).and_then(DateTime::from_timestamp_micros);
+            assert_eq!(found, Some(expected.parse().unwrap()), "{text}");
+        }
+        for (text, order) in [
+            ("31.13.2026", DayFirst),
+            ("12.31.2026", DayFirst),
+            ("31/12/2026", MonthFirst),
+            ("31.01.26", DayFirst),
+            ("2026-01-31", DayFirst),
+            ("10.0.0.1", DayFirst),
+            ("29.02.2025", DayFirst),
+            ("31.01.2026 25:00", DayFirst),
+            ("31.01.2026 13:00 PM", DayFirst),
+            ("31.01.2026 x", DayFirst),
+            ("31.01.2026 10:00 +5", DayFirst),
+            ("18-MRZ-24", MonthName),
+            ("", DayFirst),
+            ("ü31.01.2026 ü", DayFirst),
+        ] {
+            assert_eq!(instant(text, order), None, "{text}");
+        }
+    }
+}
