@@ -1479,6 +1479,54 @@ pub(crate) fn cases() -> Vec<Case> {
             by & [&["validator_id", "validator_seq"], &["card_token", "tapped_at"]],
             "a tap that is sent again is the same tap"
         ),
+        case!(by name
+            "requests to a city",
+            odd::service_requests,
+            &[&["Unique Key"], &["Incident Zip"]],
+            never & ["X Coordinate (State Plane)", "Y Coordinate (State Plane)"],
+            by & [&["Unique Key"]],
+            "a coordinate is measured, whatever its unit"
+        ),
+        case!(
+            "active sessions",
+            odd::active_sessions,
+            &[&["SESSION_ID"]],
+            never & ["TIME_WAITED"],
+            by & [&["SESSION_ID", "SAMPLE_ID"], &["SESSION_ID", "SAMPLE_TIME"]],
+            "the number of a sample is its time"
+        ),
+        case!(
+            "engines that fail",
+            odd::engines,
+            &[&["unit_number"]],
+            never & ["RUL", "sensor_1", "sensor_2"],
+            by & [&["unit_number", "time_in_cycles"]],
+            "what remains is computed from what has passed"
+        ),
+        case!(by name
+            "security logs",
+            odd::security_log,
+            &[&["System.Computer"]],
+            never & [],
+            by & [&["System.Computer", "System.EventRecordID"]],
+            "threads of an operating system are nothing that is looked up"
+        ),
+        case!(by name
+            "messages of carriers",
+            odd::carrier_messages,
+            &[&["PRO_NO"]],
+            never & [],
+            by & [&["ISA_CTL_NO", "ST_CTL_NO"]],
+            "shipments are followed, not the interchanges that told of them"
+        ),
+        case!(
+            "one household",
+            odd::household,
+            &[&[], &["Date", "Time"]],
+            never & ["Global_active_power", "Voltage", "Sub_metering_1"],
+            by & [&["Date", "Time"]],
+            "a single series has nothing to be placed by but its time"
+        ),
         case!(
             "one detector",
             odd::detector,

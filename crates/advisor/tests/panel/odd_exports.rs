@@ -177,3 +177,109 @@ pub(crate) fn ringings() -> RecordBatch {
         ("wing_mm", int64(sums(rows, 12, 4, 383).into_iter().map(|n| n + 50))),
     ])
 }
+
+/// Requests to a city, with dates as Americans write them and places in feet.
+pub(crate) fn service_requests() -> RecordBatch {
+    let rows = 20_000;
+    let created = |minute: i64| {
+        let (day, hour) = (minute / 1_440, minute / 60 % 24);
+        let (hour, half) = ((hour + 11) % 12 + 1, if hour < 12 { "AM" } else { "PM" });
+        format!("{:02}/{:02}/2026 {hour:02}:{:02}:07 {half}", day / 28 + 1, day % 28 + 1, minute % 60)
+    };
+    let place = zipf(rows, 7_000, 0.5, 391);
+    export(vec![
+        ("Unique Key", int64((0..rows as u64).map(|at| 57_900_000 - at * 3 - at % 2))),
+        ("Created Date", texts((0..rows as i64).map(|at| created(at * 5)))),
+        ("Agency", choice(rows, &["NYPD", "HPD", "DSNY", "DOT"], 392)),
+        ("Incident Zip", int64(place.iter().map(|place| 10_001 + place % 180))),
+        ("X Coordinate (State Plane)", int64(place.iter().map(|place| 913_000 + place * 7_919 % 150_000))),
+        ("Y Coordinate (State Plane)", int64(place.iter().map(|place| 121_000 + place * 6_841 % 150_000))),
+    ])
+}
+
+/// Sessions of a database that were active when it was sampled, every ten seconds.
+pub(crate) fn active_sessions() -> RecordBatch {
+    let active: Vec<(u64, u64)> = (0..4_000u64)
+        .flat_map(|sample| (0..3 + sample % 9).map(move |at| (sample, (sample * 31 + at * 171) % 1_200)))
+        .collect();
+    let at = |sample: u64| {
+        let seconds = sample * 10;
+        format!("18-MAR-26 {:02}.{:02}.{:02}", 6 + seconds / 3_600, seconds / 60 % 60, seconds % 60)
+    };
+    export(vec![
+        ("SAMPLE_ID", int64(active.iter().map(|row| 81_230_110 + row.0 * 10))),
+        ("SAMPLE_TIME", texts(active.iter().map(|row| at(row.0)))),
+        ("SESSION_ID", int64(active.iter().map(|row| 20 + row.1))),
+        ("WAIT_CLASS", choice(active.len(), &["CPU", "User I/O", "Network"], 402)),
+        ("TIME_WAITED", int64(zipf(active.len(), 9_000, 0.7, 403))),
+    ])
+}
+
+/// Engines that run until they fail, with the cycles that each has left.
+pub(crate) fn engines() -> RecordBatch {
+    let cycles: Vec<(u64, u64, u64)> = (1..=260u64)
+        .flat_map(|unit| {
+            let last = 120 + unit * 37 % 150;
+            (1..=last).map(move |cycle| (unit, cycle, last - cycle))
+        })
+        .collect();
+    export(vec![
+        ("unit_number", int64(cycles.iter().map(|row| row.0))),
+        ("time_in_cycles", int64(cycles.iter().map(|row| row.1))),
+        ("sensor_1", floats(cycles.len(), 355.0, 8.0, 411)),
+        ("sensor_2", floats(cycles.len(), 441.0, 9.0, 412)),
+        ("RUL", int64(cycles.iter().map(|row| row.2))),
+    ])
+}
+
+/// Security logs of computers, which number their records.
+pub(crate) fn security_log() -> RecordBatch {
+    let rows = 30_000;
+    let computer = zipf(rows, 700, 0.5, 421);
+    let mut records = vec![0u64; 700];
+    let record: Vec<u64> = computer
+        .iter()
+        .map(|at| {
+            records[*at as usize] += 1;
+            at * 211 + 90_000 + records[*at as usize]
+        })
+        .collect();
+    export(vec![
+        ("System.TimeCreated", times(rising(rows, 2.0, 422))),
+        ("System.EventID", choice(rows, &["4624", "4688", "4634", "4672"], 423)),
+        ("System.EventRecordID", int64(record)),
+        ("System.Execution.ProcessID", int64(uniform(rows, 3, 424).into_iter().map(|n| 680 + n * 12))),
+        ("System.Execution.ThreadID", int64(uniform(rows, 2_000, 425).into_iter().map(|n| n * 4 + 100))),
+        ("System.Computer", texts(computer.iter().map(|at| format!("SRV{at:03}.corp.local")))),
+    ])
+}
+
+/// Status messages of shipments, which carriers send in interchanges.
+pub(crate) fn carrier_messages() -> RecordBatch {
+    let sent: Vec<(u64, u64)> =
+        (0..4_000u64).flat_map(|sent| (1..=2 + sent % 8).map(move |at| (sent, at))).collect();
+    let shipment = uniform(sent.len(), 4_000, 432);
+    let clock = |row: &(u64, u64)| format!("{:02}{:02}", row.0 / 170, row.0 * 7 % 60);
+    export(vec![
+        ("ISA_CTL_NO", int64(sent.iter().map(|row| 900_000_100 + row.0 * 3))),
+        ("ST_CTL_NO", texts(sent.iter().map(|row| format!("{:04}", row.1)))),
+        ("PRO_NO", int64(shipment.iter().map(|shipment| 410_000_000 + shipment * 11))),
+        ("STAT_CD", choice(sent.len(), &["X3", "AF", "X1", "D1", "AG"], 431)),
+        ("STAT_DT", int64(sent.iter().map(|row| 20_260_301 + row.0 / 160))),
+        ("STAT_TM", texts(sent.iter().map(clock))),
+    ])
+}
+
+/// One household, a row a minute, with its date and its time of day in columns of their own.
+pub(crate) fn household() -> RecordBatch {
+    let rows = 20_000;
+    let fractions =
+        |values: Vec<u64>| texts(values.into_iter().map(|n| format!("{}.{:03}", n / 1_000, n % 1_000)));
+    export(vec![
+        ("Date", texts((0..rows).map(|minute| format!("{}/1/2026", minute / 1_440 + 1)))),
+        ("Time", texts((0..rows).map(|minute| format!("{:02}:{:02}:00", minute / 60 % 24, minute % 60)))),
+        ("Global_active_power", fractions(zipf(rows, 6_000, 0.5, 441))),
+        ("Voltage", fractions(sums(rows, 6_000, 3, 442).into_iter().map(|n| n + 230_000).collect())),
+        ("Sub_metering_1", int64(zipf(rows, 40, 1.5, 443))),
+    ])
+}

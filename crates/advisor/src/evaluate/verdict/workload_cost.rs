@@ -190,8 +190,7 @@ impl<Q: Fn(&PartitionKeyReport) -> bool> EntityWeights<'_, Q> {
         let Some(counted) = self.counted(report) else { return 0.02 * base };
         let values = counted.distinct.estimate.max(1) as f64;
         let rows_each = self.evaluation.rows as f64 / values;
-        // What follows from a message that brought rows says nothing of a thing.
-        let attributes = if report.is_reference { 0 } else { report.determines.len().min(3) } as f64;
+        let attributes = report.determines.len().min(3) as f64;
         // Values that hardly repeat gather nothing. Beyond that, the rows of a value say how
         // long the export is rather than what is read.
         let gathers = ((rows_each - 1.0) / FEW_ROWS_EACH).clamp(0.0, 1.0);
@@ -202,15 +201,15 @@ impl<Q: Fn(&PartitionKeyReport) -> bool> EntityWeights<'_, Q> {
         let natural = if is_identifying { 1.0 + gathers } else { 1.0 };
         let whole = if report.holds_parts { PARTS_OF_A_WHOLE } else { 1.0 };
         let itself = if report.is_of_rows && rows_each < ROWS_OF_A_THING { ITSELF } else { 1.0 };
+        // What a message that brought rows has in it says nothing of a thing.
+        let standing = if report.is_reference { 1.0 } else { whole * (1.0 + 0.5 * attributes) * natural };
         report.identity(self.knowledge.roles)
             * itself
             * self.usable(counted)
             * base
             * self.spreads(counted)
             * gathers
-            * whole
-            * (1.0 + 0.5 * attributes)
-            * natural
+            * standing
     }
 }
 
