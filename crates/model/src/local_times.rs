@@ -44,6 +44,49 @@ pub(crate) fn instant(text: &str, order: DateOrder) -> Option<i64> {
     Some(NaiveDateTime::new(date, time).and_utc().timestamp_micros() - offset * 1_000_000)
 }
 
+/// Returns the `strftime` format that reads a text like this one; `None` if none does.
+pub(crate) fn format_like(text: &str, order: DateOrder) -> Option<String> {
+    instant(text, order)?;
+    let text = text.trim();
+    let end_of_date = |(at, c): &(usize, char)| *at >= SHORTEST && [' ', 'T', ':', ','].contains(c);
+    let at = text.char_indices().find(end_of_date).map_or(text.len(), |(at, _)| at);
+    let (date, rest) = text.split_at_checked(at)?;
+    let mark = date.chars().find(|c| ['.', '/', '-'].contains(c));
+    let mark = mark.map(String::from).unwrap_or_default();
+    let year = if date.len() > 4 && date.bytes().rev().take(4).all(|byte| byte.is_ascii_digit()) {
+        "%Y"
+    } else {
+        "%y"
+    };
+    let (first, second) = match order {
+        DateOrder::DayFirst => ("%d", "%m"),
+        DateOrder::MonthFirst => ("%m", "%d"),
+        DateOrder::MonthName => ("%d", "%b"),
+    };
+    let date = format!("{first}{mark}{second}{mark}{year}");
+    let Some(begin) = rest.find(|c: char| c.is_ascii_digit()) else { return Some(date) };
+    let (between, time) = rest.split_at_checked(begin)?;
+    let numbers = time.find(|c: char| !c.is_ascii_digit() && ![':', '.'].contains(&c)).unwrap_or(time.len());
+    let (clock, behind) = time.split_at_checked(numbers)?;
+    let mark = if clock.contains(':') { ":" } else { "." };
+    let half = behind.trim_start().get(..2).filter(|half| half.to_ascii_lowercase().ends_with('m'));
+    let hour = if half.is_some() { "%I" } else { "%H" };
+    let seconds = match clock.matches(mark).count() + usize::from(mark == ":" && clock.contains('.')) {
+        1 => String::new(),
+        2 => format!("{mark}%S"),
+        _ => format!("{mark}%S%.f"),
+    };
+    let behind = match half {
+        Some(half) => behind.replacen(half, "%p", 1),
+        None => behind.to_owned(),
+    };
+    let behind = match behind.find(['+', '-']) {
+        Some(at) => format!("{}%z", behind.get(..at)?),
+        None => behind,
+    };
+    Some(format!("{date}{between}{hour}{mark}%M{seconds}{behind}"))
+}
+
 fn date(text: &str, order: DateOrder) -> Option<NaiveDate> {
     let mark = text.chars().find(|c| ['.', '/', '-'].contains(c));
     let parts: Vec<&str> = match (mark, order) {
@@ -139,9 +182,40 @@ fn offset(text: &str) -> Option<(&str, i64)> {
 
 #[cfg(test)]
 mod tests {
+    use arrow::array::{AsArray, BinaryArray};
+    use arrow::datatypes::TimestampMicrosecondType;
     use chrono::DateTime;
 
     use super::*;
+    use crate::table::ColumnType;
+    use crate::text_value::{TextFormat, TimestampFormat, parse_text_column};
+
+    #[test]
+    fn formats_read_the_texts_that_they_are_like() {
+        use DateOrder::{DayFirst, MonthFirst, MonthName};
+        for (text, order, expected) in [
+            ("31.01.2026", DayFirst, "%d.%m.%Y"),
+            ("1.7.2025 06:05", DayFirst, "%d.%m.%Y %H:%M"),
+            ("31/12/2026 23:59:59.5", DayFirst, "%d/%m/%Y %H:%M:%S%.f"),
+            ("07/30/2023 11:56:58 PM", MonthFirst, "%m/%d/%Y %I:%M:%S %p"),
+            ("7/4/2023, 12:30am", MonthFirst, "%m/%d/%Y, %I:%M%p"),
+            ("18-MAR-24 06.00.00", MonthName, "%d-%b-%y %H.%M.%S"),
+            ("18-MAR-24 06.00.00.250000 PM", MonthName, "%d-%b-%y %I.%M.%S%.f %p"),
+            ("01Sep23", MonthName, "%d%b%y"),
+            ("05/Mar/2026:10:00:00 +0200", MonthName, "%d/%b/%Y:%H:%M:%S %z"),
+        ] {
+            let format = format_like(text, order).unwrap();
+            assert_eq!(format, expected, "{text}");
+            let cells = BinaryArray::from(vec![text.as_bytes()]);
+            let timestamps = TimestampFormat::Strftime(format);
+            let options = TextFormat { timestamps, ..TextFormat::default() };
+            let read = parse_text_column(&cells, ColumnType::Timestamp, &options);
+            assert!(read.faults.is_empty(), "{text}: {:?}", read.faults);
+            let read = read.values.as_primitive::<TimestampMicrosecondType>().value(0);
+            assert_eq!(Some(read), instant(text, order), "{text}");
+        }
+        assert_eq!(format_like("31.13.2026", DayFirst), None);
+    }
 
     #[test]
     fn dates_of_several_countries_are_read_as_they_are_there() {

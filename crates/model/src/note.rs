@@ -75,6 +75,18 @@ pub enum Note {
         /// Type that it is read as.
         column_type: ColumnType,
     },
+    /// Columns of text have numbers with decimal commas.
+    DecimalCommas {
+        /// Names of the columns.
+        columns: Vec<String>,
+    },
+    /// Columns of text have dates or times in the form of a country.
+    LocalTimes {
+        /// Names of the columns.
+        columns: Vec<String>,
+        /// `strftime` formats that read them, one for each order of day and month that fits.
+        formats: Vec<String>,
+    },
     /// The search for primary keys ended before all sets of columns were tried.
     KeySearchCutShort,
     /// A column has a type that YDB lacks.
@@ -210,6 +222,8 @@ impl Note {
             Self::ZoneIgnored { .. } => "zone_ignored",
             Self::NumbersAsNames { .. } => "numbers_as_names",
             Self::ReadWider { .. } => "read_wider",
+            Self::DecimalCommas { .. } => "decimal_commas",
+            Self::LocalTimes { .. } => "local_times",
             Self::KeySearchCutShort => "key_search_cut_short",
             Self::ColumnLeftOut { .. } => "column_left_out",
             Self::NamelessColumns { .. } => "nameless_columns",
@@ -241,6 +255,8 @@ impl Note {
             | Self::NamelessColumns { .. }
             | Self::UnknownColumns { .. }
             | Self::MissingColumns { .. }
+            | Self::DecimalCommas { .. }
+            | Self::LocalTimes { .. }
             | Self::OfProfile { .. } => true,
             Self::MoreValuesThanSampled { .. } => false,
             other => other.column().is_some(),
@@ -265,6 +281,8 @@ impl Note {
             | Self::NamelessColumns { .. }
             | Self::UnknownColumns { .. }
             | Self::MissingColumns { .. }
+            | Self::DecimalCommas { .. }
+            | Self::LocalTimes { .. }
             | Self::NoPrimaryKey
             | Self::PlacementsLeftOut { .. }
             | Self::CandidatesFromSample { .. }
@@ -276,6 +294,21 @@ impl Note {
             | Self::KeysNotInAllProfiles { .. }
             | Self::TimesMasked => None,
         }
+    }
+
+    /// Adds the columns of another note of the same kind, if there is nothing else to say about
+    /// them, and returns whether it did.
+    pub fn absorb(&mut self, other: &Self) -> bool {
+        let (columns, more) = match (self, other) {
+            (Self::DecimalCommas { columns }, Self::DecimalCommas { columns: more }) => (columns, more),
+            (
+                Self::LocalTimes { columns, formats },
+                Self::LocalTimes { columns: more, formats: of_other },
+            ) if formats == of_other => (columns, more),
+            _ => return false,
+        };
+        columns.extend(more.iter().cloned());
+        true
     }
 
     /// Removes the values of rows.
@@ -291,6 +324,8 @@ impl Note {
             | Self::NamelessColumns { .. }
             | Self::UnknownColumns { .. }
             | Self::MissingColumns { .. }
+            | Self::DecimalCommas { .. }
+            | Self::LocalTimes { .. }
             | Self::ReadWider { .. }
             | Self::ColumnLeftOut { .. }
             | Self::NoPrimaryKey
@@ -351,7 +386,11 @@ mod tests {
             }
             Note::CandidatesFromSample { .. } => Note::MoreValuesThanSampled { column },
             Note::MoreValuesThanSampled { .. } => Note::KeySearchCutShort,
-            Note::KeySearchCutShort => Note::TimesMasked,
+            Note::KeySearchCutShort => Note::DecimalCommas { columns: vec![column] },
+            Note::DecimalCommas { .. } => {
+                Note::LocalTimes { columns: vec!["n".to_owned()], formats: vec!["%d.%m.%Y".to_owned()] }
+            }
+            Note::LocalTimes { .. } => Note::TimesMasked,
             Note::TimesMasked => Note::OfProfile { file: "mon.ek".to_owned(), more: 1, note: "a".to_owned() },
             Note::OfProfile { .. } => {
                 Note::ProfilesOverlap { one: "mon.ek".to_owned(), other: "tue.ek".to_owned() }

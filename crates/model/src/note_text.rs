@@ -76,6 +76,31 @@ impl Note {
                 "the first line, with '{}', is taken for names; if it is a row, name the columns with --names",
                 quote(first)
             ),
+            Self::DecimalCommas { columns } => {
+                let has = if columns.len() == 1 { "has" } else { "have" };
+                write!(
+                    f,
+                    "read as text: {}, which {has} numbers with decimal commas; --decimal-comma reads them as numbers",
+                    quoted(columns)
+                )
+            }
+            Self::LocalTimes { columns, formats } => {
+                let options: Vec<String> = columns
+                    .iter()
+                    .take(1)
+                    .flat_map(|column| formats.iter().map(move |format| format!("'{}={format}'", quote(column))))
+                    .collect();
+                let (has, each) = match columns.len() {
+                    1 => ("has", ""),
+                    _ => ("have", ", and the like for the others,"),
+                };
+                write!(
+                    f,
+                    "read as text: {}, which {has} local dates or times; --timestamp-format {}{each} reads them as such",
+                    quoted(columns),
+                    options.join(" or ")
+                )
+            }
             Self::KeySearchCutShort => f.write_str(
                 "the search for a primary key ended before all sets of columns were tried, and found none that identifies \
                  rows; if you know one, name it with --primary-key",
@@ -167,6 +192,11 @@ impl Note {
 }
 
 /// Returns the first of several things, and the number of the others.
+/// Names of columns in quotes.
+fn quoted(columns: &[String]) -> String {
+    shown(&columns.iter().map(|column| format!("'{}'", quote(column))).collect::<Vec<_>>())
+}
+
 fn shown(things: &[String]) -> String {
     const SHOWN: usize = 3;
     match things.get(..SHOWN) {

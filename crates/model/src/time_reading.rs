@@ -9,7 +9,7 @@ use arrow::datatypes::{DataType, Float64Type, Int64Type, TimeUnit, TimestampMicr
 use chrono::{DateTime, Datelike, NaiveDate, NaiveTime};
 use serde::{Deserialize, Serialize};
 
-use crate::local_times::{DateOrder, instant};
+use crate::local_times::{DateOrder, format_like, instant};
 use crate::units::Micros;
 use crate::values::instants;
 
@@ -304,6 +304,14 @@ pub fn is_written_date(text: &str) -> bool {
     [DateOrder::DayFirst, DateOrder::MonthFirst, DateOrder::MonthName]
         .into_iter()
         .any(|order| instant(text, order).is_some())
+}
+
+/// Returns the `strftime` formats that read dates and times written like a text with the year last;
+/// two if either the day or the month comes first.
+#[must_use]
+pub fn formats_like(text: &str) -> Vec<String> {
+    let orders = [DateOrder::DayFirst, DateOrder::MonthFirst, DateOrder::MonthName];
+    orders.into_iter().filter_map(|order| format_like(text, order)).collect()
 }
 
 /// The start of the day that eight digits stand for, from 1900 to 2099, in microseconds since 1970.

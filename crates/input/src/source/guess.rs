@@ -6,7 +6,8 @@ use arrow::datatypes::{DataType, Int64Type};
 
 use evenkeel_model::note::{Fault, Note};
 use evenkeel_model::table::ColumnType;
-use evenkeel_model::text_value::{TextFormat, parse_text_column};
+use evenkeel_model::text_value::{TextFormat, TimestampFormat, parse_text_column};
+use evenkeel_model::time_reading::formats_like;
 
 /// Types that a column may still have, the most specific first; Utf8, which fits everything, is
 /// last.
@@ -21,6 +22,10 @@ pub(super) struct Guess {
     has_long_fractions: bool,
     /// First type that fits all but a few values.
     nearly: Option<Nearly>,
+    /// Whether all values are numbers if commas are decimal points, and some have one.
+    decimal_commas: Option<bool>,
+    /// Formats with which all values are points in time; `None` before the first value.
+    time_formats: Option<Vec<String>>,
 }
 
 /// A type that a column would have if not for a few values.
@@ -41,6 +46,8 @@ impl Guess {
             is_of_path: false,
             has_long_fractions: false,
             nearly: None,
+            decimal_commas: None,
+            time_formats: None,
         }
     }
 
@@ -84,6 +91,7 @@ impl Guess {
         if self.candidates.len() == 1 {
             return;
         }
+        self.look_for_local_forms(cells, format);
         let loses_characters = cells.iter().flatten().any(loses_characters)
             || self.is_quoted && cells.iter().flatten().any(has_blanks);
         let many_digits = cells.iter().flatten().any(has_more_digits_than_double);
@@ -114,6 +122,29 @@ impl Guess {
         });
     }
 
+    /// Looks for numbers and times that an option would read.
+    fn look_for_local_forms(&mut self, cells: &BinaryArray, format: &TextFormat) {
+        if !format.decimal_comma && !self.is_quoted && self.decimal_commas != Some(false) {
+            let format = TextFormat { decimal_comma: true, ..format.clone() };
+            let is_decimal = holds(cells, ColumnType::Double, &format).is_ok();
+            let has_comma = cells.iter().flatten().any(|cell| cell.contains(&b','));
+            self.decimal_commas = match (is_decimal, has_comma) {
+                (false, _) => Some(false),
+                (true, true) => Some(true),
+                (true, false) => self.decimal_commas,
+            };
+        }
+        if format.timestamps != TimestampFormat::Usual {
+            return;
+        }
+        let first = || cells.iter().flatten().next().and_then(|cell| std::str::from_utf8(cell).ok());
+        let formats = self.time_formats.get_or_insert_with(|| first().map(formats_like).unwrap_or_default());
+        formats.retain(|strftime| {
+            let timestamps = TimestampFormat::Strftime(strftime.clone());
+            holds(cells, ColumnType::Timestamp, &TextFormat { timestamps, ..format.clone() }).is_ok()
+        });
+    }
+
     /// Whether several types remain.
     pub(super) fn is_open(&self) -> bool {
         self.candidates.len() > 1
@@ -133,7 +164,16 @@ impl Guess {
         if self.has_long_fractions && column_type == ColumnType::Double {
             return Some(Note::DigitsLost { column: name.to_owned() });
         }
-        let nearly = self.nearly.as_ref().filter(|_| self.column_type() == ColumnType::Utf8)?;
+        if column_type != ColumnType::Utf8 {
+            return None;
+        }
+        if self.decimal_commas == Some(true) {
+            return Some(Note::DecimalCommas { columns: vec![name.to_owned()] });
+        }
+        if let Some(formats) = self.time_formats.as_ref().filter(|formats| !formats.is_empty()) {
+            return Some(Note::LocalTimes { columns: vec![name.to_owned()], formats: formats.clone() });
+        }
+        let nearly = self.nearly.as_ref()?;
         Some(Note::ReadAsText {
             column: name.to_owned(),
             column_type: nearly.column_type,

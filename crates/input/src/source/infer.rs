@@ -310,7 +310,11 @@ fn guess_columns(
     if options.names.is_empty() && !options.header_given && input.format() != InputFormat::Ndjson {
         notes.extend(check_names(input.name(), &guesses, options)?);
     }
-    notes.extend(guesses.iter().filter_map(|(name, guess)| guess.note(name)));
+    for note in guesses.iter().filter_map(|(name, guess)| guess.note(name)) {
+        if !notes.iter_mut().any(|known: &mut Note| known.absorb(&note)) {
+            notes.push(note);
+        }
+    }
     let unknown = guesses.iter().filter(|(_, guess)| !guess.seen_value && guess.is_open());
     let without_values = unknown.map(|(name, _)| name.clone()).collect();
     let columns = guesses.into_iter().map(|(name, guess)| Column::nullable(name, guess.column_type()));
@@ -366,6 +370,8 @@ fn check_names(
 
 #[cfg(test)]
 mod tests {
+    use evenkeel_model::text_value::{TextFormat, TimestampFormat};
+
     use super::*;
 
     fn inferred(name: &str, content: &str) -> Result<Vec<(String, String)>, SourceError> {
@@ -443,6 +449,42 @@ mod tests {
         for kept in ["0.12345678901234567", "0.000000000000000000001", "1.5e300", "1234567890.1234567"] {
             assert!(note(kept).is_empty(), "{kept}");
         }
+    }
+
+    #[test]
+    fn what_an_option_would_read_is_noted_and_the_option_reads_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.csv");
+        let text = "id;net;gross;day;at;until;code\n\
+            1;1.234,50;9,99;31.01.2026;1/31/2026 9:30 PM;2/28/2026 10:00 PM;1,2,3\n\
+            2;7;10,5;01.02.2026;2/1/2026 12:05 AM;3/1/2026 1:00 AM;4,5\n";
+        std::fs::write(&path, text).unwrap();
+        let options = InputOptions { delimiter: Some(b';'), ..InputOptions::default() };
+        let found = infer_columns(&path, &options).unwrap();
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let expected = [
+            Note::DecimalCommas { columns: names(&["net", "gross"]) },
+            Note::LocalTimes { columns: names(&["day"]), formats: names(&["%d.%m.%Y"]) },
+            Note::LocalTimes { columns: names(&["at", "until"]), formats: names(&["%m/%d/%Y %I:%M %p"]) },
+        ];
+        assert_eq!(found.notes, expected);
+
+        let column_timestamps = found.notes.iter().filter_map(|note| match note {
+            Note::LocalTimes { columns, formats } => Some((columns, formats.first()?)),
+            _ => None,
+        });
+        let column_timestamps = column_timestamps.flat_map(|(columns, format)| {
+            columns.iter().map(move |column| (column.clone(), TimestampFormat::Strftime(format.clone())))
+        });
+        let options = InputOptions {
+            column_timestamps: column_timestamps.collect(),
+            text: TextFormat { decimal_comma: true, ..TextFormat::default() },
+            ..options
+        };
+        let read = infer_columns(&path, &options).unwrap();
+        assert_eq!(read.notes, []);
+        let types: Vec<String> = read.columns.iter().map(|column| column.column_type.to_string()).collect();
+        assert_eq!(types, ["Int64", "Double", "Double", "Date", "Timestamp", "Timestamp", "Utf8"]);
     }
 
     #[test]

@@ -32,6 +32,9 @@ const LESS_LIKELY: f64 = 10.0;
 /// columns: each warehouse has each item.
 const DENSE: f64 = 0.1;
 
+/// Maximum number of levels at which things are measured.
+const MOST_LEVELS: usize = 16;
+
 /// Columns that distinguish the sampled rows.
 #[derive(Debug, Clone)]
 pub(super) struct UniqueKey {
@@ -95,9 +98,11 @@ impl SampledColumns<'_> {
         // A page has no id but its title; a number may have been taken for a measure.
         let names_things = |at: &&usize| self.names_things(**at);
         let may_number = |at: &&usize| self.may_number(**at);
+        let is_level = |at: &&usize| self.is_level(**at);
         for others in [
             second.iter().filter(names_things).collect::<Vec<_>>(),
             second.iter().filter(may_number).collect(),
+            second.iter().filter(is_level).collect(),
         ] {
             if !others.is_empty() && !keys.iter().any(is_natural) {
                 let with_others: Vec<usize> = first.iter().chain(others).copied().collect();
@@ -193,6 +198,17 @@ impl SampledColumns<'_> {
         let Some(column) = self.columns.get(at) else { return false };
         let from_one = |form: &Form| matches!(form, Form::Whole(whole) if (0..=1).contains(&whole.least) && whole.step == 1);
         self.role(at) == Role::Measure && from_one(&column.form) && column.hint != Some(Hint::Measure)
+    }
+
+    /// Whether a column has a few numbers, as frequent as each other: depths or heights at which
+    /// something else is measured.
+    fn is_level(&self, at: usize) -> bool {
+        self.role(at) == Role::Measure
+            && self.columns.get(at).is_some_and(|column| {
+                (2..=MOST_LEVELS).contains(&column.distinct)
+                    && column.nulls == 0
+                    && column.heaviest * column.distinct <= 2 * column.rows
+            })
     }
 
     /// Whether a column is the hash of a content, beside a column that numbers rows.

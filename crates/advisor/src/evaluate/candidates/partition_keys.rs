@@ -6,6 +6,7 @@ use crate::evaluate::candidates::considered::{Considerations, ConsideredCandidat
 use crate::evaluate::candidates::natural_keys::UniqueKey;
 use crate::evaluate::candidates::sampled_columns::SampledColumns;
 use crate::evaluate::roles::forms::Form;
+use crate::evaluate::roles::names::is_derived;
 use crate::evaluate::roles::profile::Profile;
 use crate::evaluate::roles::{Role, RoleReport};
 use evenkeel_model::table::Candidate;
@@ -87,7 +88,11 @@ impl SampledColumns<'_> {
         let is_label = |at: &usize| self.roles.get(*at).is_some_and(|report| report.is_label);
         let is_named = |at: &usize| self.columns.get(*at).is_some_and(Profile::is_named_id);
         let repeats = |at: &usize| self.columns.get(*at).is_none_or(|column| !column.is_unique());
-        ids.sort_by_key(|at| (repeats(at), !is_named(at), is_label(at), !is_assigned(at), *at));
+        // What is computed from the row comes after what was given to it.
+        let is_derived = |at: &usize| is_derived(self.name(*at));
+        ids.sort_by_key(|at| {
+            (repeats(at), !is_named(at), is_label(at), is_derived(at), !is_assigned(at), *at)
+        });
         let series = self.time_of_series(keys, &others, &ids);
         if let Some(time) = series.filter(|time| time.iter().all(|at| allowed(*at))) {
             found.keep(

@@ -59,10 +59,26 @@ pub(super) fn day_of(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<us
         let full = days.iter().filter(|(rows, most)| *rows == most - least + 1).count();
         full as f64 >= WITHOUT_GAPS * days.len() as f64 && are_unique_together(&[day, column])
     };
-    let is_day = |day: &Profile<'_>| {
-        day.is_time() && day.distinct >= FEWEST_DAYS && day.distinct * FEWEST_OF_A_DAY <= day.rows
-    };
     columns.iter().position(|day| is_day(day) && counts(day))
+}
+
+/// Finds the date on each day of which a column numbers all rows of each parent, from 0 or 1: the
+/// trades of an exchange.
+pub(super) fn day_within(column: &Profile<'_>, parents: &[usize], columns: &[Profile<'_>]) -> Option<usize> {
+    let numbers = column.numbers.as_ref()?;
+    let least = numbers.iter().min().copied().filter(|least| (0..=1).contains(least))?;
+    let numbers_rows = |day: &Profile<'_>| {
+        let parents = parents.iter().filter_map(|at| columns.get(*at));
+        let together: Vec<&Profile<'_>> = parents.chain([day]).collect();
+        let (codes, distinct) = codes_together(&together);
+        counts_within(numbers, least, &codes, distinct)
+    };
+    columns.iter().position(|day| is_day(day) && numbers_rows(day))
+}
+
+/// Whether a column has dates of several days with many rows each.
+fn is_day(day: &Profile<'_>) -> bool {
+    day.is_time() && day.distinct >= FEWEST_DAYS && day.distinct * FEWEST_OF_A_DAY <= day.rows
 }
 
 /// Whether a column counts the rows of the things that other columns stand for together.

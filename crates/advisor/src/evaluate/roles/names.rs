@@ -6,7 +6,7 @@
 use crate::evaluate::roles::words::{
     AMOUNT_HEADS, AMOUNTS, ATTRIBUTES, BEFORE, BIRTH, CALENDAR, CONTACTS, CONTENTS, COUNTED, DIMENSIONS,
     ENTITIES, IDENTIFIERS, LABELS, LATER, LINES, MEASURES, NOT_IDS, NUMBERS, RECEIPT, RECURRING, TEXTS,
-    TIMES, TRANSMISSION, WHOLES,
+    TIMES, TRANSMISSION, UNITS, WHOLES,
 };
 
 /// Weight of a hint.
@@ -136,7 +136,7 @@ pub(super) fn is_contact(name: &str) -> bool {
 }
 
 /// Whether the name is that of what stands for a thing beside its id: its hash, its address.
-pub(super) fn is_derived(name: &str) -> bool {
+pub(crate) fn is_derived(name: &str) -> bool {
     words(name)
         .iter()
         .any(|word| ["hash", "hashed", "ip", "masked", "md5", "sha1", "sha256"].contains(&word.as_str()))
@@ -226,6 +226,14 @@ fn words(name: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut word = String::new();
     let mut lower = false;
+    // The letters of a unit stay together: "dBm", "kWh".
+    let is_unit =
+        |part: &str| part.chars().any(char::is_uppercase) && UNITS.contains(&part.to_lowercase().as_str());
+    let with_units = |part: &str| {
+        let letters = part.trim_end_matches(|c: char| !c.is_alphanumeric());
+        if is_unit(letters) { part.to_lowercase() } else { part.to_owned() }
+    };
+    let name: String = name.split_inclusive(|c: char| !c.is_alphanumeric()).map(with_units).collect();
     for c in name.chars() {
         if !c.is_alphanumeric() {
             words.extend((!word.is_empty()).then(|| std::mem::take(&mut word)));
@@ -328,6 +336,8 @@ mod tests {
             ("l_linenumber", Some(Hint::Line)),
             ("c_comment", Some(Hint::Text)),
             ("durationMs", Some(Hint::Measure)),
+            ("signal_dBm", Some(Hint::Measure)),
+            ("Verbrauch kWh", Some(Hint::Measure)),
             ("num_items", Some(Hint::Measure)),
             ("seatNum", Some(Hint::Identifier)),
             ("num_factura", Some(Hint::Identifier)),

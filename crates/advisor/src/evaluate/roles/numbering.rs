@@ -1,7 +1,9 @@
 //! Columns whose numbers count the rows, or things that have rows, within other columns.
 
 pub(crate) use crate::evaluate::roles::line_numbers::counts_lines_of;
-use crate::evaluate::roles::line_numbers::{MOST_PAIRED, RISING, are_unique_together, day_of, line_of};
+use crate::evaluate::roles::line_numbers::{
+    MOST_PAIRED, RISING, are_unique_together, day_of, day_within, line_of,
+};
 use crate::evaluate::roles::names::Hint;
 use crate::evaluate::roles::profile::{Profile, distinct_together};
 use crate::evaluate::roles::sequences::{
@@ -64,7 +66,15 @@ impl Numbering {
             if let Some(day) = day_of(column, columns) {
                 return Self::Lines(vec![day]);
             }
-            if serial == Self::None { rising().or_else(ranges).unwrap_or_default() } else { serial }
+            let found =
+                if serial == Self::None { rising().or_else(ranges).unwrap_or_default() } else { serial };
+            match &found {
+                Self::Things(parents) => match day_within(column, parents, columns) {
+                    Some(day) => Self::Lines([parents.as_slice(), &[day]].concat()),
+                    None => found,
+                },
+                _ => found,
+            }
         };
         let mut found: Vec<Self> = columns.iter().zip(serial).map(of).collect();
         let directions: Vec<i8> = columns

@@ -66,6 +66,9 @@ pub(super) const AMOUNT_HEADS: &[&str] = &[
     "tutar",
     "fiyat",
 ];
+/// Units with small letters before capitals.
+pub(super) const UNITS: &[&str] =
+    &["dbm", "kwh", "mwh", "kw", "mw", "gw", "khz", "mhz", "ghz", "mv", "ma", "kpa", "mpa", "hpa", "db"];
 /// Things that are counted, beside entities.
 pub(super) const COUNTED: &[&str] = &["events", "rows", "items", "records", "messages", "lines"];
 /// Things whose hashes are those of their contents.
@@ -778,6 +781,12 @@ pub(super) const MEASURES: &[&str] = &[
     "ilość",
     "cena",
     "wartosc",
+    "gw",
+    "ghz",
+    "kpa",
+    "mpa",
+    "hpa",
+    "db",
 ];
 pub(super) const TEXTS: &[&str] = &[
     "comment",
