@@ -17,7 +17,7 @@ pub(crate) enum DateOrder {
 /// Longest text that is taken for a date with a time: `31-JAN-2026 09.30.00.000000000 PM +02:00`.
 const LONGEST: usize = 40;
 
-/// Length of the shortest date in bytes: `1.7.2025`, `1SEP23`.
+/// Length of the shortest date in bytes: `1SEP23`.
 const SHORTEST: usize = 6;
 
 const MONTHS: [&str; 12] =
@@ -76,6 +76,9 @@ pub(crate) fn format_like(text: &str, order: DateOrder) -> Option<String> {
         2 => format!("{mark}%S"),
         _ => format!("{mark}%S%.f"),
     };
+    if behind.starts_with(',') {
+        return None;
+    }
     let behind = match half {
         Some(half) => behind.replacen(half, "%p", 1),
         None => behind.to_owned(),
@@ -103,6 +106,8 @@ fn date(text: &str, order: DateOrder) -> Option<NaiveDate> {
     let [first, second, year] = parts.as_slice() else { return None };
     let (day, month) = match order {
         DateOrder::DayFirst => (number(first, 2)?, number(second, 2)?),
+        // Nobody writes points after a month that comes first.
+        DateOrder::MonthFirst if mark == Some('.') => return None,
         DateOrder::MonthFirst => (number(second, 2)?, number(first, 2)?),
         DateOrder::MonthName => {
             let month = MONTHS.iter().position(|name| second.eq_ignore_ascii_case(name))?;
@@ -111,8 +116,12 @@ fn date(text: &str, order: DateOrder) -> Option<NaiveDate> {
     };
     let year = match (year.len(), order) {
         (4, _) => number(year, 4)?,
-        // Oracle's default format; two digits beside two others may be anything.
-        (2, DateOrder::MonthName) => 2000 + number(year, 2)?,
+        // Oracle's default format, with the century of POSIX; two digits beside two others may be
+        // anything.
+        (2, DateOrder::MonthName) => match number(year, 2)? {
+            year @ 0..=68 => 2000 + year,
+            year => 1900 + year,
+        },
         _ => return None,
     };
     let year = i32::try_from(year).ok().filter(|year| (1900..2100).contains(year))?;
@@ -137,6 +146,9 @@ fn time_of_day(text: &str) -> Option<(NaiveTime, i64)> {
         true => text.split(':').collect::<Vec<_>>(),
         false => text.splitn(4, '.').collect(),
     };
+    if !(2..=if text.contains(':') { 3 } else { 4 }).contains(&parts.len()) {
+        return None;
+    }
     // The fraction of a second follows a point or a comma.
     let mut nanos = 0;
     let fraction = match parts.as_slice() {
@@ -202,6 +214,7 @@ mod tests {
             ("18-MAR-24 06.00.00", MonthName, "%d-%b-%y %H.%M.%S"),
             ("18-MAR-24 06.00.00.250000 PM", MonthName, "%d-%b-%y %I.%M.%S%.f %p"),
             ("01Sep23", MonthName, "%d%b%y"),
+            ("17-DEC-80", MonthName, "%d-%b-%y"),
             ("05/Mar/2026:10:00:00 +0200", MonthName, "%d/%b/%Y:%H:%M:%S %z"),
         ] {
             let format = format_like(text, order).unwrap();
@@ -215,6 +228,7 @@ mod tests {
             assert_eq!(Some(read), instant(text, order), "{text}");
         }
         assert_eq!(format_like("31.13.2026", DayFirst), None);
+        assert_eq!(format_like("31.12.2026 10:00:00,5", DayFirst), None);
     }
 
     #[test]
@@ -231,6 +245,7 @@ mod tests {
             ("18-MAR-24 06.00.00", MonthName, "2024-03-18T06:00:00Z"),
             ("18-MAR-24 06.00.00.250000 PM", MonthName, "2024-03-18T18:00:00.250Z"),
             ("8-OCT-24 10.00", MonthName, "2024-10-08T10:00:00Z"),
+            ("17-DEC-80", MonthName, "1980-12-17T00:00:00Z"),
             ("18-MAR-2024", MonthName, "2024-03-18T00:00:00Z"),
             ("01Sep23", MonthName, "2023-09-01T00:00:00Z"),
             ("05/Mar/2026:10:00:00 +0200", MonthName, "2026-03-05T08:00:00Z"),
@@ -243,6 +258,8 @@ mod tests {
             ("31.13.2026", DayFirst),
             ("12.31.2026", DayFirst),
             ("31/12/2026", MonthFirst),
+            ("12.31.2026", MonthFirst),
+            ("31.01.2026 10:00:00:00:zz", DayFirst),
             ("31.01.26", DayFirst),
             ("2026-01-31", DayFirst),
             ("10.0.0.1", DayFirst),

@@ -77,29 +77,30 @@ impl Note {
                 quote(first)
             ),
             Self::DecimalCommas { columns } => {
-                let has = if columns.len() == 1 { "has" } else { "have" };
+                let (was, its) = was_read(columns);
                 write!(
                     f,
-                    "read as text: {}, which {has} numbers with decimal commas; --decimal-comma reads them as numbers",
+                    "{} {was} read as text because {its} numbers have decimal commas; to read them as numbers, add --decimal-comma",
                     quoted(columns)
                 )
             }
             Self::LocalTimes { columns, formats } => {
-                let options: Vec<String> = columns
-                    .iter()
-                    .take(1)
-                    .flat_map(|column| formats.iter().map(move |format| format!("'{}={format}'", quote(column))))
-                    .collect();
-                let (has, each) = match columns.len() {
-                    1 => ("has", ""),
-                    _ => ("have", ", and the like for the others,"),
-                };
+                let (was, its) = was_read(columns);
+                let column = columns.first().map(|column| quote(column).to_string()).unwrap_or_default();
                 write!(
                     f,
-                    "read as text: {}, which {has} local dates or times; --timestamp-format {}{each} reads them as such",
-                    quoted(columns),
-                    options.join(" or ")
-                )
+                    "{} {was} read as text because {its} dates are in a local format; to read them as dates or times, add \
+                     --timestamp-format ",
+                    quoted(columns)
+                )?;
+                match formats.as_slice() {
+                    [day, month] => write!(
+                        f,
+                        "'{column}={day}' if the day comes first, or '{column}={month}' if the month does"
+                    )?,
+                    formats => write!(f, "'{column}={}'", formats.join(" "))?,
+                }
+                f.write_str(if columns.len() > 1 { " (and likewise for each of the other columns)" } else { "" })
             }
             Self::KeySearchCutShort => f.write_str(
                 "the search for a primary key ended before all sets of columns were tried, and found none that identifies \
@@ -191,12 +192,17 @@ impl Note {
     }
 }
 
-/// Returns the first of several things, and the number of the others.
+/// Verb and pronoun for columns.
+fn was_read(columns: &[String]) -> (&'static str, &'static str) {
+    if columns.len() == 1 { ("was", "its") } else { ("were", "their") }
+}
+
 /// Names of columns in quotes.
 fn quoted(columns: &[String]) -> String {
     shown(&columns.iter().map(|column| format!("'{}'", quote(column))).collect::<Vec<_>>())
 }
 
+/// Returns the first of several things, and the number of the others.
 fn shown(things: &[String]) -> String {
     const SHOWN: usize = 3;
     match things.get(..SHOWN) {

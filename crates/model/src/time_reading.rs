@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, Int64Array, TimestampMicrosecondArray};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Float64Type, Int64Type, TimeUnit, TimestampMicrosecondType};
-use chrono::{DateTime, Datelike, NaiveDate, NaiveTime};
+use chrono::{DateTime, Datelike, NaiveDate, NaiveTime, Timelike};
 use serde::{Deserialize, Serialize};
 
 use crate::local_times::{DateOrder, format_like, instant};
@@ -22,6 +22,9 @@ pub enum TimeReading {
     Native,
     /// Dates in eight digits, such as 20260301.
     EightDigits,
+    /// Points in time in digits, such as 20260301120000, and text that begins with a date in eight
+    /// digits, such as `20260301-12:00:00.250` and `20260301T120000Z`.
+    Compact,
     /// Dates and points in time that are written as text, such as `2026-03-01` and
     /// `2026-03-01T12:00:00Z`.
     Text,
@@ -73,16 +76,18 @@ const FEWEST: usize = 20;
 
 impl TimeReading {
     /// Readings of whole numbers, and of text and UUIDs.
-    const OF_NUMBERS: [Self; 6] = [
+    const OF_NUMBERS: [Self; 7] = [
         Self::EightDigits,
+        Self::Compact,
         Self::Seconds,
         Self::Milliseconds,
         Self::Microseconds,
         Self::Snowflake,
         Self::Nanoseconds,
     ];
-    const OF_TEXT: [Self; 9] = [
+    const OF_TEXT: [Self; 10] = [
         Self::EightDigits,
+        Self::Compact,
         Self::Text,
         Self::DayFirst,
         Self::MonthFirst,
@@ -102,7 +107,7 @@ impl TimeReading {
     /// Whether values look like points in time by their form, rather than by their size.
     #[must_use]
     pub fn is_written_out(self) -> bool {
-        self.date_order().is_some() || matches!(self, Self::EightDigits | Self::Text)
+        self.date_order().is_some() || matches!(self, Self::EightDigits | Self::Compact | Self::Text)
     }
 
     /// Returns the points in time of a column, in microseconds since 1970 and NULL for values that
@@ -181,7 +186,8 @@ impl TimeReading {
             (first < last).then_some((Self::MonthFirst, first, last))
         });
         let span = |(_, first, last): (Self, i64, i64)| last - first;
-        month_first.filter(|found| span(*found) < span(day_first)).unwrap_or(day_first)
+        // The first days of several months are no days of one.
+        month_first.filter(|found| span(*found) < span(day_first) / 3).unwrap_or(day_first)
     }
 
     /// Order of the parts of dates; `None` for other readings.
@@ -217,7 +223,8 @@ impl TimeReading {
             Self::EightDigits => Micros::DAY,
             Self::Seconds | Self::ObjectId => Micros::SECOND,
             Self::Milliseconds | Self::Snowflake | Self::UuidV7 | Self::Ulid => Micros::new(1_000),
-            Self::DayFirst
+            Self::Compact
+            | Self::DayFirst
             | Self::MonthFirst
             | Self::MonthName
             | Self::Native
@@ -231,6 +238,7 @@ impl TimeReading {
     fn of_number(self, number: i64) -> Option<i64> {
         match self {
             Self::EightDigits => date_of_digits(number),
+            Self::Compact => time_of_digits(number),
             Self::Seconds => number.checked_mul(1_000_000),
             Self::Milliseconds => number.checked_mul(1_000),
             Self::Microseconds => Some(number),
@@ -277,6 +285,7 @@ impl TimeReading {
         }
         let text = text.trim();
         match (self, text.len()) {
+            (Self::Compact, 14..=28) => compact_time(text),
             (Self::UuidV7 | Self::UuidV1, 32 | 36) => {
                 self.of_uuid(uuid::Uuid::try_parse(text).ok()?.as_u128())
             }
@@ -322,6 +331,34 @@ fn date_of_digits(number: i64) -> Option<i64> {
     Some(date.and_time(NaiveTime::MIN).and_utc().timestamp_micros())
 }
 
+/// The point in time that fourteen digits stand for, from 1900 to 2099, in microseconds since 1970.
+fn time_of_digits(number: i64) -> Option<i64> {
+    let (date, time) = (number / 1_000_000, number % 1_000_000);
+    let part = |unit: i64| u32::try_from(time / unit % 100).ok();
+    let time = NaiveTime::from_hms_opt(part(10_000)?, part(100)?, part(1)?)?;
+    Some(date_of_digits(date)? + i64::from(time.num_seconds_from_midnight()) * 1_000_000)
+}
+
+/// The point in time of a date in eight digits and a time of day, with or without marks between
+/// them and a fraction, in microseconds since 1970.
+fn compact_time(text: &str) -> Option<i64> {
+    let text = text.strip_suffix(['Z', 'z']).unwrap_or(text);
+    let (whole, fraction) = text.split_once(['.', ',']).unwrap_or((text, ""));
+    let (date, time) = whole.split_at_checked(8)?;
+    let time = time.strip_prefix(['T', ' ', '-', '_', ':']).unwrap_or(time);
+    let digits: String = match time.len() {
+        6 => time.to_owned(),
+        8 if time.bytes().filter(|byte| *byte == b':').count() == 2 => time.replace(':', ""),
+        _ => return None,
+    };
+    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if !is_number(date) || digits.len() != 6 || !is_number(&digits) || !is_number(fraction) {
+        return None;
+    }
+    let micros = format!("{:0<6}", fraction.get(..6).unwrap_or(fraction)).parse::<i64>().ok()?;
+    Some(time_of_digits(format!("{date}{digits}").parse().ok()?)? + micros)
+}
+
 /// Whether whole numbers have what snowflake ids have below their time: a few workers, or sequence
 /// numbers that begin at 0 in each millisecond. Nanoseconds and random numbers have anything there.
 fn has_workers(array: &ArrayRef) -> bool {
@@ -342,6 +379,7 @@ impl fmt::Display for TimeReading {
         f.write_str(match self {
             Self::Native => "points in time",
             Self::EightDigits => "dates in eight digits",
+            Self::Compact => "dates in eight digits with times of day",
             Self::Text => "times written as text",
             Self::DayFirst => "dates written as text, day first",
             Self::MonthFirst => "dates written as text, month first",
@@ -352,7 +390,7 @@ impl fmt::Display for TimeReading {
             Self::Nanoseconds => "nanoseconds since 1970",
             Self::Snowflake => "snowflake ids, which begin with milliseconds since 2010-11-04",
             Self::UuidV7 => "UUIDs of version 7, which begin with milliseconds since 1970",
-            Self::UuidV1 => "UUIDs of version 1, which have the time they were made",
+            Self::UuidV1 => "UUIDs of version 1, which contain the time at which they were made",
             Self::Ulid => "ULIDs, which begin with milliseconds since 1970",
             Self::ObjectId => "ObjectIds, which begin with seconds since 1970",
         })
@@ -427,6 +465,17 @@ mod tests {
             let (reading, first, _) = TimeReading::detect(&array).unwrap();
             assert_eq!((reading, first / 1_000_000), (TimeReading::Text, AT / 1_000_000), "{form}");
         }
+        let digits = (0..60).map(|at| 20_260_301_120_000 + at / 30 * 100 + at % 30);
+        assert_eq!(detected(Arc::new(Int64Array::from_iter_values(digits))), Some(TimeReading::Compact));
+        for form in ["20260301-12:00:S.250", "20260301T1200SZ", "20260301 1200S", "202603011200S"] {
+            let texts = (0..60).map(|second| form.replace('S', &format!("{second:02}")));
+            let array: ArrayRef = Arc::new(StringArray::from_iter_values(texts));
+            let (reading, first, _) = TimeReading::detect(&array).unwrap();
+            assert_eq!((reading, first / 1_000_000), (TimeReading::Compact, AT / 1_000_000), "{form}");
+        }
+        // Numbers of fourteen digits of which some are no times.
+        let ids = Int64Array::from_iter_values((0..60).map(|at| 20_260_301_120_000 + at * 7));
+        assert_eq!(detected(Arc::new(ids)), None);
         // Days of January, which are read as such although they could be months.
         for (form, reading) in [
             ("D.01.2026 09:00", TimeReading::DayFirst),
@@ -440,6 +489,10 @@ mod tests {
                 assert_eq!((found, last - first), (reading, (days - 1) * 86_400_000_000), "{form}");
             }
         }
+        // The first days of months, which could be days of January.
+        let first_days = (0..36).map(|at| format!("01/{:02}/{}", at % 12 + 1, 2024 + at / 12));
+        let first_days: ArrayRef = Arc::new(StringArray::from_iter_values(first_days));
+        assert_eq!(detected(first_days), Some(TimeReading::DayFirst));
         // Days of the month beyond the last, and other numbers of eight digits.
         for number in [|i: i64| 20_260_201 + i, |i: i64| 10_000_000 + i * 977] {
             assert_eq!(detected(Arc::new(Int64Array::from_iter_values((0..60).map(number)))), None);

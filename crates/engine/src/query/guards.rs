@@ -10,8 +10,9 @@
 //! NOT (100 / a > 2 OR a = 0)  ->  NOT (a = 0 OR CASE WHEN a = 0 IS DISTINCT FROM true
 //!                                                    THEN 100 / a > 2 ELSE true END)
 //! ```
-//! The short forms return false instead of NULL, which is the same to a filter. A conjunction keeps
-//! its plain parts beside the CASE, since plans rely on them, as on `a = 5` for an order.
+//! The short forms return false instead of NULL, which is the same to a filter. In the long form, as
+//! below NOT, parts that can fail do not guard each other. A conjunction keeps its plain parts beside
+//! the CASE, so that they are shown and estimated as conditions.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -146,6 +147,8 @@ fn guard_of(guard: Expr, connective: Operator, rest: Expr, null: Null) -> Result
         (Operator::Or, Null::IsFalse) => return case(&guard, lit(true), rest),
         (_, Null::IsFalse) if !is_plain => return case(&guard, rest, lit(false)),
         (_, Null::IsFalse) => case(&guard, rest, lit(false))?,
+        // A guard that can fail would be evaluated twice, and copied at each level.
+        (_, Null::Counts) if !is_plain => return Ok(Arc::new(BinaryExpr::new(guard, connective, rest))),
         (_, Null::Counts) => {
             let deciding = lit(connective == Operator::Or);
             let (operator, right) = (Operator::IsDistinctFrom, Arc::clone(&deciding));
@@ -226,8 +229,8 @@ impl PhysicalExpr for Guarded {
     }
 }
 
-/// Guards the conditions of filters and joins. Runs after conditions were moved, since nothing can
-/// be moved out of a CASE.
+/// Guards the conditions of filters and of hash and nested-loop joins. Runs last: nothing can be
+/// moved out of a CASE, and an order may follow from an equality.
 #[derive(Debug)]
 pub(super) struct GuardedConditions;
 
@@ -352,7 +355,17 @@ mod tests {
         fn value(&self, row: &[Option<i64>], selects: bool) -> Result<Option<bool>, ()> {
             let decided = |parts: &[Self], deciding: bool| {
                 let mut found = Some(!deciding);
-                for part in Self::in_order(parts, !deciding) {
+                let parts = Self::in_order(parts, !deciding);
+                let (failing, safe): (Vec<&Self>, Vec<&Self>) =
+                    parts.iter().partition(|part| part.can_fail());
+                let is_decided = |part: &&&Self| part.value(row, selects) == Ok(Some(deciding));
+                // Parts that can fail guard each other only if NULL is as good as false.
+                if !selects && !safe.iter().any(|part| is_decided(&part)) {
+                    for part in failing {
+                        part.value(row, selects)?;
+                    }
+                }
+                for part in parts {
                     match part.value(row, selects)? {
                         Some(value) if value == deciding => return Ok(Some(deciding)),
                         Some(_) => {}
@@ -417,11 +430,39 @@ mod tests {
                 4,
             ),
             ("SELECT * FROM t WHERE (100 / points >= 10 AND points <> 0) OR game = 4", 3),
+            // The order of the window follows from the equality.
+            (
+                "SELECT * FROM (SELECT *, row_number() OVER (ORDER BY game + 1, player) AS n \
+                    FROM (SELECT * FROM t ORDER BY player LIMIT 100)) WHERE game + 1 = 3 AND points > 1",
+                1,
+            ),
+            (
+                "SELECT * FROM (SELECT *, row_number() OVER (ORDER BY game + 1, player) AS n \
+                    FROM (SELECT * FROM t ORDER BY player LIMIT 100) WHERE game + 1 = 3 AND points > 1)",
+                1,
+            ),
             ("SELECT * FROM t WHERE points <> 0 AND (100 / points >= 10 OR game = 4)", 3),
         ] {
             let found = session.collect(sql, &crate::sql::Params::default()).await;
             let found = found.unwrap_or_else(|error| panic!("{sql}: {error}"));
             assert_eq!(found.iter().map(RecordBatch::num_rows).sum::<usize>(), count, "{sql}");
+        }
+    }
+
+    #[test]
+    fn nested_conditions_stay_short() {
+        let schema = Schema::new(COLUMNS.map(|name| Field::new(name, DataType::Int64, true)).to_vec());
+        for null in ["", "not"] {
+            let mut nested = Condition::Divides(0, 7);
+            for level in 0..40 {
+                let others = vec![nested, Condition::IsZero(1), Condition::Divides(2, 5)];
+                nested = if level % 2 == 0 { Condition::And(others) } else { Condition::Or(others) };
+            }
+            let nested = if null.is_empty() { nested } else { Condition::Not(Box::new(nested)) };
+            let plain = nested.expression(&schema);
+            let guarded = guarded(&plain, Null::IsFalse).unwrap().unwrap();
+            let length = |expression: &Expr| expression.to_string().len();
+            assert!(length(&guarded) < 6 * length(&plain), "{}", length(&guarded));
         }
     }
 

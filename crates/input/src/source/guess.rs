@@ -22,8 +22,11 @@ pub(super) struct Guess {
     has_long_fractions: bool,
     /// First type that fits all but a few values.
     nearly: Option<Nearly>,
-    /// Whether all values are numbers if commas are decimal points, and some have one.
+    /// Whether all values are numbers if commas are decimal points, and some are none otherwise;
+    /// `None` if all values are numbers in either way.
     decimal_commas: Option<bool>,
+    /// Whether some numbers have a decimal point.
+    has_points: bool,
     /// Formats with which all values are points in time; `None` before the first value.
     time_formats: Option<Vec<String>>,
 }
@@ -47,6 +50,7 @@ impl Guess {
             has_long_fractions: false,
             nearly: None,
             decimal_commas: None,
+            has_points: false,
             time_formats: None,
         }
     }
@@ -88,10 +92,11 @@ impl Guess {
             return;
         }
         self.seen_value = true;
+        self.look_for_local_forms(cells, format);
         if self.candidates.len() == 1 {
             return;
         }
-        self.look_for_local_forms(cells, format);
+        self.has_points |= cells.iter().flatten().any(|cell| cell.contains(&b'.'));
         let loses_characters = cells.iter().flatten().any(loses_characters)
             || self.is_quoted && cells.iter().flatten().any(has_blanks);
         let many_digits = cells.iter().flatten().any(has_more_digits_than_double);
@@ -124,25 +129,33 @@ impl Guess {
 
     /// Looks for numbers and times that an option would read.
     fn look_for_local_forms(&mut self, cells: &BinaryArray, format: &TextFormat) {
-        if !format.decimal_comma && !self.is_quoted && self.decimal_commas != Some(false) {
-            let format = TextFormat { decimal_comma: true, ..format.clone() };
-            let is_decimal = holds(cells, ColumnType::Double, &format).is_ok();
-            let has_comma = cells.iter().flatten().any(|cell| cell.contains(&b','));
-            self.decimal_commas = match (is_decimal, has_comma) {
-                (false, _) => Some(false),
-                (true, true) => Some(true),
-                (true, false) => self.decimal_commas,
-            };
+        let first_cells = self.time_formats.is_none();
+        if first_cells && (format.decimal_comma || !self.candidates.contains(&ColumnType::Double)) {
+            self.decimal_commas = Some(false);
         }
-        if format.timestamps != TimestampFormat::Usual {
-            return;
+        if self.decimal_commas != Some(false) {
+            let format = TextFormat { decimal_comma: true, ..format.clone() };
+            let loses = cells.iter().flatten().any(loses_characters);
+            if loses || holds(cells, ColumnType::Double, &format).is_err() {
+                self.decimal_commas = Some(false);
+            } else if cells.iter().flatten().any(has_decimal_comma) {
+                self.decimal_commas = Some(true);
+            }
         }
         let first = || cells.iter().flatten().next().and_then(|cell| std::str::from_utf8(cell).ok());
-        let formats = self.time_formats.get_or_insert_with(|| first().map(formats_like).unwrap_or_default());
+        let is_open = format.timestamps == TimestampFormat::Usual;
+        let formats = self
+            .time_formats
+            .get_or_insert_with(|| first().filter(|_| is_open).map(formats_like).unwrap_or_default());
         formats.retain(|strftime| {
             let timestamps = TimestampFormat::Strftime(strftime.clone());
             holds(cells, ColumnType::Timestamp, &TextFormat { timestamps, ..format.clone() }).is_ok()
         });
+    }
+
+    /// Whether the column has numbers with decimal points.
+    pub(super) fn has_decimal_points(&self) -> bool {
+        self.has_points && self.column_type() == ColumnType::Double
     }
 
     /// Whether several types remain.
@@ -150,7 +163,8 @@ impl Guess {
         self.candidates.len() > 1
     }
 
-    /// Returns a remark if the column is text because of a few values.
+    /// Returns a remark if the column is text because of a few values, or of how numbers and times
+    /// are written.
     pub(super) fn note(&self, name: &str) -> Option<Note> {
         let column_type = self.column_type();
         if self.is_quoted && WHOLE_NUMBERS.contains(&column_type) {
@@ -212,6 +226,14 @@ pub(super) fn holds(cells: &BinaryArray, column_type: ColumnType, format: &TextF
     let Ok(numbers) = cast(&parsed.values, &DataType::Int64) else { return Err(outside) };
     let mut numbers = numbers.as_primitive::<Int64Type>().iter().flatten();
     if numbers.all(|value| (range.min..=range.max).contains(&value)) { Ok(()) } else { Err(outside) }
+}
+
+/// Whether the comma of a number cannot group thousands: `0,125`, `12,5`, `1234,567`, `1.234,567`.
+fn has_decimal_comma(cell: &[u8]) -> bool {
+    let mut parts = cell.trim_ascii().splitn(2, |byte| *byte == b',');
+    let (Some(whole), Some(fraction)) = (parts.next(), parts.next()) else { return false };
+    let whole = whole.strip_prefix(b"-").or(whole.strip_prefix(b"+")).unwrap_or(whole);
+    fraction.len() != 3 || whole == b"0" || whole.len() > 3
 }
 
 /// Whether a whole number exceeds 2^53, above which Double skips some whole numbers. With a

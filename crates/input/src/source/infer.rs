@@ -234,12 +234,19 @@ fn read_texts(
         if let Some(column) = sample.columns.iter_mut().find(|column| column.name == name) {
             column.column_type = guess.column_type();
         }
-        sample.notes.extend(guess.note(&name));
+        guess.note(&name).into_iter().for_each(|note| add(&mut sample.notes, note));
         if !guess.seen_value && guess.is_open() {
             sample.without_values.push(name);
         }
     }
     Ok(())
+}
+
+/// Adds a note, to one that says the same of other columns if there is one.
+fn add(notes: &mut Vec<Note>, note: Note) {
+    if !notes.iter_mut().any(|known| known.absorb(&note)) {
+        notes.push(note);
+    }
 }
 
 /// Returns the initial guesses for NDJSON. JSON has types of its own; only strings, and numbers of
@@ -310,11 +317,11 @@ fn guess_columns(
     if options.names.is_empty() && !options.header_given && input.format() != InputFormat::Ndjson {
         notes.extend(check_names(input.name(), &guesses, options)?);
     }
-    for note in guesses.iter().filter_map(|(name, guess)| guess.note(name)) {
-        if !notes.iter_mut().any(|known: &mut Note| known.absorb(&note)) {
-            notes.push(note);
-        }
-    }
+    // An option for all columns would misread numbers with decimal points.
+    let has_points = guesses.iter().any(|(_, guess)| guess.has_decimal_points());
+    let is_misleading = |note: &Note| has_points && matches!(note, Note::DecimalCommas { .. });
+    let of_columns = guesses.iter().filter_map(|(name, guess)| guess.note(name));
+    of_columns.filter(|note| !is_misleading(note)).for_each(|note| add(&mut notes, note));
     let unknown = guesses.iter().filter(|(_, guess)| !guess.seen_value && guess.is_open());
     let without_values = unknown.map(|(name, _)| name.clone()).collect();
     let columns = guesses.into_iter().map(|(name, guess)| Column::nullable(name, guess.column_type()));
@@ -485,6 +492,30 @@ mod tests {
         assert_eq!(read.notes, []);
         let types: Vec<String> = read.columns.iter().map(|column| column.column_type.to_string()).collect();
         assert_eq!(types, ["Int64", "Double", "Double", "Date", "Timestamp", "Timestamp", "Utf8"]);
+    }
+
+    #[test]
+    fn no_option_is_named_that_would_misread_a_column() {
+        let noted = |text: &str, batch_rows: usize| {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("a.csv");
+            std::fs::write(&path, text).unwrap();
+            let options = InputOptions { delimiter: Some(b';'), batch_rows, ..InputOptions::default() };
+            let notes = infer_columns(&path, &options).unwrap().notes;
+            notes.iter().map(|note| note.code().to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(noted("a\n1,5\n2,25\n", 100), ["decimal_commas"]);
+        for (what, text) in [
+            ("thousands", "a\n140,991\n596,953\n"),
+            ("points in another column", "a;b\n1,5;1.5\n2,5;45.123\n"),
+            ("leading zeros", "a\n05,17\n1,5\n"),
+            ("lists", "a\n1,5,7\n1,5\n"),
+        ] {
+            assert!(noted(text, 100).is_empty(), "{what}");
+        }
+        // All rows count, in whatever batches they come.
+        let late = noted("a;b\n1,5;31.01.2026\nsoon;later\n", 1);
+        assert!(!late.iter().any(|code| code == "decimal_commas" || code == "local_times"), "{late:?}");
     }
 
     #[test]

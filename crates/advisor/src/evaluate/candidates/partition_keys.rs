@@ -91,7 +91,7 @@ impl SampledColumns<'_> {
         // What is computed from the row comes after what was given to it.
         let is_derived = |at: &usize| is_derived(self.name(*at));
         ids.sort_by_key(|at| {
-            (repeats(at), !is_named(at), is_label(at), is_derived(at), !is_assigned(at), *at)
+            (repeats(at), !is_named(at), is_derived(at), is_label(at), !is_assigned(at), *at)
         });
         let series = self.time_of_series(keys, &others, &ids);
         if let Some(time) = series.filter(|time| time.iter().all(|at| allowed(*at))) {

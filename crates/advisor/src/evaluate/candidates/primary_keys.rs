@@ -12,7 +12,7 @@ use evenkeel_model::table::Candidate;
 const MOST_VARIANTS: usize = 2;
 /// Maximum number of partition keys that primary keys are made for.
 const MOST_LIKELY: usize = 2;
-/// Number of points in time up to which they are dates of things, by which nobody sorts these.
+/// Up to this many points in time, they are dates of things, and nobody sorts by them.
 const FEW_TIMES: usize = 64;
 /// Maximum number of primary keys that are evaluated.
 const MOST_PRIMARY_KEYS: usize = 6;

@@ -106,7 +106,8 @@ const PACED: f64 = 0.9;
 /// number of a sample, a tick. Numbers of things go up by one, however long it took.
 pub(super) fn paced_by<'p>(column: &Profile<'_>, columns: &'p [Profile<'_>]) -> Option<&'p str> {
     let numbers = column.numbers.as_ref()?;
-    if column.is_time() || column.distinct < FEWEST_SPANS || column.distinct * 2 > column.rows {
+    let is_named = column.is_named_id() && !names::is_of_step(&column.column.name);
+    if is_named || column.is_time() || column.distinct < FEWEST_SPANS || column.distinct * 2 > column.rows {
         return None;
     }
     let paces = |other: &&Profile<'_>| {

@@ -206,7 +206,7 @@ fn certain(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<(Role, Vec<S
         return Some((Role::Time, vec![format!("{reading}, within a day of {other} in each row")]));
     }
     if let Some(other) = paced_by(column, columns) {
-        return Some((Role::Time, vec![format!("goes up evenly with {other}")]));
+        return Some((Role::Time, vec![format!("rises in step with {other}")]));
     }
     if let Some(other) = truncated_time(column, columns) {
         return Some((Role::Time, vec![format!("counts equal spans of {other}")]));

@@ -4,9 +4,9 @@
 //! "account"), and add at most [`WEIGHT`] to a score.
 
 use crate::evaluate::roles::words::{
-    AMOUNT_HEADS, AMOUNTS, ATTRIBUTES, BEFORE, BIRTH, CALENDAR, CONTACTS, CONTENTS, COUNTED, DIMENSIONS,
-    ENTITIES, IDENTIFIERS, LABELS, LATER, LINES, MEASURES, NOT_IDS, NUMBERS, RECEIPT, RECURRING, TEXTS,
-    TIMES, TRANSMISSION, UNITS, WHOLES,
+    AMOUNT_ENDINGS, AMOUNT_HEADS, AMOUNTS, ATTRIBUTES, BEFORE, BIRTH, CALENDAR, CONTACTS, CONTENTS, COUNTED,
+    DIMENSIONS, ENTITIES, IDENTIFIERS, LABELS, LATER, LINES, MEASURES, NOT_IDS, NUMBERS, RECEIPT, RECURRING,
+    STEPS, TEXTS, TIMES, TRANSMISSION, UNITS, WHOLES,
 };
 
 /// Weight of a hint.
@@ -49,7 +49,19 @@ pub(super) fn is_of_before(name: &str) -> bool {
 
 /// Whether the name is that of the number of a message or a load that brought rows.
 pub(super) fn is_of_transmission(name: &str) -> bool {
-    words(last_part(name)).iter().any(|word| TRANSMISSION.contains(&word.as_str()))
+    let words = words(last_part(name));
+    // A control number, but no control group; an interchange, whatever it is called.
+    let is_word = |word: &String| TRANSMISSION.contains(&word.as_str());
+    let is_control = |word: &str| ["ctl", "control"].contains(&word);
+    match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        [.., of, last] if NUMBERS.contains(last) && is_control(of) => true,
+        _ => words.iter().any(is_word),
+    }
+}
+
+/// Whether the name is that of a step in time: a sample, a tick.
+pub(super) fn is_of_step(name: &str) -> bool {
+    words(last_part(name)).iter().any(|word| STEPS.contains(&word.as_str()))
 }
 
 /// Whether the name is that of a number that an operating system gives to processes.
@@ -273,7 +285,9 @@ pub(super) fn hints(name: &str) -> Vec<Hint> {
         let joined = ["key", "id", "uuid", "nummer", "nr"]
             .iter()
             .any(|suffix| word.len() > suffix.len() + 2 && word.ends_with(suffix) && !is_word);
-        let is_amount = AMOUNTS.iter().any(|amount| word.starts_with(amount) || word.ends_with(amount));
+        let is_amount = AMOUNTS.iter().any(|amount| word.starts_with(amount) || word.ends_with(amount))
+            || AMOUNT_ENDINGS.iter().any(|ending| word.ends_with(ending))
+            || (words.len() > 1 && UNITS.contains(&word));
         [
             (IDENTIFIERS.contains(&word) || joined || is_number_of_thing(word), Hint::Identifier),
             (LINES.contains(&word), Hint::Line),
@@ -337,6 +351,10 @@ mod tests {
             ("c_comment", Some(Hint::Text)),
             ("durationMs", Some(Hint::Measure)),
             ("signal_dBm", Some(Hint::Measure)),
+            ("db", None),
+            ("Kostenstelle", None),
+            ("preisliste", None),
+            ("Listenpreis", Some(Hint::Measure)),
             ("Verbrauch kWh", Some(Hint::Measure)),
             ("num_items", Some(Hint::Measure)),
             ("seatNum", Some(Hint::Identifier)),
@@ -384,10 +402,19 @@ mod tests {
 
     #[test]
     fn amounts_of_things_are_told_from_numbers_of_things() {
-        for name in ["massa_ledig_voertuig", "saldo_cuenta", "poids_colis", "balance_account"] {
+        for name in ["massa_ledig_voertuig", "saldo_cuenta", "poids_colis"] {
             assert!(is_amount_of_thing(name), "{name}");
         }
-        for name in ["gas_meter", "power_station", "saldo", "voertuig_massa", "peso_vehiculo_id", ""] {
+        for name in [
+            "gas_meter",
+            "power_station",
+            "cost_account",
+            "balance_account",
+            "saldo",
+            "voertuig_massa",
+            "peso_vehiculo_id",
+            "",
+        ] {
             assert!(!is_amount_of_thing(name), "{name}");
         }
     }

@@ -93,6 +93,10 @@ impl Numbering {
             .zip(&directions)
             .map(|(numbering, direction)| *direction < 0 && goes_up(numbering.parents()))
             .collect();
+        // A rank or an id that falls is none that remains.
+        let may_remain =
+            |column: &Profile<'_>| matches!(column.hint, None | Some(Hint::Measure | Hint::Line));
+        let counts_down = columns.iter().zip(counts_down).map(|(column, down)| down && may_remain(column));
         for (numbering, counts_down) in found.iter_mut().zip(counts_down) {
             if counts_down && matches!(numbering, Self::Lines(_) | Self::Serial(_)) {
                 *numbering = Self::Countdown(numbering.parents().to_vec());

@@ -214,7 +214,7 @@ pub(super) fn score_relations(
         names::is_of_process(name) || names::is_of_thread(name)
     };
     if relations.has_threads && columns.get(index).is_some_and(is_of_system) {
-        scores.add(Role::Dimension, 6.0, "a number that the system gives to processes and threads");
+        scores.add(Role::Dimension, 6.0, "a process or thread ID of the operating system");
         scores.add(Role::Entity, -8.0, "");
     }
     let numbering = relations.numbering(index);

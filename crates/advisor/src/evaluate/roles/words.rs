@@ -14,25 +14,11 @@ pub(super) const NOT_IDS: &[&str] = &[
     "acid", "android", "raid", "maid", "aid", "arid", "rigid", "placid",
 ];
 /// Amounts that stand within longer words: "pricepaid", "totalamount".
-pub(super) const AMOUNTS: &[&str] = &[
-    "price",
-    "amount",
-    "revenue",
-    "balance",
-    "quantity",
-    "distance",
-    "duration",
-    "temperature",
-    "preis",
-    "prijs",
-    "betrag",
-    "bedrag",
-    "gewicht",
-    "inhoud",
-    "vermogen",
-    "snelheid",
-    "kosten",
-];
+pub(super) const AMOUNTS: &[&str] =
+    &["price", "amount", "revenue", "balance", "quantity", "distance", "duration", "temperature"];
+/// Amounts at the end of longer words: "Listenpreis", "cilinderinhoud".
+pub(super) const AMOUNT_ENDINGS: &[&str] =
+    &["preis", "prijs", "betrag", "bedrag", "gewicht", "inhoud", "vermogen", "snelheid", "kosten"];
 /// Amounts that stand before the thing that they are of: "massa_voertuig".
 pub(super) const AMOUNT_HEADS: &[&str] = &[
     "massa",
@@ -49,9 +35,6 @@ pub(super) const AMOUNT_HEADS: &[&str] = &[
     "montant",
     "valor",
     "preco",
-    "cost",
-    "costo",
-    "kosten",
     "count",
     "total",
     "cantidad",
@@ -234,7 +217,6 @@ pub(super) const ENTITIES: &[&str] = &[
     "arac",
     "paciente",
     "pacjent",
-    "hasta",
     "artikel",
     "articulo",
     "artículo",
@@ -262,7 +244,6 @@ pub(super) const ENTITIES: &[&str] = &[
     "pracownik",
     "werknemer",
     "medewerker",
-    "personal",
     "personel",
     "vertrag",
     "contrato",
@@ -270,7 +251,6 @@ pub(super) const ENTITIES: &[&str] = &[
     "contratto",
     "umowa",
     "sozlesme",
-    "police",
     "polizze",
     "polisa",
     "zaehler",
@@ -466,19 +446,6 @@ pub(super) const ATTRIBUTES: &[&str] = &[
     "digest",
     "crc",
     "crc32",
-    "street",
-    "strasse",
-    "straße",
-    "str",
-    "rue",
-    "calle",
-    "via",
-    "ulica",
-    "straat",
-    "rua",
-    "adres",
-    "addresse",
-    "улица",
 ];
 /// Words for what a thing is called.
 pub(super) const LABELS: &[&str] = &[
@@ -503,6 +470,15 @@ pub(super) const LABELS: &[&str] = &[
     "наименование",
     "имя",
     "фамилия",
+    "street",
+    "strasse",
+    "straße",
+    "rue",
+    "calle",
+    "ulica",
+    "straat",
+    "rua",
+    "улица",
 ];
 pub(super) const MEASURES: &[&str] = &[
     "amount",
@@ -768,7 +744,6 @@ pub(super) const MEASURES: &[&str] = &[
     "alto",
     "potencia",
     "velocidad",
-    "peso",
     "poids",
     "peso",
     "ciezar",
@@ -781,12 +756,8 @@ pub(super) const MEASURES: &[&str] = &[
     "ilość",
     "cena",
     "wartosc",
-    "gw",
-    "ghz",
-    "kpa",
-    "mpa",
-    "hpa",
-    "db",
+    "px",
+    "prc",
 ];
 pub(super) const TEXTS: &[&str] = &[
     "comment",
@@ -1005,9 +976,12 @@ pub(super) const CONTACTS: &[&str] = &["email", "mail", "phone", "telephone", "t
 /// Words for the birth of a person, which is no event of the export.
 pub(super) const BIRTH: &[&str] =
     &["birth", "birthdate", "birthday", "born", "dob", "geburtsdatum", "naissance", "nacimiento"];
-/// Words for the thing of the same kind that came before: the parent of a comment or a commit.
+/// Steps in time, which have numbers.
+pub(super) const STEPS: &[&str] =
+    &["sample", "tick", "cycle", "step", "slot", "period", "interval", "snap", "snapshot", "frame"];
 /// What numbers the messages and loads that rows came in.
-pub(super) const TRANSMISSION: &[&str] = &["ctl", "control", "interchange", "transmission", "envelope"];
+pub(super) const TRANSMISSION: &[&str] = &["interchange", "transmission"];
+/// Words for the thing of the same kind that came before: the parent of a comment or a commit.
 pub(super) const BEFORE: &[&str] = &["parent", "prev", "previous", "reply", "replied", "predecessor"];
 /// Things whose rows are their parts, and are read together.
 pub(super) const WHOLES: &[&str] = &[
