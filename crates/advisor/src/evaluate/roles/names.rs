@@ -211,9 +211,7 @@ pub(super) fn is_row_number(name: &str) -> bool {
 /// languages: "massa_voertuig", "saldo_cuenta".
 pub(super) fn is_amount_of_thing(name: &str) -> bool {
     let words = words(without_brackets(last_part(name)));
-    let is_amount = words
-        .first()
-        .is_some_and(|word| AMOUNT_HEADS.contains(&word.as_str()) || AMOUNTS.contains(&word.as_str()));
+    let is_amount = words.first().is_some_and(|word| AMOUNT_HEADS.contains(&word.as_str()));
     words.len() > 1 && is_amount && hint(name) == Some(Hint::Entity)
 }
 
