@@ -84,24 +84,7 @@ impl Note {
                     quoted(columns)
                 )
             }
-            Self::LocalTimes { columns, formats } => {
-                let (was, its) = was_read(columns);
-                let column = columns.first().map(|column| quote(column).to_string()).unwrap_or_default();
-                write!(
-                    f,
-                    "{} {was} read as text because {its} dates are in a local format; to read them as dates or times, add \
-                     --timestamp-format ",
-                    quoted(columns)
-                )?;
-                match formats.as_slice() {
-                    [day, month] => write!(
-                        f,
-                        "'{column}={day}' if the day comes first, or '{column}={month}' if the month does"
-                    )?,
-                    formats => write!(f, "'{column}={}'", formats.join(" "))?,
-                }
-                f.write_str(if columns.len() > 1 { " (and likewise for each of the other columns)" } else { "" })
-            }
+            Self::LocalTimes { columns, formats } => fmt_local_times(columns, formats, f),
             Self::KeySearchCutShort => f.write_str(
                 "the search for a primary key ended before all sets of columns were tried, and found none that identifies \
                  rows; if you know one, name it with --primary-key",
@@ -190,6 +173,25 @@ impl Note {
             _ => Ok(()),
         }
     }
+}
+
+/// Writes which columns have local dates, and the option that reads them.
+fn fmt_local_times(columns: &[String], formats: &[String], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let (was, its) = was_read(columns);
+    let column = columns.first().map(|column| quote(column).to_string()).unwrap_or_default();
+    write!(
+        f,
+        "{} {was} read as text because {its} dates are in a local format; to read them as dates or times, add \
+         --timestamp-format ",
+        quoted(columns)
+    )?;
+    match formats {
+        [day, month] => {
+            write!(f, "'{column}={day}' if the day comes first, or '{column}={month}' if the month does")?
+        }
+        formats => write!(f, "'{column}={}'", formats.join(" "))?,
+    }
+    f.write_str(if columns.len() > 1 { " (and likewise for each of the other columns)" } else { "" })
 }
 
 /// Verb and pronoun for columns.

@@ -217,16 +217,8 @@ fn certain(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<(Role, Vec<S
     {
         return Some((Role::Time, vec!["dates in six digits, YYMMDD".to_owned()]));
     }
-    let is_named_time = names::hints(&column.column.name).contains(&Hint::Time);
-    if column.distinct >= FEWEST_SECONDS_OF_DAY
-        && (column.fills_the_day() || (is_named_time && column.has_times_of_day()))
-    {
-        return Some((Role::Time, vec!["times of day, in hours, minutes and seconds".to_owned()]));
-    }
-    let has_hours = matches!(&column.form, Form::Whole(whole) if whole.hours_and_minutes)
-        || column.has_padded_hours_and_minutes();
-    if is_named_time && column.distinct > FEWEST_TIMES_OF_DAY && has_hours {
-        return Some((Role::Time, vec!["times of day, in hours and minutes".to_owned()]));
+    if let Some(evidence) = time_of_day(column) {
+        return Some((Role::Time, vec![evidence.to_owned()]));
     }
     if matches!(column.form, Form::Whole(_))
         && column.hint == Some(Hint::Time)
@@ -262,6 +254,22 @@ fn certain(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<(Role, Vec<S
         }
         _ => None,
     }
+}
+
+/// Returns the evidence that numbers or padded texts are times of day, if they are.
+fn time_of_day(column: &Profile<'_>) -> Option<&'static str> {
+    let is_named_time = names::hints(&column.column.name).contains(&Hint::Time);
+    if column.distinct >= FEWEST_SECONDS_OF_DAY
+        && (column.fills_the_day() || (is_named_time && column.has_times_of_day()))
+    {
+        return Some("times of day, in hours, minutes and seconds");
+    }
+    let has_hours = matches!(&column.form, Form::Whole(whole) if whole.hours_and_minutes)
+        || column.has_padded_hours_and_minutes();
+    if is_named_time && column.distinct > FEWEST_TIMES_OF_DAY && has_hours {
+        return Some("times of day, in hours and minutes");
+    }
+    None
 }
 
 /// Infers the role with the most evidence, and whether that is vague.

@@ -180,8 +180,7 @@ impl<'a> Profile<'a> {
         })
     }
 
-    /// Whether numbers that are all times of day in six digits go through the hours, the minutes and
-    /// the seconds, as codes do not.
+    /// Whether all numbers are times of day in six digits, with any minute and second, unlike codes.
     pub(crate) fn fills_the_day(&self) -> bool {
         let parts = |unit: i128, modulus: i128| {
             let numbers = self.numbers.iter().flatten();
