@@ -1,4 +1,4 @@
-//! What a command reports that runs inside another program instead of a terminal.
+//! Results of commands that run inside another program instead of in a terminal.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

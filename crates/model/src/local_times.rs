@@ -14,6 +14,11 @@ pub(crate) enum DateOrder {
     MonthName,
 }
 
+impl DateOrder {
+    /// All orders.
+    pub(crate) const ALL: [Self; 3] = [Self::DayFirst, Self::MonthFirst, Self::MonthName];
+}
+
 /// Longest text that is taken for a date with a time: `31-JAN-2026 09.30.00.000000000 PM +02:00`.
 const LONGEST: usize = 40;
 
@@ -30,27 +35,28 @@ pub(crate) fn instant(text: &str, order: DateOrder) -> Option<i64> {
     if text.len() > LONGEST {
         return None;
     }
-    // The first marks are those of the date, and the T is that of October.
-    let after_date = |(at, c): &(usize, char)| *at >= SHORTEST && [' ', 'T', ':', ','].contains(c);
-    let (date, time) = match text.char_indices().find(after_date) {
-        Some((at, _)) => (text.get(..at)?, text.get(at + 1..)?.trim_start()),
-        None => (text, ""),
-    };
+    let (date, rest) = split(text)?;
     let date = self::date(date, order)?;
-    let (time, offset) = match time {
+    let (time, offset) = match rest.get(1..).unwrap_or_default().trim_start() {
         "" => (NaiveTime::MIN, 0),
         time => time_of_day(time)?,
     };
     Some(NaiveDateTime::new(date, time).and_utc().timestamp_micros() - offset * 1_000_000)
 }
 
+/// Splits a text into a date, and what follows it with the mark between them.
+fn split(text: &str) -> Option<(&str, &str)> {
+    // The first marks are those of the date, and the T is that of October.
+    let ends_date = |(at, c): &(usize, char)| *at >= SHORTEST && [' ', 'T', ':', ','].contains(c);
+    let at = text.char_indices().find(ends_date).map_or(text.len(), |(at, _)| at);
+    text.split_at_checked(at)
+}
+
 /// Returns the `strftime` format that reads a text like this one; `None` if none does.
 pub(crate) fn format_like(text: &str, order: DateOrder) -> Option<String> {
     instant(text, order)?;
     let text = text.trim();
-    let end_of_date = |(at, c): &(usize, char)| *at >= SHORTEST && [' ', 'T', ':', ','].contains(c);
-    let at = text.char_indices().find(end_of_date).map_or(text.len(), |(at, _)| at);
-    let (date, rest) = text.split_at_checked(at)?;
+    let (date, rest) = split(text)?;
     let mark = date.chars().find(|c| ['.', '/', '-'].contains(c));
     let mark = mark.map(String::from).unwrap_or_default();
     let year = if date.len() > 4 && date.bytes().rev().take(4).all(|byte| byte.is_ascii_digit()) {
@@ -128,7 +134,7 @@ fn date(text: &str, order: DateOrder) -> Option<NaiveDate> {
     NaiveDate::from_ymd_opt(year, month, day)
 }
 
-/// Reads a number of at most so many digits.
+/// Parses a number with at most `digits` digits.
 fn number(text: &str, digits: usize) -> Option<u32> {
     let is_number = (1..=digits).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then(|| text.parse().ok())?

@@ -310,17 +310,14 @@ impl TimeReading {
 /// `1/31/2026`, `31-JAN-26`.
 #[must_use]
 pub fn is_written_date(text: &str) -> bool {
-    [DateOrder::DayFirst, DateOrder::MonthFirst, DateOrder::MonthName]
-        .into_iter()
-        .any(|order| instant(text, order).is_some())
+    DateOrder::ALL.into_iter().any(|order| instant(text, order).is_some())
 }
 
 /// Returns the `strftime` formats that read dates and times written like a text with the year last;
 /// two if either the day or the month comes first.
 #[must_use]
 pub fn formats_like(text: &str) -> Vec<String> {
-    let orders = [DateOrder::DayFirst, DateOrder::MonthFirst, DateOrder::MonthName];
-    orders.into_iter().filter_map(|order| format_like(text, order)).collect()
+    DateOrder::ALL.into_iter().filter_map(|order| format_like(text, order)).collect()
 }
 
 /// The start of the day that eight digits stand for, from 1900 to 2099, in microseconds since 1970.

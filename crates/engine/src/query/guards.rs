@@ -2,17 +2,17 @@
 //!
 //! `a <> 0 AND 100 / a > 2` must not divide by zero. DataFusion 55 evaluates both sides of AND and
 //! OR on all rows unless few rows depend on the right one. Here, a part that can fail is evaluated
-//! only on the rows that the parts before it leave open. Parts that cannot fail come first, divisions and
-//! casts last:
+//! only on the rows that the parts before it leave open. Parts that cannot fail come first,
+//! divisions and casts last:
 //! ```text
 //! 100 / a > 2 AND a <> 0      ->  a <> 0 AND CASE WHEN a <> 0 THEN 100 / a > 2 ELSE false END
 //! 100 / a > 2 OR a = 0        ->  CASE WHEN a = 0 THEN true ELSE 100 / a > 2 END
 //! NOT (100 / a > 2 OR a = 0)  ->  NOT (a = 0 OR CASE WHEN a = 0 IS DISTINCT FROM true
 //!                                                    THEN 100 / a > 2 ELSE true END)
 //! ```
-//! The short forms return false instead of NULL, which is the same to a filter. In the long form, as
-//! below NOT, parts that can fail do not guard each other. A conjunction keeps its plain parts beside
-//! the CASE, so that they are shown and estimated as conditions.
+//! The short forms return false instead of NULL, which is the same to a filter. In the long form,
+//! as below NOT, parts that can fail do not guard each other. A conjunction keeps its plain parts
+//! beside the CASE, so that they are shown and estimated as conditions.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -33,8 +33,8 @@ use datafusion::physical_expr_common::physical_expr::is_volatile;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::filter::{FilterExec, FilterExecBuilder};
-use datafusion::physical_plan::joins::utils::JoinFilter;
-use datafusion::physical_plan::joins::{HashJoinExec, NestedLoopJoinExec, NestedLoopJoinExecBuilder};
+
+use crate::query::join_filters::with_condition;
 
 type Expr = Arc<dyn PhysicalExpr>;
 
@@ -259,27 +259,7 @@ fn with_guards(plan: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn Execu
         let changed = FilterExecBuilder::from(filter).with_predicate(predicate).build()?;
         return Ok(Transformed::yes(Arc::new(changed)));
     }
-    if let Some(join) = plan.downcast_ref::<HashJoinExec>()
-        && let Some(filter) = guarded_filter(join.filter())?
-    {
-        return Ok(Transformed::yes(join.builder().with_filter(Some(filter)).build_exec()?));
-    }
-    if let Some(join) = plan.downcast_ref::<NestedLoopJoinExec>()
-        && let Some(filter) = guarded_filter(join.filter())?
-    {
-        let changed = NestedLoopJoinExecBuilder::from(join).with_filter(Some(filter)).build()?;
-        return Ok(Transformed::yes(Arc::new(changed)));
-    }
-    Ok(Transformed::no(plan))
-}
-
-fn guarded_filter(filter: Option<&JoinFilter>) -> Result<Option<JoinFilter>> {
-    let Some(filter) = filter else { return Ok(None) };
-    let guarded = guarded(filter.expression(), Null::IsFalse)?;
-    let with = |expression| {
-        JoinFilter::new(expression, filter.column_indices().to_vec(), Arc::clone(filter.schema()))
-    };
-    Ok(guarded.map(with))
+    with_condition(plan, |condition| guarded(condition, Null::IsFalse))
 }
 
 #[cfg(test)]

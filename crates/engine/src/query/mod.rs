@@ -28,6 +28,7 @@ mod float_groups;
 mod functions;
 mod guards;
 mod interval_literals;
+mod join_filters;
 mod key_order;
 mod limit_barrier;
 mod limits;

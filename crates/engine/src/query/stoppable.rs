@@ -10,16 +10,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{FieldRef, Schema};
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::TreeNode;
 use datafusion::common::{internal_err, plan_err};
 use datafusion::error::Result;
 use datafusion::logical_expr::ColumnarValue;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::ExecutionPlan;
-use datafusion::physical_plan::joins::utils::JoinFilter;
-use datafusion::physical_plan::joins::{
-    HashJoinExec, HashJoinExecBuilder, NestedLoopJoinExec, NestedLoopJoinExecBuilder,
-};
+
+use crate::query::join_filters::with_condition;
 
 /// Whether a query goes on. Its joins end once this value, which its consumer holds, is dropped.
 #[derive(Debug, Default)]
@@ -37,25 +35,11 @@ impl Consumer {
     /// # Errors
     /// None that a caller can cause.
     pub(super) fn stoppable(&self, plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
-        let watched = plan.transform_up(|node| {
-            let join = node.downcast_ref::<NestedLoopJoinExec>();
-            if let Some((join, filter)) = join.and_then(|join| Some((join, join.filter()?))) {
-                let join = NestedLoopJoinExecBuilder::from(join).with_filter(Some(self.watched(filter)));
-                return Ok(Transformed::yes(Arc::new(join.build()?) as _));
-            }
-            let join = node.downcast_ref::<HashJoinExec>();
-            if let Some((join, filter)) = join.and_then(|join| Some((join, join.filter()?))) {
-                let join = HashJoinExecBuilder::from(join).with_filter(Some(self.watched(filter)));
-                return Ok(Transformed::yes(Arc::new(join.build()?) as _));
-            }
-            Ok(Transformed::no(node))
-        })?;
-        Ok(watched.data)
-    }
-
-    fn watched(&self, filter: &JoinFilter) -> JoinFilter {
-        let condition = Watched { condition: Arc::clone(filter.expression()), is_over: Arc::clone(&self.0) };
-        JoinFilter::new(Arc::new(condition), filter.column_indices().to_vec(), Arc::clone(filter.schema()))
+        let watched = |condition: &Arc<dyn PhysicalExpr>| {
+            let watched = Watched { condition: Arc::clone(condition), is_over: Arc::clone(&self.0) };
+            Ok(Some(Arc::new(watched) as Arc<dyn PhysicalExpr>))
+        };
+        Ok(plan.transform_up(|node| with_condition(node, watched))?.data)
     }
 }
 

@@ -88,7 +88,7 @@ impl SampledColumns<'_> {
         let is_label = |at: &usize| self.roles.get(*at).is_some_and(|report| report.is_label);
         let is_named = |at: &usize| self.columns.get(*at).is_some_and(Profile::is_named_id);
         let repeats = |at: &usize| self.columns.get(*at).is_none_or(|column| !column.is_unique());
-        // What is computed from the row comes after what was given to it.
+        // Values computed from a row, such as hashes, come after identifiers that were assigned to it.
         let is_derived = |at: &usize| is_derived(self.name(*at));
         ids.sort_by_key(|at| {
             (repeats(at), !is_named(at), is_derived(at), is_label(at), !is_assigned(at), *at)
@@ -324,7 +324,7 @@ impl SampledColumns<'_> {
             .collect();
         left.sort_by_key(|at| {
             let role = self.role(*at);
-            // What is measured at one time is not looked up; the time may be.
+            // Nobody looks up a measurement, but rows may be read by their time.
             (role == Role::Text, role == Role::Measure, std::cmp::Reverse(self.distinct(*at)))
         });
         for at in left.iter().take(2) {

@@ -77,28 +77,9 @@ impl Numbering {
             }
         };
         let mut found: Vec<Self> = columns.iter().zip(serial).map(of).collect();
-        let directions: Vec<i8> = columns
-            .iter()
-            .zip(&found)
-            .map(|(column, numbering)| direction(column, numbering.parents(), columns))
-            .collect();
-        let goes_up = |parents: &[usize]| {
-            found
-                .iter()
-                .zip(&directions)
-                .any(|(numbering, direction)| *direction > 0 && numbering.parents() == parents)
-        };
-        let counts_down: Vec<bool> = found
-            .iter()
-            .zip(&directions)
-            .map(|(numbering, direction)| *direction < 0 && goes_up(numbering.parents()))
-            .collect();
-        // A rank or an id that falls is none that remains.
-        let may_remain =
-            |column: &Profile<'_>| matches!(column.hint, None | Some(Hint::Measure | Hint::Line));
-        let counts_down = columns.iter().zip(counts_down).map(|(column, down)| down && may_remain(column));
+        let counts_down: Vec<bool> = (0..columns.len()).map(|at| counts_down(at, &found, columns)).collect();
         for (numbering, counts_down) in found.iter_mut().zip(counts_down) {
-            if counts_down && matches!(numbering, Self::Lines(_) | Self::Serial(_)) {
+            if counts_down {
                 *numbering = Self::Countdown(numbering.parents().to_vec());
             }
         }
@@ -294,6 +275,22 @@ fn starts_low_in(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<usize>
     by_fewest_values(columns, can_be_parent)
         .find(|(_, parent)| is_parent(parent) && repeats_in_others(parent, column))
         .map(|(at, _)| at)
+}
+
+/// Whether numbers of rows go down within a parent in which those of another column go up.
+fn counts_down(at: usize, found: &[Numbering], columns: &[Profile<'_>]) -> bool {
+    let (Some(column), Some(numbering @ (Numbering::Lines(parents) | Numbering::Serial(parents)))) =
+        (columns.get(at), found.get(at))
+    else {
+        return false;
+    };
+    let goes_up = |(other, of_other): (&Profile<'_>, &Numbering)| {
+        of_other.parents() == numbering.parents() && direction(other, parents, columns) > 0
+    };
+    // A rank or an id that falls is none that remains.
+    matches!(column.hint, None | Some(Hint::Measure | Hint::Line))
+        && direction(column, parents, columns) < 0
+        && columns.iter().zip(found).any(goes_up)
 }
 
 /// Returns 1 if numbers go up from row to row within one parent, -1 if they go down, otherwise 0.

@@ -979,7 +979,7 @@ pub(super) const BIRTH: &[&str] =
 /// Steps in time, which have numbers.
 pub(super) const STEPS: &[&str] =
     &["sample", "tick", "cycle", "step", "slot", "period", "interval", "snap", "snapshot", "frame"];
-/// What numbers the messages and loads that rows came in.
+/// Words for the messages that carry rows: their numbers identify no thing that rows are about.
 pub(super) const TRANSMISSION: &[&str] = &["interchange", "transmission"];
 /// Words for the thing of the same kind that came before: the parent of a comment or a commit.
 pub(super) const BEFORE: &[&str] = &["parent", "prev", "previous", "reply", "replied", "predecessor"];

@@ -201,7 +201,7 @@ impl<Q: Fn(&PartitionKeyReport) -> bool> EntityWeights<'_, Q> {
         let natural = if is_identifying { 1.0 + gathers } else { 1.0 };
         let whole = if report.holds_parts { PARTS_OF_A_WHOLE } else { 1.0 };
         let itself = if report.is_of_rows && rows_each < ROWS_OF_A_THING { ITSELF } else { 1.0 };
-        // What a message that brought rows has in it says nothing of a thing.
+        // The rows of one message have little in common but that they were sent together.
         let standing = if report.is_reference { 1.0 } else { whole * (1.0 + 0.5 * attributes) * natural };
         report.identity(self.knowledge.roles)
             * itself
