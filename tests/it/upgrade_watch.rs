@@ -2,6 +2,8 @@
 //! upgrade says which part of the store to look at: a workaround may go, or something it relied on
 //! is gone.
 
+use std::fs::File;
+use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
@@ -26,6 +28,7 @@ use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use datafusion::prelude::{ParquetReadOptions, SessionConfig, SessionContext, col};
+use parquet::arrow::ArrowWriter;
 
 use crate::common::rows;
 
@@ -196,22 +199,43 @@ async fn is_distinct_from_takes_the_conditions_behind_it_as_its_right_side() {
     assert_ne!(found.unwrap(), [["false"]], "The parser knows its precedence: bind_distinct_from may go");
 }
 
+/// Registers a Parquet file of the columns.
+async fn register(context: &SessionContext, path: &Path, columns: Vec<(&str, ArrayRef)>) {
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    let mut writer = ArrowWriter::try_new(File::create(path).unwrap(), batch.schema(), None).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+    let table = path.file_stem().unwrap().to_str().unwrap();
+    context.register_parquet(table, path.to_str().unwrap(), ParquetReadOptions::default()).await.unwrap();
+}
+
 /// `query::portion_readers` is there because of it.
 #[tokio::test]
 async fn row_groups_with_nan_are_pruned_as_if_they_had_none() {
     let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("t.parquet");
-    let floats: ArrayRef = Arc::new(Float64Array::from(vec![1.0, f64::NAN]));
-    let batch = RecordBatch::try_from_iter([("f", floats)]).unwrap();
-    let file = std::fs::File::create(&path).unwrap();
-    let mut writer = parquet::arrow::ArrowWriter::try_new(file, batch.schema(), None).unwrap();
-    writer.write(&batch).unwrap();
-    writer.close().unwrap();
     let context = SessionContext::new();
-    let path = path.to_str().unwrap();
-    context.register_parquet("t", path, ParquetReadOptions::default()).await.unwrap();
+    let floats: ArrayRef = Arc::new(Float64Array::from(vec![1.0, f64::NAN]));
+    register(&context, &dir.path().join("t.parquet"), vec![("f", floats)]).await;
     let found = answer(&context, "SELECT count(*) FROM t WHERE f > 100").await.unwrap();
     assert_eq!(found, [["0"]], "DataFusion no longer prunes NaN away: PortionReaders may go");
+}
+
+/// `query::filter_pushdown` is there because of it.
+#[tokio::test]
+async fn a_filter_on_the_second_of_two_columns_of_one_name_is_pushed_to_the_first() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = SessionConfig::new().set_bool("datafusion.execution.parquet.pushdown_filters", true);
+    let context = SessionContext::new_with_config(config);
+    // The larger table is on the left, so that the join is turned round below a projection.
+    for (table, rows, points) in [("a", 100, 1), ("b", 2, 5)] {
+        let keys: ArrayRef = Arc::new(Int64Array::from_iter_values(0..rows));
+        let points: ArrayRef = Arc::new(Int64Array::from_iter_values((0..rows).map(|_| points)));
+        let path = dir.path().join(format!("{table}.parquet"));
+        register(&context, &path, vec![("k", keys), ("points", points)]).await;
+    }
+    let sql = "SELECT count(*) FROM a RIGHT JOIN b ON a.k = b.k WHERE coalesce(a.points, 0) < b.points";
+    let found = answer(&context, sql).await.unwrap();
+    assert_ne!(found, [["2"]], "DataFusion finds columns by position: SafeFilterPushdown may go");
 }
 
 /// `sql::time_literals` and `query::window_frames` are there because of them.

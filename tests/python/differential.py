@@ -273,8 +273,8 @@ class Round:
     def limited(self, columns, most=8192):
         return f"(SELECT {', '.join(columns)} FROM t{self.where()} ORDER BY {self.order()}{self.limit(most)})"
 
-    def aggregate(self, column):
-        name, kind = column.name, column.kind
+    def aggregate(self, column, prefix=""):
+        name, kind = prefix + column.name, column.kind
         choices = [f"count({name})", f"count(DISTINCT {name})"]
         if kind not in ("bool", "string"):
             choices += [f"min({name})", f"max({name})"]
@@ -284,7 +284,9 @@ class Round:
 
     def statement(self):
         rng = self.rng
-        kind = rng.randrange(13)
+        kind = rng.randrange(15)
+        if kind >= 13:
+            return self.joined()
         if kind <= 2:
             return f"SELECT {', '.join(self.names())} FROM t{self.where()} ORDER BY {self.order()}{self.limit()}", True
         if kind == 3:
@@ -338,6 +340,45 @@ class Round:
         inner = [c.name for c in self.columns]
         return f"SELECT count(*), min({column.name}), max({column.name}) FROM {self.limited(inner)} x{self.where()}" \
             if column.kind != "string" else f"SELECT count(*), count({column.name}) FROM {self.limited(inner)} x", True
+
+    def compared(self, prefixes):
+        """A condition on one or two of the joined tables, which all have the same columns."""
+        rng = self.rng
+        first, second = rng.choice(prefixes), rng.choice(prefixes)
+        if rng.random() < 0.3:
+            return self.predicate(1, first)
+        column = rng.choice(self.columns)
+        other = rng.choice([c for c in self.columns if c.kind == column.kind])
+        left, right = first + column.name, second + other.name
+        form = rng.choice(["{0} IS NULL OR {0} {2} {1}", "{0} {2} {1}", "{0} IS DISTINCT FROM {1}",
+                           "{1} IS NULL OR {0} IS NULL", "coalesce({0}, {1}) {2} {1}"])
+        return form.format(left, right, rng.choice(["<", ">=", "<>"]))
+
+    def joined(self):
+        """Two or three tables joined on the primary key or, if one has few rows, on part of it."""
+        rng = self.rng
+        names = [c.name for c in self.columns]
+        tables = ["a.", "b.", "c."][:rng.randrange(2, 4)]
+        sides = [rng.choice(["t", f"(SELECT * FROM t{self.where()})", self.limited(names, 100)]) for _ in tables]
+        source = f"{sides[0]} a"
+        for i in range(1, len(tables)):
+            kind = rng.choice(["JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"])
+            left = rng.choice(tables[:i])
+            columns = self.keys if not sides[i].endswith(")") or "LIMIT" not in sides[i] else self.keys[:1]
+            on = " AND ".join(f"{left}{c.name} = {tables[i]}{c.name}" for c in columns)
+            if kind != "FULL JOIN" and rng.random() < 0.25:
+                on += f" AND ({self.compared([left, tables[i]])})"
+            source += f" {kind} {sides[i]} {tables[i][0]} ON {on}"
+        where = "".join(f" {word} ({self.compared(tables)})" for word in ["WHERE", "AND"][:rng.randrange(3)])
+        if rng.random() < 0.5:
+            figures = [self.aggregate(rng.choice(self.columns), rng.choice(tables)) for _ in range(3)]
+            return f"SELECT count(*), {', '.join(f'{figure} AS g{i}' for i, figure in enumerate(figures))} FROM {source}{where}", True
+        picked = [table + c.name for table in tables for c in self.keys]
+        picked += [rng.choice(tables) + name for name in self.names(1)]
+        rng.shuffle(picked)
+        shown = ", ".join(f"{name} AS g{i}" for i, name in enumerate(picked))
+        order = ", ".join(f"{name}{rng.choice(['', ' DESC'])} NULLS LAST" for name in picked)
+        return f"SELECT {shown} FROM {source}{where} ORDER BY {order}{self.limit()}", True
 
     @staticmethod
     def for_duckdb(sql):

@@ -1,5 +1,7 @@
 //! Small tables for unit tests.
 
+pub(crate) mod joins;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

@@ -23,6 +23,7 @@ mod error;
 mod explanation;
 mod export_table;
 mod expression_schema;
+mod filter_pushdown;
 mod float_extremes;
 mod float_groups;
 mod functions;

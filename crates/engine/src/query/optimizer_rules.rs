@@ -5,6 +5,7 @@ use std::sync::Arc;
 use datafusion::optimizer::OptimizerRule;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 
+use crate::query::filter_pushdown::SafeFilterPushdown;
 use crate::query::float_groups::FloatGroups;
 use crate::query::guards::GuardedConditions;
 use crate::query::limit_barrier::{LimitBarrier, LimitsOverSorts};
@@ -43,6 +44,8 @@ pub fn corrected_rules(rules: Vec<Rule>) -> Vec<Rule> {
         }
         corrected.push(if is_projection_pushdown(rule.as_ref()) {
             Arc::new(SafeProjectionPushdown::new(rule))
+        } else if is_filter_pushdown(rule.as_ref()) {
+            Arc::new(SafeFilterPushdown::new(rule))
         } else {
             rule
         });
@@ -92,8 +95,13 @@ mod tests {
         assert_eq!(after("LimitBarrier"), "FilterPushdown(Post)");
         assert_eq!(after("SanityCheckPlan"), "GuardedConditions");
         assert_eq!(names_of_all.last().map(String::as_str), Some("GuardedConditions"));
-        let pushdowns = rules.iter().filter(|rule| is_projection_pushdown(rule.as_ref()));
-        assert!(pushdowns.clone().count() > 0);
-        assert!(pushdowns.into_iter().all(|rule| format!("{rule:?}").starts_with("SafeProjectionPushdown")));
+        for (is_pushdown, wrapper) in [
+            (is_projection_pushdown as fn(&dyn PhysicalOptimizerRule) -> bool, "SafeProjectionPushdown"),
+            (is_filter_pushdown, "SafeFilterPushdown"),
+        ] {
+            let pushdowns = rules.iter().filter(|rule| is_pushdown(rule.as_ref()));
+            assert!(pushdowns.clone().count() > 0);
+            assert!(pushdowns.into_iter().all(|rule| format!("{rule:?}").starts_with(wrapper)));
+        }
     }
 }

@@ -53,7 +53,9 @@ impl PhysicalOptimizerRule for SafeProjectionPushdown {
 }
 
 /// Splits a filter with a projection into a projection over a filter.
-fn without_projection(node: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
+pub(super) fn without_projection(
+    node: Arc<dyn ExecutionPlan>,
+) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
     let Some((filter, projection)) =
         node.downcast_ref::<FilterExec>().and_then(|filter| Some((filter, filter.projection().as_ref()?)))
     else {
