@@ -247,3 +247,51 @@ async fn times_are_nanoseconds_and_bytes_have_no_range() {
     let ranks = answer(&context, "SELECT rank() OVER (ORDER BY arrow_cast(k, 'BinaryView')) FROM t").await;
     assert!(ranks.is_err(), "DataFusion orders windows by bytes: window_frames may go: {ranks:?}");
 }
+
+/// The modules of `query` that each statement names are there because of it.
+#[tokio::test]
+async fn statements_have_wrong_answers() {
+    let context = SessionContext::new();
+    let tables = "WITH u AS (SELECT * FROM (VALUES (1, 1), (2, 2)) AS u(k, g)),
+        w AS (SELECT * FROM (VALUES (1, 1), (NULL, 2)) AS w(k, g)),
+        s AS (SELECT * FROM (VALUES (1, 10), (2, NULL), (3, 30), (4, 40), (5, NULL), (6, 60)) AS s(k, v)),
+        d AS (SELECT arrow_cast(x, 'Decimal128(18, 4)') AS x FROM (VALUES (1.2345)) AS d(x)) ";
+    for (module, sql, right) in [
+        (
+            "opaque_casts",
+            "SELECT count(*) FROM d WHERE CAST(x AS DECIMAL(16, 2)) = CAST('1.23' AS DECIMAL(16, 2))",
+            1,
+        ),
+        ("exact_subqueries", "SELECT count(*) FROM u WHERE 3 NOT IN (SELECT k FROM w)", 0),
+        ("exact_subqueries", "SELECT count(*) FROM u WHERE k NOT IN (SELECT k FROM w) OR k = 1", 1),
+        (
+            "exact_subqueries",
+            "SELECT count(*) FROM u WHERE EXISTS (SELECT count(*) FROM w WHERE w.k = u.k)",
+            2,
+        ),
+        (
+            "exact_subqueries",
+            "SELECT count(*) FROM u WHERE EXISTS (SELECT 1 FROM w WHERE w.k = u.k OFFSET 1)",
+            0,
+        ),
+        (
+            "later_values",
+            "SELECT sum(n) FROM (SELECT lead(v, 2) IGNORE NULLS OVER (ORDER BY k) AS n FROM s)",
+            30 + 40 + 40 + 60,
+        ),
+        (
+            "unnested_rows",
+            "SELECT count(*) FROM (SELECT DISTINCT g FROM (SELECT g, unnest([1, 2]) FROM (SELECT DISTINCT g FROM u)))",
+            2,
+        ),
+        (
+            "drawn_values",
+            "SELECT count(*) FROM generate_series(1, 1000) WHERE random() BETWEEN 0.6 AND 0.4",
+            0,
+        ),
+        ("array_has", "SELECT count(*) FROM u WHERE NOT array_has([2, NULL], k)", 1),
+    ] {
+        let found = answer(&context, &format!("{tables}{sql}")).await.unwrap();
+        assert_ne!(found, [[right.to_string()]], "DataFusion answers right: {module} may go: {sql}");
+    }
+}

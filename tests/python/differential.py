@@ -284,9 +284,9 @@ class Round:
 
     def statement(self):
         rng = self.rng
-        kind = rng.randrange(15)
+        kind = rng.randrange(18)
         if kind >= 13:
-            return self.joined()
+            return [self.joined, self.joined, self.with_subqueries, self.with_subqueries, self.shifted][kind - 13]()
         if kind <= 2:
             return f"SELECT {', '.join(self.names())} FROM t{self.where()} ORDER BY {self.order()}{self.limit()}", True
         if kind == 3:
@@ -380,12 +380,75 @@ class Round:
         order = ", ".join(f"{name}{rng.choice(['', ' DESC'])} NULLS LAST" for name in picked)
         return f"SELECT {shown} FROM {source}{where} ORDER BY {order}{self.limit()}", True
 
+    def subquery(self, column, returns_rows):
+        """A query that returns one column of the kind of the given one, or rows, and may depend on table a."""
+        rng = self.rng
+        item = rng.choice([c for c in self.columns if c.kind == column.kind]).name
+        same = rng.choice(self.columns).name
+        where = f"WHERE {rng.choice(['true', f's.{same} = a.{same}'])} AND {self.predicate(1, 's.')}"
+        forms = [f"SELECT s.{item} FROM t s {where}"] * 4 + [f"SELECT DISTINCT s.{item} FROM t s {where}"]
+        if column.kind not in ("bool", "string", "double"):
+            forms.append(f"SELECT max(s.{item}) FROM t s {where}")
+        if returns_rows:
+            forms += [f"SELECT count(*) FROM t s {where}", f"SELECT 1 FROM t s {where} OFFSET {rng.randrange(3)}",
+                      f"SELECT count(*) FROM t s {where} HAVING count(*) > {rng.randrange(3)}",
+                      f"SELECT 1 FROM t s {where} GROUP BY ROLLUP (s.{item})"]
+        return rng.choice(forms)
+
+    def condition(self, depth=0):
+        rng = self.rng
+        roll = rng.random()
+        if depth < 2 and roll < 0.4:
+            return f"({self.condition(depth + 1)} {rng.choice(['AND', 'OR', 'OR'])} {self.condition(depth + 1)})"
+        if depth < 2 and roll < 0.6:
+            wrapper = rng.choice(["NOT ({})", "({}) IS NULL", "({}) IS NOT TRUE", "coalesce({}, true)"])
+            return wrapper.format(self.condition(depth + 1))
+        column = rng.choice(self.columns)
+        if roll < 0.8:
+            value = f"a.{column.name}" if rng.random() < 0.8 else self.typed(column, column.literal(rng))
+            return f"{value} {rng.choice(['', 'NOT '])}IN ({self.subquery(column, False)})"
+        if roll < 0.9:
+            return f"{rng.choice(['', 'NOT '])}EXISTS ({self.subquery(column, True)})"
+        return self.predicate(1, "a.")
+
+    def with_subqueries(self):
+        keys = ", ".join(f"a.{c.name}" for c in self.keys)
+        order = ", ".join(f"a.{c.name} NULLS LAST" for c in self.keys)
+        side = self.rng.choice(["t", f"(SELECT * FROM t{self.where()})"])
+        return f"SELECT {keys} FROM {side} a WHERE {self.condition()} ORDER BY {order}{self.limit()}", True
+
+    def shifted(self):
+        """LEAD and LAG, with and without NULLs, and casts that lose something."""
+        rng = self.rng
+        keys = ", ".join(c.name for c in self.keys)
+        order = ", ".join(f"{c.name} NULLS LAST" for c in self.keys)
+        down = ", ".join(f"{c.name} DESC NULLS FIRST" for c in self.keys)
+        column = rng.choice(self.columns)
+        call = f"{rng.choice(['lead', 'lag'])}({column.name}, {rng.choice([-2, 0, 1, 2, 3])}"
+        nulls = rng.random() < 0.5
+        over = f" OVER ({rng.choice(['', f'PARTITION BY {rng.choice(self.columns).name} '])}ORDER BY {rng.choice([order, down])})"
+        value = f"{call}#IGNORE NULLS#){over}" if nulls else f"{call}){over}"
+        kinds = {"timestamp": ["TIME", "DATE"], "decimal(18,4)": ["DECIMAL(16, 2)"], "uint32": ["SMALLINT"],
+                 "int64": ["SMALLINT"], "int32": ["SMALLINT", "BOOLEAN"], "uint64": ["BIGINT"]}
+        casts = [(c.name, to) for c in self.columns for to in kinds.get(c.kind, [])]
+        where = self.where()
+        if casts and rng.random() < 0.6:
+            name, to = rng.choice(casts)
+            bound = {"TIME": "TIME '00:00:30'", "DATE": "DATE '2021-06-01'", "BOOLEAN": "true"}.get(to, str(rng.choice([0, 1, 7, 250])))
+            test = f"TRY_CAST({name} AS {to}) {rng.choice(['<', '>=', '=', '<>', 'IS DISTINCT FROM'])} {bound}"
+            where = f" WHERE {rng.choice(['', 'NOT '])}({test})"
+            if rng.random() < 0.5:
+                return f"SELECT count(*) FROM (SELECT *, {test} AS p FROM t) WHERE p IS {rng.choice(['', 'NOT '])}NULL OR p", True
+        return f"SELECT {keys}, {value} AS g FROM t{where} ORDER BY {order}{self.limit()}", True
+
     @staticmethod
     def for_duckdb(sql):
+        sql = sql.replace("#IGNORE NULLS#)", " IGNORE NULLS)")
         return sql.replace("@'", "'").replace("'@", "'::BLOB").replace("::BLOB::BLOB", "::BLOB").replace("BLOB@", "BLOB").replace("@", "")
 
     def for_evenkeel(self, sql):
-        """Bytes are hexadecimal literals."""
+        """Bytes are hexadecimal literals, and IGNORE NULLS stands behind the call."""
+        sql = sql.replace("#IGNORE NULLS#)", ") IGNORE NULLS")
         while "@" in sql:
             before, literal, after = sql.split("@", 2)
             raw = self.duck.execute(f"SELECT ({literal if 'BLOB' in literal else literal + '::BLOB'})").fetchone()[0]

@@ -10,7 +10,7 @@ use datafusion::execution::SessionState;
 use datafusion::prelude::SessionConfig;
 
 use crate::{ClientSecurity, MESSAGE_BYTES};
-use evenkeel_engine::query::{aggregates, functions};
+use evenkeel_engine::query::{aggregates, functions, window_functions};
 
 /// Returns the base configuration of every process of a cluster.
 pub(super) fn base_config() -> SessionConfig {
@@ -36,6 +36,8 @@ pub(super) fn client_config(security: &ClientSecurity, partitions: usize) -> Ses
     options.sql_parser.enable_ident_normalization = false;
     options.optimizer.repartition_file_scans = false;
     options.execution.parquet.pushdown_filters = true;
+    // DataFusion 55 ends windows early that LEAD looks beyond.
+    options.optimizer.enable_window_limits = false;
     // DataFusion 55.2 pushes the limit of a sort below a sort-merge join, and so drops rows that
     // the join needs: EXCEPT with ORDER BY and LIMIT returns rows that it should remove.
     options.optimizer.prefer_hash_join = true;
@@ -52,6 +54,9 @@ pub(super) fn state_of(config: SessionConfig) -> Result<SessionState> {
     }
     for function in aggregates() {
         datafusion::execution::FunctionRegistry::register_udaf(&mut state, Arc::new(function))?;
+    }
+    for function in window_functions() {
+        datafusion::execution::FunctionRegistry::register_udwf(&mut state, Arc::new(function))?;
     }
     Ok(state)
 }

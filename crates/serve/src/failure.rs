@@ -116,7 +116,7 @@ impl From<QueryError> for Failure {
                 return Self { name, ..Self::new(SqlState::UNDEFINED_TABLE, message) };
             }
             QueryError::Storage(_) | QueryError::Count { .. } | QueryError::Elsewhere { .. } => SqlState::IO,
-            QueryError::OuterJoinByName => SqlState::NOT_SUPPORTED,
+            QueryError::OuterJoinByName | QueryError::CountedRows => SqlState::NOT_SUPPORTED,
             QueryError::NotAQuery { .. } => SqlState::READ_ONLY,
             QueryError::Empty | QueryError::Several { .. } | QueryError::NoColumn => SqlState::SYNTAX,
             QueryError::Placement(_) => SqlState::INTERNAL,

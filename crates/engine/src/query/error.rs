@@ -39,6 +39,11 @@ pub enum QueryError {
     )]
     OuterJoinByName,
     #[error(
+        "EXCEPT ALL and INTERSECT ALL are not run; to count equal rows, number them on both sides with \
+        row_number() OVER (PARTITION BY all columns), and use EXCEPT or INTERSECT"
+    )]
+    CountedRows,
+    #[error(
         "only queries are run; this statement would {action}. To add rows, use 'evenkeel ingest', and to delete some, 'evenkeel delete'"
     )]
     NotAQuery { action: &'static str },

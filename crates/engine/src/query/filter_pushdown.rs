@@ -8,9 +8,12 @@ use arrow::datatypes::Schema;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{JoinType, Result, internal_err};
 use datafusion::config::ConfigOptions;
+use datafusion::datasource::physical_plan::FileScanConfig;
+use datafusion::datasource::source::DataSourceExec;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr_common::physical_expr::is_volatile;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::filter::FilterExec;
@@ -19,6 +22,7 @@ use datafusion::physical_plan::filter_pushdown::{
     FilterPushdownPropagation,
 };
 use datafusion::physical_plan::joins::HashJoinExec;
+use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::union::UnionExec;
 use datafusion::physical_plan::{
     ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties,
@@ -34,6 +38,9 @@ use crate::query::projection_pushdown::without_projection;
 /// this applies to WHERE above an outer join as well as to the conditions that a sort with a limit
 /// or a join finds out while it runs. So below a node that would read another column, a [`Barrier`]
 /// lets only filters on the other columns through. The barriers are removed afterwards.
+///
+/// Neither does a filter on a column that `random()` returns pass the node that computes it, because
+/// it would be evaluated on other values.
 #[derive(Debug)]
 pub(super) struct SafeFilterPushdown {
     rule: Arc<dyn PhysicalOptimizerRule + Send + Sync>,
@@ -86,7 +93,8 @@ fn with_barriers(node: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn Exe
     let mut has_barrier = false;
     let mut inputs = Vec::new();
     for (position, input) in node.children().into_iter().enumerate() {
-        let passed = certain_columns(node.as_ref(), position, &input.schema());
+        let mut passed = certain_columns(node.as_ref(), position, &input.schema());
+        passed.retain(|column| !is_drawn(input, *column));
         inputs.push(match passed.len() < input.schema().fields().len() {
             true => {
                 has_barrier = true;
@@ -139,6 +147,19 @@ fn certain_columns(node: &dyn ExecutionPlan, position: usize, input: &Schema) ->
         certain.retain(|column| !is_key(column) || is_paired(column));
     }
     certain
+}
+
+/// Whether a plan computes a column by a function that returns another value each time, so that a
+/// filter on the column must not compute it again.
+fn is_drawn(plan: &Arc<dyn ExecutionPlan>, column: usize) -> bool {
+    if let Some(projection) = plan.downcast_ref::<ProjectionExec>() {
+        return projection.expr().get(column).is_some_and(|computed| is_volatile(&computed.expr));
+    }
+    let scan = plan.downcast_ref::<DataSourceExec>();
+    let config = scan.and_then(|scan| scan.data_source().downcast_ref::<FileScanConfig>());
+    let projection = config.and_then(|config| config.file_source().projection());
+    let computed = projection.and_then(|projection| projection.as_ref().get(column));
+    computed.is_some_and(|computed| is_volatile(&computed.expr))
 }
 
 fn is_named(expr: &Arc<dyn PhysicalExpr>, name: &str) -> bool {
@@ -246,6 +267,20 @@ mod tests {
             let sql = statement.sql(Names::Shared);
             let expected = answer(&tables.plain, &statement.sql(Names::Distinct)).await;
             assert_eq!(answer(&tables.ours, &sql).await, expected, "{sql}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_random_column_is_filtered_by_the_values_that_it_returns() {
+        let tables = tables().await;
+        for contradiction in [
+            "SELECT count(*) FROM (SELECT random() AS x FROM big) WHERE x > 0.5 AND x < 0.1",
+            "SELECT count(*) FROM (SELECT x AS a, x AS b FROM (SELECT random() AS x FROM big)) WHERE a <> b",
+            "SELECT count(*) FROM (SELECT x FROM (SELECT random() AS x FROM big) WHERE x > 0.3) WHERE x < 0.3",
+            "SELECT count(*) FROM (SELECT points, random() AS x FROM big WHERE points > 0) WHERE x < 0",
+        ] {
+            let found = answer(&tables.ours, contradiction).await;
+            assert!(found.contains("| 0 "), "{contradiction}\n{found}");
         }
     }
 

@@ -8,28 +8,38 @@ use arrow::datatypes::{DataType, Int64Type};
 use datafusion::common::{DataFusionError, Result, ScalarValue, exec_err, plan_err};
 use datafusion::logical_expr::{
     AggregateUDF, ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+    WindowUDF,
 };
 
+use crate::query::array_has::array_has;
 use crate::query::checked::checked_functions;
 use crate::query::checked_sum::checked_sum;
+use crate::query::drawn_values::is_between;
 use crate::query::float_extremes::extremes;
+use crate::query::later_values::earlier_value;
+use crate::query::opaque_casts::opaque_casts;
 use evenkeel_model::table::{ColumnType, PlacementFunction};
 use evenkeel_model::units::PartitionCount;
 use evenkeel_placement::placement::Placement;
 use evenkeel_placement::transform::{bit_reverse, fingerprints, shard_id};
 
 /// Returns `farm_fingerprint(value, ...)`, `bit_reverse(value[, preserve_sign])`,
-/// `shard_id(N, value, ...)`, `ydb_partition(N, value, ...)`, and the functions that check
-/// arithmetic.
+/// `shard_id(N, value, ...)`, `ydb_partition(N, value, ...)`, the functions that rules insert,
+/// and `array_has`, which replaces that of DataFusion.
 pub fn functions() -> impl Iterator<Item = ScalarUDF> {
     let all = [Function::FarmFingerprint, Function::BitReverse, Function::ShardId, Function::YdbPartition];
     let of_keys = all.into_iter().map(|function| ScalarUDF::new_from_impl(KeyFunction::new(function)));
-    of_keys.chain(checked_functions())
+    of_keys.chain(checked_functions()).chain(opaque_casts()).chain([array_has(), is_between()])
 }
 
 /// Returns `min`, `max` and `sum`, which replace those of DataFusion.
 pub fn aggregates() -> impl Iterator<Item = AggregateUDF> {
     extremes().chain([checked_sum()])
+}
+
+/// Returns the window functions that rules insert.
+pub fn window_functions() -> impl Iterator<Item = WindowUDF> {
+    std::iter::once(earlier_value())
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

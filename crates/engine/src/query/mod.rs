@@ -14,12 +14,15 @@
 //! `local_joins` keeps joins within partitions. Whatever the plan, of two rows with one primary key
 //! only the newest is visible.
 
+mod array_has;
 mod catalog;
 mod checked;
 mod checked_sum;
 mod count;
 mod database;
+mod drawn_values;
 mod error;
+mod exact_subqueries;
 mod explanation;
 mod export_table;
 mod expression_schema;
@@ -31,6 +34,7 @@ mod guards;
 mod interval_literals;
 mod join_filters;
 mod key_order;
+mod later_values;
 mod limit_barrier;
 mod limits;
 mod local_joins;
@@ -38,6 +42,7 @@ mod merge_runs;
 mod newest_time;
 mod newest_wins;
 mod nullable_lists;
+mod opaque_casts;
 mod optimizer_rules;
 mod ordered_scan;
 mod overlap;
@@ -61,6 +66,7 @@ mod static_conditions;
 mod stoppable;
 mod system;
 mod tasks;
+mod unnested_rows;
 mod visible_scan;
 mod watch;
 mod window_frames;
@@ -70,7 +76,7 @@ pub(crate) use crate::query::count::{PartitionKeys, count_visible_rows};
 pub use crate::query::database::{Database, DatabaseError};
 pub use crate::query::error::QueryError;
 pub use crate::query::explanation::Explanation;
-pub use crate::query::functions::{aggregates, functions};
+pub use crate::query::functions::{aggregates, functions, window_functions};
 pub use crate::query::key_order::key_ordering;
 pub use crate::query::limits::{
     LEAST_QUERY_MEMORY, LimitExceeded, QueryLimits, default_memory, expect_panics, panics_are_caught,

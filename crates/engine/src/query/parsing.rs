@@ -5,7 +5,7 @@ use datafusion::prelude::SessionContext;
 use datafusion::sql::parser::Statement;
 
 use crate::query::error::QueryError;
-use crate::sql::{declared_change, has_outer_join_by_name, parse_within_limits};
+use crate::sql::{counts_equal_rows, declared_change, has_outer_join_by_name, parse_within_limits};
 
 /// Parses one query on tables that exist. `names` has those that it can read from.
 pub(super) fn parse_query(
@@ -28,6 +28,9 @@ pub(super) fn parse_query(
     }
     if has_outer_join_by_name(&statement) {
         return Err(QueryError::OuterJoinByName);
+    }
+    if counts_equal_rows(&statement) {
+        return Err(QueryError::CountedRows);
     }
     for table in state.resolve_table_references(&statement)? {
         if !context.table_exist(table.clone())? {

@@ -4,18 +4,23 @@ use std::sync::Arc;
 
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::execution::{SessionState, SessionStateBuilder};
-use datafusion::optimizer::Analyzer;
+use datafusion::optimizer::{Analyzer, AnalyzerRule};
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::prelude::{SessionConfig, SessionContext};
 
 use crate::query::catalog::NamedTable;
 use crate::query::checked::CheckedArithmetic;
-use crate::query::functions::{aggregates, functions};
+use crate::query::drawn_values::DrawnValues;
+use crate::query::exact_subqueries::ExactSubqueries;
+use crate::query::functions::{aggregates, functions, window_functions};
 use crate::query::interval_literals::IntervalsAsDurations;
+use crate::query::later_values::LaterValues;
 use crate::query::local_joins::{Joins, LocalJoins, ShowPartitions};
+use crate::query::opaque_casts::OpaqueCasts;
 use crate::query::optimizer_rules::{corrected_logical_rules, corrected_rules};
 use crate::query::partition_aware::PartitionAware;
 use crate::query::static_conditions::StaticConditions;
+use crate::query::unnested_rows::UnnestedRows;
 use crate::query::window_frames::FramesWithoutOffsets;
 use crate::query::yielding::YieldingJoins;
 
@@ -25,6 +30,8 @@ pub(super) fn local_state(tables: &[NamedTable], runtime: Arc<RuntimeEnv>, joins
     let mut config = SessionConfig::new().with_information_schema(true);
     config.options_mut().sql_parser.enable_ident_normalization = false;
     config.options_mut().execution.parquet.pushdown_filters = true;
+    // DataFusion 55 ends windows early that LEAD looks beyond.
+    config.options_mut().optimizer.enable_window_limits = false;
     let mut rules = corrected_rules(PhysicalOptimizer::new().rules);
     rules.push(Arc::new(StaticConditions));
     rules.push(Arc::new(YieldingJoins));
@@ -43,7 +50,9 @@ pub(super) fn local_state(tables: &[NamedTable], runtime: Arc<RuntimeEnv>, joins
 /// Returns a context in a given state, with the logical rules and the functions of all queries.
 pub(super) fn corrected_context(state: SessionState) -> SessionContext {
     let mut rules = Analyzer::new().rules;
-    rules.splice(0..0, [Arc::new(FramesWithoutOffsets) as _, Arc::new(IntervalsAsDurations) as _]);
+    let first: [Arc<dyn AnalyzerRule + Send + Sync>; 3] =
+        [Arc::new(FramesWithoutOffsets), Arc::new(LaterValues::new()), Arc::new(IntervalsAsDurations)];
+    rules.splice(0..0, first);
     let optimizers = corrected_logical_rules(state.optimizers());
     let state = SessionStateBuilder::new_from_existing(state)
         .with_analyzer_rules(rules)
@@ -52,6 +61,11 @@ pub(super) fn corrected_context(state: SessionState) -> SessionContext {
     let context = SessionContext::new_with_state(state);
     functions().for_each(|function| context.register_udf(function));
     aggregates().for_each(|function| context.register_udaf(function));
+    window_functions().for_each(|function| context.register_udwf(function));
+    context.add_analyzer_rule(Arc::new(UnnestedRows::new()));
     context.add_analyzer_rule(Arc::new(CheckedArithmetic::new()));
+    context.add_analyzer_rule(Arc::new(OpaqueCasts::new()));
+    context.add_analyzer_rule(Arc::new(DrawnValues::new()));
+    context.add_analyzer_rule(Arc::new(ExactSubqueries));
     context
 }
