@@ -35,11 +35,12 @@ enum Format {
     Parquet,
 }
 
-/// Run SQL on a table, available as t and under its own name, or on several tables.
+/// Run SQL on a table or an export, available as t and under its own name, or on several.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Examples:
   evenkeel query events 'SELECT count(*) FROM t'
+  evenkeel query clicks.parquet 'SELECT campaign_id, count(*) FROM t GROUP BY campaign_id'
   evenkeel query events -f queries/clicks_of_campaign.sql --param campaign=1
   evenkeel query events -f queries/events_of_user.sql --param user=u600000007 --explain
   evenkeel query events 'SELECT * FROM t' --output events.parquet
@@ -189,9 +190,9 @@ fn sql(args: &Args) -> Result<String, Failure> {
             Ok(sql.clone())
         }
         (None, Some(file)) => sql_of_file(file),
-        (None, None) => {
-            Err(Failure::wrong_usage("what is the query? Give it after the table, or with -f FILE"))
-        }
+        (None, None) => Err(Failure::wrong_usage(
+            "what is the query? Give it after the table or the export, as in evenkeel query PLACE 'SELECT ...', or with -f FILE",
+        )),
     }
 }
 

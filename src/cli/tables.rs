@@ -18,7 +18,8 @@ use crate::cli::{Failure, Output, open};
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct TablesArgs {
-    /// Directory of a table, or a folder of tables, each of which has the name of its directory.
+    /// Directory of a table, or a folder of tables, each of which has the name of its directory; or
+    /// an export in any input format.
     pub(crate) dir: PathBuf,
 
     /// Another table under a name: a directory of a table, or an export in any input format;
@@ -60,6 +61,8 @@ pub(crate) struct Tables {
     has_main: bool,
     /// Name of the directory of that table.
     pub(crate) main_place: Option<String>,
+    /// Name of the export that is also available as `t`.
+    main_export: Option<String>,
 }
 
 impl TablesArgs {
@@ -85,7 +88,17 @@ impl TablesArgs {
                     return Err(Failure::wrong_usage(message));
                 }
             }
-            At::Other(no_table) => return Err(no_table.into()),
+            At::Other(no_table) => {
+                if !is_export(&self.dir) || version.is_some() {
+                    return Err(no_table.into());
+                }
+                opened.has_main = false;
+                opened.main_export = Some(table_name(&[self.dir.display().to_string()]));
+                let export = NamedPlace { name: None, place: self.dir.clone() };
+                let places = [&[export], named.as_slice()].concat();
+                opened.open_more(&places, &self.exports, out).await?;
+                return Ok(opened);
+            }
         }
         opened.open_more(&named, &self.exports, out).await?;
         Ok(opened)
@@ -155,6 +168,11 @@ fn name_of_place(place: &Path) -> Option<String> {
     let name = place.file_name()?.to_str()?;
     let is_plain = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
     (is_plain && !name.starts_with(|c: char| c.is_ascii_digit())).then(|| name.to_owned())
+}
+
+/// Whether a place is a file or standard input.
+fn is_export(place: &Path) -> bool {
+    place.as_os_str() == "-" || place.is_file()
 }
 
 /// Content of a place.
@@ -325,6 +343,13 @@ impl Tables {
         }
         for (name, export) in &self.exports {
             database.add_export(name, Arc::clone(export))?;
+        }
+        let is_main = |(name, _): &&(String, Arc<Export>)| Some(name) == self.main_export.as_ref();
+        let has_t = self.tables.iter().map(|(name, _)| name).chain(self.exports.iter().map(|(name, _)| name));
+        if let (Some((_, export)), false) =
+            (self.exports.iter().find(is_main), has_t.into_iter().any(|name| name == "t"))
+        {
+            database.add_export("t", Arc::clone(export))?;
         }
         Ok(database.session_with(limits)?)
     }

@@ -104,6 +104,13 @@ impl TimeReading {
         !matches!(self, Self::Snowflake | Self::UuidV7 | Self::UuidV1 | Self::Ulid | Self::ObjectId)
     }
 
+    /// Whether values sort by the time that they stand for. Dates in local forms sort by their day or
+    /// month.
+    #[must_use]
+    pub fn keeps_order(self) -> bool {
+        self.date_order().is_none()
+    }
+
     /// Whether values look like points in time by their form, rather than by their size.
     #[must_use]
     pub fn is_written_out(self) -> bool {

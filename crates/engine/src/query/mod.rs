@@ -59,6 +59,7 @@ mod run_queries;
 mod runtime;
 mod scan_filters;
 mod scan_summary;
+mod selective_joins_first;
 mod semi_joins_first;
 mod session;
 mod session_state;

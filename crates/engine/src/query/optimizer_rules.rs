@@ -11,6 +11,7 @@ use crate::query::guards::GuardedConditions;
 use crate::query::limit_barrier::{LimitBarrier, LimitsOverSorts};
 use crate::query::nullable_lists::NullableLists;
 use crate::query::projection_pushdown::SafeProjectionPushdown;
+use crate::query::selective_joins_first::SelectiveJoinsFirst;
 use crate::query::semi_joins_first::SemiJoinsFirst;
 
 type LogicalRule = Arc<dyn OptimizerRule + Send + Sync>;
@@ -18,7 +19,7 @@ type Rule = Arc<dyn PhysicalOptimizerRule + Send + Sync>;
 
 /// Adds the corrections to DataFusion's rules for logical plans.
 pub(super) fn corrected_logical_rules(rules: &[LogicalRule]) -> Vec<LogicalRule> {
-    let mut corrected = Vec::with_capacity(rules.len() + 2);
+    let mut corrected = Vec::with_capacity(rules.len() + 3);
     for rule in rules {
         if rule.name() == "simplify_expressions" {
             corrected.push(Arc::new(NullableLists) as LogicalRule);
@@ -26,6 +27,7 @@ pub(super) fn corrected_logical_rules(rules: &[LogicalRule]) -> Vec<LogicalRule>
         corrected.push(Arc::clone(rule));
         if rule.name() == "push_down_filter" {
             corrected.push(Arc::new(SemiJoinsFirst) as LogicalRule);
+            corrected.push(Arc::new(SelectiveJoinsFirst) as LogicalRule);
         }
     }
     corrected
@@ -83,6 +85,7 @@ mod tests {
         assert_eq!(logical[place + 1], "simplify_expressions");
         let place = logical.iter().position(|name| *name == "SemiJoinsFirst").unwrap();
         assert_eq!(logical[place - 1], "push_down_filter");
+        assert_eq!(logical[place + 1], "SelectiveJoinsFirst");
 
         let rules = corrected_rules(PhysicalOptimizer::new().rules);
         let names_of_all = names(&rules);

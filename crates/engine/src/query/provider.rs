@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider};
-use datafusion::common::DFSchema;
+use datafusion::common::stats::Precision;
+use datafusion::common::{DFSchema, Statistics};
 use datafusion::datasource::TableType;
 use datafusion::error::Result;
 use datafusion::execution::object_store::ObjectStoreUrl;
@@ -229,6 +230,13 @@ impl TableProvider for SnapshotTable {
     /// Every filter narrows the scan if it can; DataFusion applies it again above.
     fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
         Ok(vec![TableProviderFilterPushDown::Inexact; filters.len()])
+    }
+
+    /// Rows of all visible portions, of which some may be superseded.
+    fn statistics(&self) -> Option<Statistics> {
+        let rows: u64 = self.portions.iter().map(|portion| portion.rows).sum();
+        let rows = usize::try_from(rows).map_or(Precision::Absent, Precision::Inexact);
+        Some(Statistics::new_unknown(&self.schema()).with_num_rows(rows))
     }
 
     async fn scan(

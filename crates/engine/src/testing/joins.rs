@@ -111,6 +111,21 @@ impl Statement {
         Self { tables, joins, conditions, union, limit, order: column(random, count) }
     }
 
+    /// Joins of which few are outer joins, and of tables with conditions of their own.
+    pub(crate) fn of_inner_joins(random: &mut ChaCha8Rng) -> Self {
+        let mut statement = Self::new(random);
+        for join in &mut statement.joins {
+            join.kind = if random.random_bool(0.1) { "LEFT JOIN" } else { "JOIN" };
+        }
+        for at in 0..statement.tables.len() {
+            if random.random_bool(0.5) {
+                let selects = Condition::Less((at, pick(random, &COLUMNS)), random.random_range(0..9));
+                statement.conditions.push(selects);
+            }
+        }
+        statement
+    }
+
     /// Returns the statement, which either sorts and limits all rows or aggregates them.
     pub(crate) fn sql(&self, names: Names) -> String {
         let table = |at: usize| self.table(at, names);

@@ -52,8 +52,8 @@ fn fields(head: &[u8], separator: u8) -> Vec<usize> {
     let mut builder = ReaderBuilder::new();
     let reader = builder.flexible(true).has_headers(false).delimiter(separator).from_reader(text);
     let records = reader.into_byte_records().map_while(Result::ok);
-    let mut counts: Vec<usize> = records.take(RECORDS).map(|record: ByteRecord| record.len()).collect();
-    if counts.len() > 1 && counts.len() < RECORDS {
+    let mut counts: Vec<usize> = records.take(RECORDS + 1).map(|record: ByteRecord| record.len()).collect();
+    if counts.len() > 1 {
         counts.pop();
     }
     counts
@@ -85,6 +85,14 @@ mod tests {
             ("", None),
         ] {
             assert_eq!(other_separator(text.as_bytes()), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn text_may_end_anywhere() {
+        let text = "a;b;c\n".to_owned() + &"1;2;3\n".repeat(2 * RECORDS);
+        for end in 2..=text.len() {
+            assert_eq!(other_separator(&text.as_bytes()[..end]), Some(b';'), "{end}");
         }
     }
 }

@@ -69,7 +69,8 @@ impl SampledColumns<'_> {
         let by_weight = |a: &usize, b: &usize| self.weight(*b, keys).total_cmp(&self.weight(*a, keys));
         places.sort_by(by_weight);
         few.retain(|at| self.role(*at) != Role::Constant);
-        few.sort_by_key(|at| std::cmp::Reverse(self.distinct(*at)));
+        let is_label = |at: &usize| self.roles.get(*at).is_some_and(|report| report.is_label);
+        few.sort_by_key(|at| (is_label(at), std::cmp::Reverse(self.distinct(*at))));
         let (mut ids, others): (Vec<usize>, Vec<usize>) =
             places.iter().partition(|at| self.role(**at) == Role::RowId);
         // Numbers that were assigned one after the other come before other columns that happen to
@@ -85,7 +86,6 @@ impl SampledColumns<'_> {
             },
             None => false,
         };
-        let is_label = |at: &usize| self.roles.get(*at).is_some_and(|report| report.is_label);
         let is_named = |at: &usize| self.columns.get(*at).is_some_and(Profile::is_named_id);
         let repeats = |at: &usize| self.columns.get(*at).is_none_or(|column| !column.is_unique());
         // Values computed from a row, such as hashes, come after identifiers that were assigned to it.

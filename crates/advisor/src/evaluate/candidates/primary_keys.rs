@@ -5,6 +5,7 @@ use crate::evaluate::candidates::natural_keys::UniqueKey;
 use crate::evaluate::candidates::sampled_columns::SampledColumns;
 use crate::evaluate::candidates::unique_keys::MOST_KEY_COLUMNS;
 use crate::evaluate::roles::Role;
+use crate::evaluate::roles::names::is_later;
 use crate::evaluate::roles::profile::{Profile, distinct_together};
 use evenkeel_model::table::Candidate;
 
@@ -61,6 +62,10 @@ impl SampledColumns<'_> {
     /// key in it if there is one as short.
     fn best_unique_keys<'k>(&self, keys: &'k [UniqueKey], within: &[usize]) -> Vec<&'k UniqueKey> {
         let mut natural: Vec<&UniqueKey> = keys.iter().filter(|key| key.by_nature).collect();
+        // What rows are placed by may identify them itself.
+        if let Some(itself) = natural.iter().find(|key| key.columns == within) {
+            return vec![itself];
+        }
         // An identifier of the row needs no alternative, nor do numbers within a parent.
         if let Some(first) = natural.first()
             && (matches!(first.columns.as_slice(), [only] if self.role(*only) == Role::RowId)
@@ -134,15 +139,26 @@ impl SampledColumns<'_> {
         // The table of the entities themselves is read by their id; so are lines by their parent.
         let of_rows = rest.is_empty() && own == key.columns;
         let needs_time = time.is_some_and(|time| key.columns.contains(&time));
-        let has_moments = time.is_some_and(|time| self.distinct(time) > FEW_TIMES);
+        let has_moments =
+            time.is_some_and(|time| self.distinct(time) > FEW_TIMES && !is_later(self.name(time)));
         let is_event = has_moments && key.columns.iter().any(|at| self.role(*at) == Role::RowId) && !of_rows;
         match time.filter(|time| !own.contains(time)) {
+            Some(time) if (needs_time || is_event) && !self.sorts_by_time(time) && !own.is_empty() => vec![(
+                "each value's rows together, since the times sort by their day or month as text",
+                [own, vec![time], rest].concat(),
+            )],
             Some(time) if needs_time || is_event => vec![
                 ("in the order of time", [vec![time], own.clone(), rest.clone()].concat()),
                 ("each value's rows together, in the order of time", [own, vec![time], rest].concat()),
             ],
             _ => vec![("the partition key first, then what tells its rows apart", [own, rest].concat())],
         }
+    }
+
+    /// Whether a time sorts as what it is, and not as text that begins with a day.
+    fn sorts_by_time(&self, at: usize) -> bool {
+        let times = self.columns.get(at).and_then(|column| column.times);
+        times.is_none_or(|times| times.reading.keeps_order())
     }
 
     /// The partition key, the time and the columns that distinguish the most rows.
@@ -176,7 +192,7 @@ impl SampledColumns<'_> {
                 _ => break,
             }
         }
-        if let Some(time) = key.iter().position(|at| self.is_time(*at)) {
+        if let Some(time) = key.iter().position(|at| self.is_time(*at) && self.sorts_by_time(*at)) {
             let time = key.remove(time);
             key.insert(0, time);
         }

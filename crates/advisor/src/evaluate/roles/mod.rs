@@ -47,6 +47,10 @@ const FEWEST_RISING: usize = 100;
 /// Number of values from which numbers that are all dates in six digits are dates.
 const FEWEST_DATES: usize = 20;
 
+/// Variance of the frequencies of numbers, over what chance makes of equal ones, below which none
+/// has a frequency of its own.
+const SMOOTH: f64 = 3.0;
+
 /// How the columns of the sampled rows depend on each other.
 #[derive(Debug)]
 pub(super) struct Relations {
@@ -91,6 +95,11 @@ impl Relations {
         }
     }
 
+    /// Whether another column numbers rows within the values of a column.
+    fn has_parts(&self, at: usize) -> bool {
+        self.numberings.iter().any(|numbering| numbering.parents().contains(&at))
+    }
+
     fn numbering(&self, at: usize) -> &Numbering {
         self.numberings.get(at).unwrap_or(&Numbering::None)
     }
@@ -106,12 +115,16 @@ pub(super) fn infer_roles(
 ) -> Vec<RoleReport> {
     let name = |index: &usize| columns.get(*index).map(|column| column.column.name.clone());
     let names_tell = columns.iter().any(|column| column.hint.is_some());
+    let rows_have_id = columns.iter().any(|column| column.is_unique() && column.is_named_id());
     let report = |(index, column): (usize, &Profile<'_>)| {
         let given = given.get(index).copied().flatten();
         let (role, evidence, is_vague) = match given {
             Some(role) => (role, vec!["given with --role or --not-key".to_owned()], false),
             None => infer(index, column, columns, relations),
         };
+        let is_obscure = names_tell
+            && column.hint.is_none()
+            && relations.dependencies.determines.get(index).is_none_or(Vec::is_empty);
         RoleReport {
             column: column.column.name.clone(),
             role,
@@ -127,10 +140,18 @@ pub(super) fn infer_roles(
                 .collect(),
             counts_within: relations.numbering(index).parents().iter().filter_map(name).collect(),
             is_of_rows: names::is_of_rows(&column.column.name, export),
-            is_vague,
-            is_obscure: names_tell
-                && column.hint.is_none()
-                && relations.dependencies.determines.get(index).is_none_or(Vec::is_empty),
+            // The rows of one load have nothing in common, and beside rows that are named, a number
+            // without a name that tells is rather an amount.
+            is_vague: is_vague
+                || (role == Role::Entity
+                    && names::is_of_load(&column.column.name)
+                    && !names::is_of_rows(&column.column.name, export))
+                || (is_obscure
+                    && role == Role::Entity
+                    && rows_have_id
+                    && is_smooth(column)
+                    && !relations.has_parts(index)),
+            is_obscure,
             is_address: matches!(&column.form, Form::Text(words) if words.addresses > 0.9),
             is_label: names::is_label(&column.column.name) || is_words(&column.form),
             recurs: names::recurs(&column.column.name),
@@ -144,6 +165,11 @@ pub(super) fn infer_roles(
         }
     };
     columns.iter().enumerate().map(report).collect()
+}
+
+/// Whether values are numbers of which each comes about as often as its neighbours.
+fn is_smooth(column: &Profile<'_>) -> bool {
+    matches!(&column.form, Form::Whole(whole) if whole.dispersion < SMOOTH)
 }
 
 fn infer(

@@ -5,8 +5,8 @@
 
 use crate::evaluate::roles::words::{
     AMOUNT_ENDINGS, AMOUNT_HEADS, AMOUNTS, ATTRIBUTES, BEFORE, BIRTH, CALENDAR, CONTACTS, CONTENTS, COUNTED,
-    DIMENSIONS, ENTITIES, IDENTIFIERS, LABELS, LATER, LINES, MEASURES, NOT_IDS, NUMBERS, RECEIPT, RECURRING,
-    STEPS, TEXTS, TIMES, TRANSMISSION, UNITS, WHOLES,
+    DIMENSIONS, ENTITIES, IDENTIFIERS, LABELS, LATER, LINES, LOADS, MEASURES, NOT_IDS, NUMBERS, RECEIPT,
+    RECURRING, STEPS, TEXTS, TIMES, TRANSMISSION, UNITS, WHOLES,
 };
 
 /// Weight of a hint.
@@ -59,6 +59,14 @@ pub(super) fn is_of_transmission(name: &str) -> bool {
     }
 }
 
+/// Whether the name is that of the run that brought a row from another system: `etl_batch_id`.
+pub(super) fn is_of_load(name: &str) -> bool {
+    let words = words(last_part(name));
+    let is_batch = |word: &String| word == "batch";
+    words.iter().any(|word| LOADS.contains(&word.as_str()))
+        || words.iter().any(is_batch) && words.iter().any(|word| word == "load")
+}
+
 /// Whether the name is that of a step in time: a sample, a tick.
 pub(super) fn is_of_step(name: &str) -> bool {
     words(last_part(name)).iter().any(|word| STEPS.contains(&word.as_str()))
@@ -78,6 +86,11 @@ pub(super) fn is_of_thread(name: &str) -> bool {
         words(last_part(name)).iter().map(String::as_str).collect::<Vec<_>>().as_slice(),
         [.., "thread", "id"] | [.., "tid" | "threadid"]
     )
+}
+
+/// Whether the name says no more than that the column identifies something: `id`, `uuid`.
+pub(crate) fn is_bare_id(name: &str) -> bool {
+    words(name).iter().all(|word| IDENTIFIERS.contains(&word.as_str()))
 }
 
 /// Whether the column identifies what the export has rows of: `id`, or `trade_id` in

@@ -193,6 +193,10 @@ impl RoleReport {
                 && report.copy_of.is_none()
                 && report.null_share <= MOST_MISSING
         };
+        // Rows with an id are not looked up by the name that some of them share.
+        if self.is_label && columns.iter().any(|report| report.role == Role::RowId) {
+            return VAGUE;
+        }
         self.weight(|| columns.iter().any(is_id))
     }
 

@@ -90,7 +90,12 @@ pub(super) fn choose_primary_key(
     let usable = keys.iter().filter(|key| key.obstacles.is_empty() && key.candidate.is_plain());
     let best = usable.min_by_key(|key| Cost::of(key, partition_key, shortest, knowledge))?;
     let key = best.candidate.with(partition_key);
-    reasons.push(uniqueness_in_words(best, &key, knowledge));
+    let uniqueness = uniqueness_in_words(best, &key, knowledge);
+    // Lost rows weigh more than how they spread.
+    match best.duplicate_rows {
+        0 => reasons.push(uniqueness),
+        _ => reasons.insert(reasons.len().min(1), uniqueness),
+    }
     reasons.push(order_in_words(best));
     if key != best.candidate {
         reasons.push(format!(

@@ -7,7 +7,7 @@
 use crate::evaluate::figures::evaluation::Evaluation;
 use crate::evaluate::figures::partition_key::PartitionKeyReport;
 use crate::evaluate::options::JoinedColumn;
-use crate::evaluate::roles::names::is_later;
+use crate::evaluate::roles::names::{is_bare_id, is_later};
 use crate::evaluate::roles::{Role, RoleReport, is_identifier};
 use evenkeel_model::units::PartitionCount;
 use evenkeel_stats::skew::Verdict;
@@ -224,8 +224,16 @@ impl<'a> Workload<'a> {
     ) -> Self {
         let weights = EntityWeights { knowledge, evaluation, partitions, qualifies };
         // How evenly an entity spreads decides whether it can place rows, not whether it is read.
-        // Rows with several ids of their own are things themselves, and read by these.
-        let is_of_things = knowledge.roles.iter().filter(|report| report.role == Role::RowId).count() > 1;
+        // Rows with ids of their own are things themselves, and read by these.
+        let ids: Vec<&RoleReport> =
+            knowledge.roles.iter().filter(|report| report.role == Role::RowId).collect();
+        let has_lines = knowledge.roles.iter().any(|report| report.role == Role::LineNumber);
+        let is_of_things = match ids.as_slice() {
+            [] => false,
+            // A number that the rows were given says little, and lines are parts.
+            [only] => !has_lines && !is_bare_id(&only.column),
+            [_, _, ..] => true,
+        };
         // Without an event, rows that have names are things, too, unless they are parts of one.
         let has_event = knowledge
             .roles
