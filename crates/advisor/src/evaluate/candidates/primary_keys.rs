@@ -34,6 +34,14 @@ impl SampledColumns<'_> {
             None => self.likely_partition_keys(partition_keys),
         };
         for (place, partition_key) in within.iter().enumerate() {
+            // What rows are placed by may identify them itself.
+            if let [only] = partition_key.as_slice()
+                && self.role(*only) == Role::RowId
+                && self.columns.get(*only).is_some_and(Profile::is_unique)
+            {
+                found.keep(&[self.name(*only)], "it identifies the rows".to_owned());
+                continue;
+            }
             let keys = self.best_unique_keys(keys, partition_key);
             for key in keys.iter().take(if place == 0 { MOST_VARIANTS } else { 1 }) {
                 for (order, columns) in self.orders(partition_key, key) {
@@ -62,10 +70,6 @@ impl SampledColumns<'_> {
     /// key in it if there is one as short.
     fn best_unique_keys<'k>(&self, keys: &'k [UniqueKey], within: &[usize]) -> Vec<&'k UniqueKey> {
         let mut natural: Vec<&UniqueKey> = keys.iter().filter(|key| key.by_nature).collect();
-        // What rows are placed by may identify them itself.
-        if let Some(itself) = natural.iter().find(|key| key.columns == within) {
-            return vec![itself];
-        }
         // An identifier of the row needs no alternative, nor do numbers within a parent.
         if let Some(first) = natural.first()
             && (matches!(first.columns.as_slice(), [only] if self.role(*only) == Role::RowId)

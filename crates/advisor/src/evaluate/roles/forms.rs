@@ -124,13 +124,27 @@ impl Words {
             networks: share(&|text| text.parse::<IpAddr>().is_ok()),
             decimals: share(&is_decimal),
             dates: share(&|text| {
-                text.len() <= LONGEST_DATE && (is_written_date(text) || is_time_of_day(text))
+                text.len() <= LONGEST_DATE
+                    && (is_written_date(text) || is_time_of_day(text) || is_month_of_year(text))
             }),
             clocks: share(&is_time_of_day),
             seconds: share(&|text| {
                 is_decimal(text) && text.parse().is_ok_and(|seconds: f64| SECONDS.contains(&seconds))
             }),
         })
+    }
+}
+
+/// Whether a text is a month of a year: "Jan-2026", "Jan 26", "01/2026".
+fn is_month_of_year(text: &str) -> bool {
+    let Some((month, year)) = text.split_once(['-', ' ', '/']) else { return false };
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_month = text.contains('/') && month.len() == 2 && ("01"..="12").contains(&month);
+    match is_number(month) {
+        true => is_month && is_number(year) && year.len() == 4,
+        false => {
+            is_number(year) && [2, 4].contains(&year.len()) && is_written_date(&format!("01-{month}-2026"))
+        }
     }
 }
 
@@ -317,6 +331,16 @@ mod tests {
         }
         for text in ["9:30", "09:61", "aa:bb:cc", "00:1b:44:11:3a:b7", "10:20:30:40", "", "25:00"] {
             assert!(!is_time_of_day(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn months_of_years_are_told_from_codes() {
+        for text in ["Jan-2026", "DEC-99", "jan 2026", "01/2026", "12/1999"] {
+            assert!(is_month_of_year(text), "{text}");
+        }
+        for text in ["01-2026", "13/2026", "1/2", "A-2026", "Jan-202", "Jan-", "-2026", "01/26", ""] {
+            assert!(!is_month_of_year(text), "{text}");
         }
     }
 

@@ -230,8 +230,9 @@ impl<'a> Workload<'a> {
         let has_lines = knowledge.roles.iter().any(|report| report.role == Role::LineNumber);
         let is_of_things = match ids.as_slice() {
             [] => false,
-            // A number that the rows were given says little, and lines are parts.
-            [only] => !has_lines && !is_bare_id(&only.column),
+            // A number that the rows were given says little, and rows that other columns identify,
+            // too, are parts of what these stand for.
+            [only] => !has_lines && knowledge.natural_key.is_empty() && !is_bare_id(&only.column),
             [_, _, ..] => true,
         };
         // Without an event, rows that have names are things, too, unless they are parts of one.
