@@ -18,7 +18,7 @@ use parquet::arrow::ArrowWriter;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use crate::common::{done, run, sorted_rows};
+use crate::common::{done, evenkeel, run, sorted_rows};
 
 fn spec(name: &str, key: &str, value: &str, partitions: u64) -> TableSpec {
     TableSpec::new(TableDefinition {
@@ -292,4 +292,48 @@ fn wrong_names_and_places_of_tables_are_refused_in_one_line() {
         "{}",
         bad.stderr
     );
+}
+
+#[test]
+fn an_export_is_queried_where_a_table_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    fs::write(dir.join("users.csv"), "id,country\n1,PT\n2,FR\n3,PT\n").unwrap();
+    fs::write(dir.join("visits.ndjson"), "{\"id\":1}\n{\"id\":1}\n{\"id\":3}\n").unwrap();
+    let countries = "SELECT country, count(*) AS n FROM $ GROUP BY country ORDER BY country";
+    for name in ["t", "users"] {
+        let found = query(dir, "{}/users.csv", &countries.replace('$', name));
+        assert_eq!(found.stdout, "country,n\nFR,1\nPT,2\n", "{}", found.stderr);
+    }
+    let joined = "SELECT country, count(*) AS n FROM t JOIN v ON t.id = v.id GROUP BY country";
+    let found = query(dir, "{}/users.csv --table v={}/visits.ndjson", joined);
+    assert_eq!(found.stdout, "country,n\nPT,3\n", "{}", found.stderr);
+    // A table of the name `t` that is given comes first.
+    let found =
+        query(dir, "{}/users.csv --table t={}/visits.ndjson", "SELECT count(*) AS n FROM t WHERE id = 1");
+    assert_eq!(found.stdout, "n\n2\n", "{}", found.stderr);
+    let typed = query(dir, "{}/users.csv --type id:utf8", "SELECT max(id) AS id FROM t WHERE id < '3'");
+    assert_eq!(typed.stdout, "id\n2\n", "{}", typed.stderr);
+    let piped = evenkeel()
+        .args(["query", "-", "SELECT sum(id) AS s FROM t", "--input-format", "csv", "--format", "csv"])
+        .stdin(fs::File::open(dir.join("users.csv")).unwrap())
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8(piped.stdout).unwrap(), "s\n6\n");
+    fs::write(dir.join("query.sql"), "SELECT count(*) FROM t").unwrap();
+    done(dir, "bench queries {}/users.csv --runs 1 --format json -f {}/query.sql");
+    for (places, code, said) in [
+        ("{}/users.csv --version 1", 1, "is a file"),
+        ("{}/none.csv", 1, "none.csv"),
+        ("{}/users.csv --table v=-  --table w=-", 1, "standard input"),
+    ] {
+        let found = query(dir, places, "SELECT 1");
+        assert!(
+            found.code == code && found.stderr.contains(said),
+            "{places}: {} {}",
+            found.code,
+            found.stderr
+        );
+        assert_eq!(found.stderr.lines().count(), 1, "{}", found.stderr);
+    }
 }

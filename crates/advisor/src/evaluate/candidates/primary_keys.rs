@@ -34,7 +34,7 @@ impl SampledColumns<'_> {
             None => self.likely_partition_keys(partition_keys),
         };
         for (place, partition_key) in within.iter().enumerate() {
-            // What rows are placed by may identify them itself.
+            // A column that places rows may identify them itself.
             if let [only] = partition_key.as_slice()
                 && self.role(*only) == Role::RowId
                 && self.columns.get(*only).is_some_and(Profile::is_unique)
