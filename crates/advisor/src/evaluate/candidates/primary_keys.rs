@@ -39,7 +39,7 @@ impl SampledColumns<'_> {
                 && self.role(*only) == Role::RowId
                 && self.columns.get(*only).is_some_and(Profile::is_unique)
             {
-                found.keep(&[self.name(*only)], "it identifies the rows".to_owned());
+                found.keep(&[self.name(*only)], format!("it tells {} apart by itself", self.rows_in_words()));
                 continue;
             }
             let keys = self.best_unique_keys(keys, partition_key);
