@@ -134,13 +134,16 @@ impl SampledColumns<'_> {
                 .get(at)
                 .is_some_and(|report| report.determines.iter().any(|name| name == self.name(other)))
         };
+        let is_finer = |at: usize, other: usize| {
+            self.role(at) != Role::Time && determines(at, other) && !determines(other, at)
+        };
         let others = |of: &UniqueKey, than: &UniqueKey| -> Vec<usize> {
             of.columns.iter().copied().filter(|at| !than.columns.contains(at)).collect()
         };
         keys.iter().position(|key| {
             let (own, replaced) = (others(key, first), others(first, key));
             key.by_nature
-                && matches!((own.as_slice(), replaced.as_slice()), ([own], [replaced]) if determines(*own, *replaced))
+                && matches!((own.as_slice(), replaced.as_slice()), ([own], [replaced]) if is_finer(*own, *replaced))
         })
     }
 

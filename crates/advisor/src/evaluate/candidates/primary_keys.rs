@@ -145,7 +145,10 @@ impl SampledColumns<'_> {
         let needs_time = time.is_some_and(|time| key.columns.contains(&time));
         let has_moments =
             time.is_some_and(|time| self.distinct(time) > FEW_TIMES && !is_later(self.name(time)));
-        let is_event = has_moments && key.columns.iter().any(|at| self.role(*at) == Role::RowId) && !of_rows;
+        // Rows with several ids of their own are things.
+        let ids = self.roles.iter().filter(|report| report.role == Role::RowId).count();
+        let is_event =
+            has_moments && ids < 2 && key.columns.iter().any(|at| self.role(*at) == Role::RowId) && !of_rows;
         match time.filter(|time| !own.contains(time)) {
             Some(time) if (needs_time || is_event) && !self.sorts_by_time(time) && !own.is_empty() => vec![(
                 "each value's rows together, since the times sort by their day or month as text",
