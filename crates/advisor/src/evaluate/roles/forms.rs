@@ -125,7 +125,10 @@ impl Words {
             decimals: share(&is_decimal),
             dates: share(&|text| {
                 text.len() <= LONGEST_DATE
-                    && (is_written_date(text) || is_time_of_day(text) || is_month_of_year(text))
+                    && (is_written_date(text)
+                        || is_time_of_day(text)
+                        || is_month_of_year(text)
+                        || is_end_of_time(text))
             }),
             clocks: share(&is_time_of_day),
             seconds: share(&|text| {
@@ -133,6 +136,12 @@ impl Words {
             }),
         })
     }
+}
+
+/// Whether a text is a date that stands for no end: "31.12.9999", "31/12/2999".
+fn is_end_of_time(text: &str) -> bool {
+    let ends = ["9999", "2999"].into_iter().filter(|year| text.contains(year));
+    ends.into_iter().any(|year| is_written_date(&text.replace(year, "2099")))
 }
 
 /// Whether a text is a month of a year: "Jan-2026", "Jan 26", "01/2026".
@@ -332,6 +341,12 @@ mod tests {
         for text in ["9:30", "09:61", "aa:bb:cc", "00:1b:44:11:3a:b7", "10:20:30:40", "", "25:00"] {
             assert!(!is_time_of_day(text), "{text}");
         }
+    }
+
+    #[test]
+    fn dates_without_an_end_are_dates() {
+        assert!(["31.12.9999", "12/31/2999", "31-DEC-9999 00.00.00"].into_iter().all(is_end_of_time));
+        assert!(!["9999", "31.12.2026", "AB9999", "99.99.9999", ""].into_iter().any(is_end_of_time));
     }
 
     #[test]
