@@ -118,7 +118,36 @@ impl SampledColumns<'_> {
         // Sets that were not tried have more columns than those that were found.
         cut_short &= !keys.iter().any(|key| key.by_nature);
         keys.sort_by(|a, b| self.rank(a).partial_cmp(&self.rank(b)).unwrap_or(std::cmp::Ordering::Equal));
+        if let Some(finer) = self.with_finer_time(&keys) {
+            let finer = keys.remove(finer);
+            keys.insert(0, finer);
+        }
         FoundKeys { keys, cut_short }
+    }
+
+    /// Position of a natural key that has, in place of a time of the first, another from which that
+    /// follows: a shift that begins on a day, rather than the day.
+    fn with_finer_time(&self, keys: &[UniqueKey]) -> Option<usize> {
+        let first = keys.first().filter(|key| key.by_nature)?;
+        let determines = |at: usize, other: usize| {
+            self.roles
+                .get(at)
+                .is_some_and(|report| report.determines.iter().any(|name| name == self.name(other)))
+        };
+        let is_finer = |at: usize, other: usize| {
+            self.role(at) == Role::Time
+                && self.role(other) == Role::Time
+                && !is_later(self.name(at))
+                && determines(at, other)
+        };
+        let others = |of: &UniqueKey, than: &UniqueKey| -> Vec<usize> {
+            of.columns.iter().copied().filter(|at| !than.columns.contains(at)).collect()
+        };
+        keys.iter().position(|key| {
+            let (own, replaced) = (others(key, first), others(first, key));
+            key.by_nature
+                && matches!((own.as_slice(), replaced.as_slice()), ([own], [replaced]) if is_finer(*own, *replaced))
+        })
     }
 
     /// Judges keys of `of` columns. Of the many sets of several columns that are tried, some repeat
