@@ -13,11 +13,10 @@ use std::sync::Arc;
 
 use arrow::compute::kernels::numeric::{add, mul, sub};
 use arrow::datatypes::{DataType, Field, FieldRef};
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, Result, exec_err, internal_err};
 use datafusion::config::ConfigOptions;
 use datafusion::logical_expr::expr::{BinaryExpr, ScalarFunction};
-use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ExprSchemable, LogicalPlan, Operator, ReturnFieldArgs, ScalarFunctionArgs,
     ScalarUDF, ScalarUDFImpl, Signature, Volatility,
@@ -25,7 +24,7 @@ use datafusion::logical_expr::{
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::physical_expr_common::datum::apply;
 
-use crate::query::expression_schema::expression_schema;
+use crate::query::expression_schema::{expression_schema, rewrite_expressions};
 
 /// An operation whose result can leave the range of its type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -191,13 +190,8 @@ impl AnalyzerRule for CheckedArithmetic {
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
         let checked = plan.transform_up_with_subqueries(|plan| {
             let schema = expression_schema(&plan)?;
-            let names = NamePreserver::new(&plan);
-            plan.map_expressions(|expr| {
-                let name = names.save(&expr);
-                let checked = expr.transform_up(|expr| self.rewritten(expr, &schema))?;
-                Ok(checked.update_data(|expr| name.restore(expr)))
-            })?
-            .map_data(LogicalPlan::recompute_schema)
+            rewrite_expressions(plan, |expr| self.rewritten(expr, &schema))?
+                .map_data(LogicalPlan::recompute_schema)
         })?;
         Ok(checked.data)
     }

@@ -6,16 +6,17 @@ use arrow::array::Datum;
 use arrow::compute::kernels::boolean::and_kleene;
 use arrow::compute::kernels::cmp::{gt_eq, lt_eq};
 use arrow::datatypes::DataType;
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::Transformed;
 use datafusion::common::{Column, Result, internal_err};
 use datafusion::config::ConfigOptions;
 use datafusion::logical_expr::expr::ScalarFunction;
-use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{
     Aggregate, Between, ColumnarValue, Expr, LogicalPlan, LogicalPlanBuilder, ScalarFunctionArgs, ScalarUDF,
     ScalarUDFImpl, Signature, Volatility,
 };
 use datafusion::optimizer::AnalyzerRule;
+
+use crate::query::expression_schema::rewrite_expressions;
 
 /// Keeps DataFusion 55 from drawing a value twice.
 ///
@@ -48,13 +49,7 @@ impl DrawnValues {
 impl AnalyzerRule for DrawnValues {
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
         let rewritten = plan.transform_up_with_subqueries(|plan| {
-            let names = NamePreserver::new(&plan);
-            plan.map_expressions(|expr| {
-                let name = names.save(&expr);
-                let drawn = expr.transform_up(|expr| Ok(self.drawn_once(expr)))?;
-                Ok(drawn.update_data(|expr| name.restore(expr)))
-            })?
-            .transform_data(|plan| match plan {
+            rewrite_expressions(plan, |expr| Ok(self.drawn_once(expr)))?.transform_data(|plan| match plan {
                 LogicalPlan::Aggregate(aggregate) => grouped_by_columns(aggregate),
                 other => Ok(Transformed::no(other)),
             })

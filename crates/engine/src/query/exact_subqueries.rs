@@ -7,7 +7,7 @@
 //! ```text
 //! x NOT IN (S) in an OR, correlated, or of a constant
 //!      ->  NOT EXISTS (S of x) AND NOT EXISTS (S of NULL) AND (x IS NOT NULL OR NOT EXISTS (S))
-//! x IN (S) where NULL is not FALSE, as in ... IS NULL
+//! x IN (S) if NULL must not count as FALSE, as in ... IS NULL
 //!      ->  CASE WHEN EXISTS (S of x) THEN true
 //!               WHEN EXISTS (S of NULL) OR x IS NULL AND EXISTS (S) THEN NULL ELSE false END
 //! x IN (SELECT count(*) ...)                    ->  x = (SELECT count(*) ...)
@@ -25,7 +25,6 @@ use datafusion::common::{DFSchema, ExprSchema, Result, ScalarValue, not_impl_err
 use datafusion::config::ConfigOptions;
 use datafusion::functions_aggregate::expr_fn::count;
 use datafusion::logical_expr::expr::{Exists, GroupingSet, InSubquery};
-use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
 use datafusion::logical_expr::{
     Aggregate, Expr, ExprSchemable, FetchType, Filter, LogicalPlan, LogicalPlanBuilder, Operator, SkipType,
@@ -33,19 +32,17 @@ use datafusion::logical_expr::{
 };
 use datafusion::optimizer::AnalyzerRule;
 
-/// Rewrites the conditions of filters, and subqueries of constants. Runs after the rules that coerce types.
+use crate::query::expression_schema::rewrite_expressions;
+
+/// Rewrites the conditions of filters, and subqueries of constants. Runs after the rules that coerce
+/// types.
 #[derive(Debug)]
 pub(super) struct ExactSubqueries;
 
 impl AnalyzerRule for ExactSubqueries {
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
         let rewritten = plan.transform_up_with_subqueries(|plan| {
-            let names = NamePreserver::new(&plan);
-            let plan = plan.map_expressions(|expr| {
-                let name = names.save(&expr);
-                Ok(expr.transform_up(constant_of_row)?.update_data(|expr| name.restore(expr)))
-            })?;
-            plan.transform_data(|plan| match plan {
+            rewrite_expressions(plan, constant_of_row)?.transform_data(|plan| match plan {
                 LogicalPlan::Filter(Filter { predicate, input, .. }) if has_subquery(&predicate) => {
                     let schema = input.schema();
                     let parts = split_conjunction_owned(predicate).into_iter();

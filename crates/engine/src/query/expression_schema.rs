@@ -1,8 +1,10 @@
-//! The columns that the expressions of a plan node refer to.
+//! The expressions of a plan node, and the columns that they refer to.
 
+use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, Result};
-use datafusion::logical_expr::LogicalPlan;
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
+use datafusion::logical_expr::{Expr, LogicalPlan};
 
 /// Returns the columns of a node's inputs. The filters of a scan refer to all columns of its table,
 /// no matter which of them the scan returns.
@@ -13,4 +15,17 @@ pub(super) fn expression_schema(plan: &LogicalPlan) -> Result<DFSchema> {
         schema.merge(&of_table);
     }
     Ok(schema)
+}
+
+/// Rewrites the expressions of a node from the bottom up. The columns that it returns keep their
+/// names, by which other nodes know them.
+pub(super) fn rewrite_expressions(
+    plan: LogicalPlan,
+    mut rewrite: impl FnMut(Expr) -> Result<Transformed<Expr>>,
+) -> Result<Transformed<LogicalPlan>> {
+    let names = NamePreserver::new(&plan);
+    plan.map_expressions(|expr| {
+        let name = names.save(&expr);
+        Ok(expr.transform_up(&mut rewrite)?.update_data(|expr| name.restore(expr)))
+    })
 }

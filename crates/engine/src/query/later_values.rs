@@ -3,12 +3,11 @@
 use std::sync::Arc;
 
 use arrow::datatypes::FieldRef;
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::Transformed;
 use datafusion::common::{Result, ScalarValue};
 use datafusion::config::ConfigOptions;
 use datafusion::functions_window::lead_lag::lag_udwf;
 use datafusion::logical_expr::expr::{NullTreatment, Sort, WindowFunction};
-use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::function::{ExpressionArgs, PartitionEvaluatorArgs, WindowUDFFieldArgs};
 use datafusion::logical_expr::{
     Expr, LogicalPlan, PartitionEvaluator, ReversedUDWF, Signature, WindowFrame, WindowFunctionDefinition,
@@ -16,6 +15,8 @@ use datafusion::logical_expr::{
 };
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::physical_expr::PhysicalExpr;
+
+use crate::query::expression_schema::rewrite_expressions;
 
 /// Looks ahead by looking back in the opposite order, if NULLs are ignored.
 ///
@@ -110,14 +111,9 @@ impl AnalyzerRule for LaterValues {
             if !matches!(plan, LogicalPlan::Window(_)) {
                 return Ok(Transformed::no(plan));
             }
-            let names = NamePreserver::new(&plan);
-            plan.map_expressions(|expr| {
-                let name = names.save(&expr);
-                let changed = expr.transform_up(|expr| match expr {
-                    Expr::WindowFunction(function) => Ok(self.looking_back(function)),
-                    other => Ok(Transformed::no(other)),
-                })?;
-                Ok(changed.update_data(|expr| name.restore(expr)))
+            rewrite_expressions(plan, |expr| match expr {
+                Expr::WindowFunction(function) => Ok(self.looking_back(function)),
+                other => Ok(Transformed::no(other)),
             })
         })
         .map(|plan| plan.data)

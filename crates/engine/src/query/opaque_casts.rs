@@ -15,18 +15,17 @@ use std::sync::Arc;
 
 use arrow::compute::CastOptions;
 use arrow::datatypes::{DataType, Field, FieldRef};
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, Result, ScalarValue, internal_err};
 use datafusion::config::ConfigOptions;
 use datafusion::logical_expr::expr::ScalarFunction;
-use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{
     Cast, ColumnarValue, Expr, ExprSchemable, LogicalPlan, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF,
     ScalarUDFImpl, Signature, TryCast, Volatility,
 };
 use datafusion::optimizer::AnalyzerRule;
 
-use crate::query::expression_schema::expression_schema;
+use crate::query::expression_schema::{expression_schema, rewrite_expressions};
 
 /// A cast of its first argument to the type of its second.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -116,13 +115,8 @@ impl AnalyzerRule for OpaqueCasts {
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
         let rewritten = plan.transform_up_with_subqueries(|plan| {
             let schema = expression_schema(&plan)?;
-            let names = NamePreserver::new(&plan);
-            plan.map_expressions(|expr| {
-                let name = names.save(&expr);
-                let rewritten = expr.transform_up(|expr| self.rewritten(expr, &schema))?;
-                Ok(rewritten.update_data(|expr| name.restore(expr)))
-            })?
-            .map_data(LogicalPlan::recompute_schema)
+            rewrite_expressions(plan, |expr| self.rewritten(expr, &schema))?
+                .map_data(LogicalPlan::recompute_schema)
         })?;
         Ok(rewritten.data)
     }

@@ -14,8 +14,8 @@ use crate::query::opaque_casts::opaque_cast;
 /// Hides from DataFusion that the columns below UNNEST are unique.
 ///
 /// DataFusion 55 takes them to be unique above it too, although it repeats rows: DISTINCT does
-/// nothing, and a join finds at most one row. Which are unique is found out later. Runs before a rule that computes the schemas of all
-/// nodes anew.
+/// nothing, and a join finds at most one row. Which columns are unique is found out later. Runs before
+/// a rule that computes the schemas of all nodes anew.
 #[derive(Debug)]
 pub(super) struct UnnestedRows {
     cast: Arc<ScalarUDF>,

@@ -1,15 +1,16 @@
 //! Window frames over columns to which DataFusion cannot add an offset.
 
 use arrow::datatypes::DataType;
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::Transformed;
 use datafusion::common::{Result, ScalarValue};
 use datafusion::config::ConfigOptions;
 use datafusion::logical_expr::expr::WindowFunction;
-use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{
     Expr, ExprSchemable, LogicalPlan, WindowFrame, WindowFrameBound, WindowFrameUnits,
 };
 use datafusion::optimizer::AnalyzerRule;
+
+use crate::query::expression_schema::rewrite_expressions;
 
 /// Allows window functions to be ordered by columns of bytes, UUIDs and durations.
 ///
@@ -25,14 +26,9 @@ impl AnalyzerRule for FramesWithoutOffsets {
         plan.transform_up_with_subqueries(|plan| {
             let LogicalPlan::Window(window) = &plan else { return Ok(Transformed::no(plan)) };
             let schema = std::sync::Arc::clone(window.input.schema());
-            let names = NamePreserver::new(&plan);
-            plan.map_expressions(|expr| {
-                let name = names.save(&expr);
-                let changed = expr.transform_up(|expr| match expr {
-                    Expr::WindowFunction(function) => in_groups(function, &schema),
-                    other => Ok(Transformed::no(other)),
-                })?;
-                Ok(changed.update_data(|expr| name.restore(expr)))
+            rewrite_expressions(plan, |expr| match expr {
+                Expr::WindowFunction(function) => in_groups(function, &schema),
+                other => Ok(Transformed::no(other)),
             })
         })
         .map(|plan| plan.data)
