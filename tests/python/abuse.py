@@ -53,6 +53,10 @@ class Failure(Exception):
     pass
 
 
+class TooSlow(Failure):
+    pass
+
+
 class Bench:
     """Shared inputs, and what a case is run with."""
 
@@ -157,7 +161,7 @@ class Bench:
         text = b"".join(heard).decode(errors="replace")
         code, shown = child.returncode, text[:300].replace("\n", " | ")
         if took >= case.seconds:
-            raise Failure(f"took longer than {case.seconds} s: {shown}")
+            raise TooSlow(f"took longer than {case.seconds} s: {shown}")
         if code not in case.codes:
             raise Failure(f"exit code {code}, not {sorted(case.codes)}: {shown}")
         peak = usage.ru_maxrss / 1024
@@ -733,13 +737,15 @@ def main():
             print("\n".join(case.name for case in cases))
         # The heavy kinds are spread over the run.
         bench.random.shuffle(cases)
-        passed, failed, slow = 0, [], []
+        passed, failed, slow, again = 0, [], [], []
 
         def attempt(case):
             started = time.monotonic()
             try:
                 bench.run(case)
                 return case, None, time.monotonic() - started
+            except TooSlow as error:
+                return case, error, time.monotonic() - started
             except (Failure, OSError, subprocess.SubprocessError) as error:
                 return case, str(error), time.monotonic() - started
 
@@ -747,11 +753,21 @@ def main():
         with concurrent.futures.ThreadPoolExecutor(args.jobs) as workers:
             for case, error, took in workers.map(attempt, cases):
                 slow.append((took, case.name))
-                if error is None:
+                if isinstance(error, TooSlow):
+                    again.append(case)
+                elif error is None:
                     passed += 1
                 else:
                     failed.append((case.name, error))
                     print(f"FAILED {case.name}: {error}", flush=True)
+        # Time is evidence only of a call that had the machine to itself.
+        for case, error, took in map(attempt, again):
+            slow.append((took, case.name))
+            if error is None:
+                passed += 1
+            else:
+                failed.append((case.name, str(error)))
+                print(f"FAILED {case.name}: {error}", flush=True)
         slow.sort(reverse=True)
         print(f"{len(cases)} cases in {time.monotonic() - started:.0f} s; slowest: " + ", ".join(f"{name} {took:.1f} s" for took, name in slow[:5]))
         print(f"{passed} passed, {len(failed)} failed")

@@ -24,9 +24,13 @@ use crate::source::raw::RawCells;
 use crate::source::remote_listing::{self, Found};
 use crate::source::stored::open_decompressed;
 use crate::source::wide_times::{SAMPLE_RECORDS, first_extremes, widen_times};
+use evenkeel_model::bounded::quote;
 use evenkeel_model::note::Note;
 use evenkeel_model::table::{Column, ColumnType};
 use evenkeel_storage::Place;
+
+/// Greatest number of bytes of the name of a column.
+const LONGEST_NAME: usize = 4_096;
 
 /// Columns inferred from a sample file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,10 +116,30 @@ pub fn infer_columns(path: &Path, options: &InputOptions) -> Result<Sample, Sour
 }
 
 /// Infers the columns of an input that is a file or a copy; see [`infer_columns`].
+///
+/// Fails with [`SourceError::Infer`] if a column has a name of more than [`LONGEST_NAME`] bytes.
 pub(super) fn infer_input(input_path: &InputPath, options: &InputOptions) -> Result<Sample, SourceError> {
     if let Some(columns) = &options.declared {
         return Ok(Sample::declared(columns.clone(), Vec::new()));
     }
+    let sample = infer_unlimited(input_path, options)?;
+    check_lengths(sample.columns.iter().map(|column| column.name.as_str()), &input_path.name())?;
+    Ok(sample)
+}
+
+/// Rejects names that no system takes and that every line of output would repeat.
+fn check_lengths<'a>(mut names: impl Iterator<Item = &'a str>, file: &str) -> Result<(), SourceError> {
+    let Some(long) = names.find(|name| name.len() > LONGEST_NAME) else { return Ok(()) };
+    let reason = format!(
+        "a column has a name of {} bytes, '{}'; at most {LONGEST_NAME} are read. If there is no header, name the columns \
+         with --names id,user_id,...",
+        long.len(),
+        quote(long),
+    );
+    Err(SourceError::Infer { file: file.to_owned(), reason })
+}
+
+fn infer_unlimited(input_path: &InputPath, options: &InputOptions) -> Result<Sample, SourceError> {
     let input = Input::open_unknown(input_path, &[], options)?;
     if let Some(schema) = input.file_schema() {
         let mut sample = columns_of_schema(schema);
@@ -151,6 +175,7 @@ pub(super) fn infer_input(input_path: &InputPath, options: &InputOptions) -> Res
         }
         None => ndjson_guesses(input_path)?,
     };
+    check_lengths(guesses.iter().map(|(name, _)| name.as_str()), &input_path.name())?;
     of_path.retain(|name| guesses.iter().all(|(column, _)| column != name));
     guesses.extend(of_path.iter().map(|name| (name.clone(), Guess::of_path())));
     let sample = guess_columns(input_path, options, guesses)?;
@@ -404,6 +429,23 @@ mod tests {
         let expected =
             ["Int64", "Uint64", "Double", "Bool", "Date", "Timestamp", "Utf8", "Utf8", "Utf8", "Utf8"];
         assert_eq!(types(&found), expected);
+    }
+
+    #[test]
+    fn names_longer_than_any_system_takes_are_refused_in_every_format() {
+        let name = "k".repeat(LONGEST_NAME + 1);
+        for (file, text) in [
+            ("a.csv", format!("{name},u\n1,2\n")),
+            ("a.tsv", format!("u\t{name}\n1\t2\n")),
+            ("a.ndjson", format!("{{\"{name}\":1}}\n")),
+        ] {
+            let dir = tempfile::tempdir().unwrap();
+            let path = dir.path().join(file);
+            std::fs::write(&path, text).unwrap();
+            let refused = infer_columns(&path, &InputOptions::default()).unwrap_err().to_string();
+            assert!(refused.contains(file) && refused.contains("a name of 4097 bytes"), "{refused}");
+            assert!(refused.len() < 1_000, "{refused}");
+        }
     }
 
     #[test]

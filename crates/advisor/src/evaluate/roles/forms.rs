@@ -10,6 +10,10 @@ use evenkeel_model::time_reading::is_written_date;
 /// Maximum number of values of which the form is looked at.
 const MOST_FORMS: usize = 4_000;
 
+/// Greatest number of bytes that are looked at of one text: nothing longer is a number, a date, an
+/// address or an id.
+const LONGEST_LOOK: usize = 4_096;
+
 /// Seconds since 1970 of the years 2000 to 2050.
 pub(super) const SECONDS: std::ops::Range<f64> = 946_684_800.0..2_524_608_000.0;
 
@@ -96,9 +100,18 @@ pub(super) fn form(arrays: &[&ArrayRef]) -> Form {
     let mut texts = Vec::new();
     for array in arrays {
         let Ok(array) = cast(array, &DataType::Utf8) else { continue };
-        texts.extend(array.as_string::<i32>().iter().step_by(step).flatten().map(str::to_owned));
+        texts.extend(array.as_string::<i32>().iter().step_by(step).flatten().map(excerpt));
     }
     Words::of_texts(&texts).map_or(Form::Other, Form::Text)
+}
+
+/// A text, or the start and the last character of a long one.
+fn excerpt(text: &str) -> String {
+    if text.len() <= LONGEST_LOOK {
+        return text.to_owned();
+    }
+    let start = text.get(..text.floor_char_boundary(LONGEST_LOOK)).unwrap_or(text);
+    start.chars().chain(text.chars().last()).collect()
 }
 
 impl Words {
