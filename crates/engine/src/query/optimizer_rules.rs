@@ -5,10 +5,12 @@ use std::sync::Arc;
 use datafusion::optimizer::OptimizerRule;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 
+use crate::query::distinct_matches::DistinctMatches;
 use crate::query::filter_pushdown::SafeFilterPushdown;
 use crate::query::float_groups::FloatGroups;
 use crate::query::guards::GuardedConditions;
 use crate::query::limit_barrier::{LimitBarrier, LimitsOverSorts};
+use crate::query::no_rows::NoRows;
 use crate::query::nullable_lists::NullableLists;
 use crate::query::projection_pushdown::SafeProjectionPushdown;
 use crate::query::selective_joins_first::SelectiveJoinsFirst;
@@ -19,15 +21,15 @@ type Rule = Arc<dyn PhysicalOptimizerRule + Send + Sync>;
 
 /// Adds the corrections to DataFusion's rules for logical plans.
 pub(super) fn corrected_logical_rules(rules: &[LogicalRule]) -> Vec<LogicalRule> {
-    let mut corrected = Vec::with_capacity(rules.len() + 3);
+    let mut corrected = Vec::with_capacity(rules.len() + 4);
     for rule in rules {
         if rule.name() == "simplify_expressions" {
             corrected.push(Arc::new(NullableLists) as LogicalRule);
         }
         corrected.push(Arc::clone(rule));
         if rule.name() == "push_down_filter" {
-            corrected.push(Arc::new(SemiJoinsFirst) as LogicalRule);
-            corrected.push(Arc::new(SelectiveJoinsFirst) as LogicalRule);
+            corrected.extend([Arc::new(NoRows) as LogicalRule, Arc::new(SemiJoinsFirst)]);
+            corrected.push(Arc::new(SelectiveJoinsFirst));
         }
     }
     corrected
@@ -36,13 +38,17 @@ pub(super) fn corrected_logical_rules(rules: &[LogicalRule]) -> Vec<LogicalRule>
 /// Adds the corrections to DataFusion's rules for physical plans.
 pub fn corrected_rules(rules: Vec<Rule>) -> Vec<Rule> {
     let last_pushdown = rules.iter().rposition(|rule| is_filter_pushdown(rule.as_ref()));
-    let mut corrected = Vec::with_capacity(rules.len() + 4);
+    let mut corrected = Vec::with_capacity(rules.len() + 5);
     for (position, rule) in rules.into_iter().enumerate() {
         if is_sort_placement(rule.as_ref()) {
             corrected.push(Arc::new(LimitsOverSorts) as Rule);
         }
         if Some(position) == last_pushdown {
-            corrected.extend([Arc::new(FloatGroups) as Rule, Arc::new(LimitBarrier)]);
+            corrected.extend([
+                Arc::new(DistinctMatches) as Rule,
+                Arc::new(FloatGroups),
+                Arc::new(LimitBarrier),
+            ]);
         }
         corrected.push(if is_projection_pushdown(rule.as_ref()) {
             Arc::new(SafeProjectionPushdown::new(rule))
@@ -83,9 +89,8 @@ mod tests {
         let logical = logical.iter().map(|rule| rule.name()).collect::<Vec<_>>();
         let place = logical.iter().position(|name| *name == "NullableLists").unwrap();
         assert_eq!(logical[place + 1], "simplify_expressions");
-        let place = logical.iter().position(|name| *name == "SemiJoinsFirst").unwrap();
-        assert_eq!(logical[place - 1], "push_down_filter");
-        assert_eq!(logical[place + 1], "SelectiveJoinsFirst");
+        let place = logical.iter().position(|name| *name == "push_down_filter").unwrap();
+        assert_eq!(logical[place + 1..][..3], ["NoRows", "SemiJoinsFirst", "SelectiveJoinsFirst"]);
 
         let rules = corrected_rules(PhysicalOptimizer::new().rules);
         let names_of_all = names(&rules);
@@ -94,6 +99,7 @@ mod tests {
             names_of_all[position + 1].as_str()
         };
         assert_eq!(after("LimitsOverSorts"), "EnsureRequirements");
+        assert_eq!(after("DistinctMatches"), "FloatGroups");
         assert_eq!(after("FloatGroups"), "LimitBarrier");
         assert_eq!(after("LimitBarrier"), "FilterPushdown(Post)");
         assert_eq!(after("SanityCheckPlan"), "GuardedConditions");
