@@ -92,8 +92,9 @@ fn has_subquery(expr: &Expr) -> bool {
 /// Rewrites a part of a condition all parts of which must be true.
 fn conjunct(part: Expr, schema: &DFSchema) -> Result<Expr> {
     match part {
-        Expr::Not(inner) if matches!(*inner, Expr::InSubquery(_) | Expr::Exists(_)) => {
-            conjunct(negated(*inner), schema)
+        Expr::Not(inner) if has_opposite(&inner) => conjunct(negated(*inner), schema),
+        Expr::BinaryExpr(both) if both.op == Operator::And => {
+            Ok(conjunct(*both.left, schema)?.and(conjunct(*both.right, schema)?))
         }
         // A join that knows NULL, and is faster than those of several subqueries.
         Expr::InSubquery(set)
@@ -117,9 +118,7 @@ fn rewritten(expr: Expr, schema: &DFSchema, is_condition: bool) -> Result<Expr> 
             both.op,
             rewritten(*both.right, schema, is_condition)?,
         )),
-        Expr::Not(inner) if matches!(*inner, Expr::InSubquery(_) | Expr::Exists(_)) => {
-            rewritten(negated(*inner), schema, is_condition)
-        }
+        Expr::Not(inner) if has_opposite(&inner) => rewritten(negated(*inner), schema, is_condition),
         Expr::Exists(Exists { subquery, negated }) => {
             let found = exists(subquery)?;
             Ok(if negated { not(found) } else { found })
@@ -129,8 +128,21 @@ fn rewritten(expr: Expr, schema: &DFSchema, is_condition: bool) -> Result<Expr> 
     }
 }
 
+/// Whether NOT of an expression with subqueries can be written without NOT, as DataFusion does later.
+fn has_opposite(expr: &Expr) -> bool {
+    match expr {
+        Expr::InSubquery(_) | Expr::Exists(_) => true,
+        Expr::Not(inner) => has_subquery(inner),
+        Expr::BinaryExpr(both) => matches!(both.op, Operator::And | Operator::Or) && has_subquery(expr),
+        _ => false,
+    }
+}
+
 fn negated(expr: Expr) -> Expr {
     match expr {
+        Expr::Not(inner) => *inner,
+        Expr::BinaryExpr(both) if both.op == Operator::And => negated(*both.left).or(negated(*both.right)),
+        Expr::BinaryExpr(both) if both.op == Operator::Or => negated(*both.left).and(negated(*both.right)),
         Expr::InSubquery(set) => Expr::InSubquery(InSubquery { negated: !set.negated, ..set }),
         Expr::Exists(found) => Expr::Exists(Exists { negated: !found.negated, ..found }),
         other => not(other),
@@ -156,8 +168,8 @@ fn in_subquery(set: InSubquery, schema: &DFSchema, is_condition: bool) -> Result
     let is_known = !value_is_nullable && !item_is_nullable;
     let is_right = match is_condition {
         true => !negated,
-        // Simplified, it may become a condition.
-        false => is_known && !(negated && is_correlated(&subquery)),
+        // Simplified, it may become a condition, also its opposite.
+        false => is_known && !is_correlated(&subquery),
     };
     // Columns of a query further out cannot be reached from within another subquery.
     if is_right || value.contains_outer() || has_subquery(&value) {
@@ -369,6 +381,8 @@ mod tests {
     use datafusion::prelude::SessionContext;
 
     use super::*;
+    use crate::query::Params;
+    use crate::testing::{Score, latest, overlapping_commits, scores};
 
     const TABLES: &str =
         "WITH t AS (SELECT * FROM (VALUES (1, 10), (2, 20), (NULL, 30), (4, 40)) AS t(k, v)),
@@ -403,6 +417,9 @@ mod tests {
             ("(k NOT IN (SELECT k FROM u)) IS NULL", vec![Some(20), Some(30), Some(40)]),
             ("coalesce(k IN (SELECT k FROM u), true)", all.to_vec()),
             ("NOT (k IN (SELECT k FROM u) AND v < 15)", vec![Some(20), Some(30), Some(40)]),
+            ("NOT (v = 20 OR k IN (SELECT k FROM u WHERE u.v > t.v))", vec![Some(40)]),
+            ("NOT (NOT (k IN (SELECT k FROM u WHERE u.v > t.v)) AND v > 0)", vec![Some(10)]),
+            ("NOT (v < 40 AND NOT EXISTS (SELECT 1 FROM u WHERE u.k = t.k))", vec![Some(10), Some(40)]),
             ("3 NOT IN (SELECT k FROM u)", vec![]),
             ("3 NOT IN (SELECT k FROM u WHERE u.v < t.v)", vec![]),
             ("(3 NOT IN (SELECT k FROM u)) IS NULL", all.to_vec()),
@@ -411,6 +428,30 @@ mod tests {
             ("k + 1 NOT IN (SELECT k FROM u WHERE k IS NOT NULL)", vec![Some(10), Some(20), Some(40)]),
         ] {
             let found = run(&context, &format!("SELECT v FROM t WHERE {condition}")).await.unwrap();
+            assert_eq!(found, expected, "{condition}");
+        }
+    }
+
+    #[tokio::test]
+    async fn columns_without_null_need_no_join_that_knows_it() {
+        let (_folder, table) = scores(&overlapping_commits()).await;
+        let session = table.session().unwrap();
+        let rows = latest(&overlapping_commits());
+        let is_in = |a: &Score| rows.iter().any(|b| b.0 == a.0 && b.2 > 2_000 && b.1 == a.1 + 2);
+        let selected = "a.game + 2 IN (SELECT b.game FROM t b WHERE b.player = a.player AND b.points > 2000)";
+        type Keeps<'k> = &'k dyn Fn(&Score) -> bool;
+        let cases: [(String, Keeps<'_>); 4] = [
+            (format!("NOT (a.points = 7 OR {selected})"), &|a| !(a.2 == 7 || is_in(a))),
+            (format!("NOT (a.points > 7 AND NOT ({selected}))"), &|a| a.2 <= 7 || is_in(a)),
+            (format!("({selected}) = (a.points > 1000)"), &|a| is_in(a) == (a.2 > 1_000)),
+            (format!("CASE WHEN {selected} THEN false ELSE true END"), &|a| !is_in(a)),
+        ];
+        for (condition, keeps) in cases {
+            let sql = format!("SELECT count(*) FROM t a WHERE {condition}");
+            let found = session.collect(&sql, &Params::default()).await.unwrap();
+            let found = found[0].column(0).as_primitive::<Int64Type>().value(0);
+            let expected = rows.iter().filter(|row| keeps(row)).count() as i64;
+            assert!(expected > 0 && expected < rows.len() as i64, "{condition}: {expected}");
             assert_eq!(found, expected, "{condition}");
         }
     }

@@ -295,7 +295,7 @@ impl SampledColumns<'_> {
     /// Order of unique keys: natural ones first, then those without times and without text, then
     /// the shortest; entities rather than dimensions, and of several columns those that would
     /// repeat most often if they did not identify rows.
-    fn rank(&self, key: &UniqueKey) -> (bool, bool, usize, usize, bool, f64, usize) {
+    fn rank(&self, key: &UniqueKey) -> (bool, bool, usize, bool, usize, bool, f64, usize) {
         let is_dense = key.columns.len() > 2 && key.is_dense_among(self.rows);
         let weight = |at: &usize| match self.role(*at) {
             Role::RowId => 0.0,
@@ -323,7 +323,10 @@ impl SampledColumns<'_> {
         let length = key.columns.len() + usize::from(has_time) - usize::from(is_dense);
         // The hash of a content tells rows apart until one content comes twice.
         let is_digest = key.columns.len() == 1 && key.columns.iter().all(|at| self.is_digest(*at));
-        (!key.by_nature, is_digest, makeshift + strange, length, has_time, sum, position)
+        // Things meet again at another moment, even if they have not done so yet.
+        let lacks = |time: usize| !is_later(self.name(time)) && !key.columns.contains(&time);
+        let meets_once = !key.by_nature && key.columns.len() > 1 && self.key_time().is_some_and(lacks);
+        (!key.by_nature, is_digest, makeshift + strange, meets_once, length, has_time, sum, position)
     }
 }
 
