@@ -39,7 +39,7 @@ impl SampledColumns<'_> {
         report.identity(&self.roles)
             * base
             * fills
-            * (1.0 + 0.5 * report.determines.len().min(3) as f64)
+            * (1.0 + 0.5 * report.attributes(&self.roles))
             * if natural { 2.0 } else { 1.0 }
             / heavy.max(1.0)
     }

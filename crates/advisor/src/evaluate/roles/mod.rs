@@ -114,7 +114,10 @@ pub(super) fn infer_roles(
     given: &[Option<Role>],
 ) -> Vec<RoleReport> {
     let name = |index: &usize| columns.get(*index).map(|column| column.column.name.clone());
-    let names_tell = columns.iter().any(|column| column.hint.is_some());
+    let counted = names::counted(columns.iter().map(|column| column.column.name.as_str()));
+    let is_counted = |index: usize| counted.get(index).copied().unwrap_or_default();
+    let names_tell =
+        columns.iter().enumerate().any(|(index, column)| column.hint.is_some() && !is_counted(index));
     let rows_have_id = columns.iter().any(|column| column.is_unique() && column.is_named_id());
     let report = |(index, column): (usize, &Profile<'_>)| {
         let given = given.get(index).copied().flatten();
@@ -122,9 +125,10 @@ pub(super) fn infer_roles(
             Some(role) => (role, vec!["given with --role or --not-key".to_owned()], false),
             None => infer(index, column, columns, relations),
         };
-        let is_obscure = names_tell
-            && column.hint.is_none()
-            && relations.dependencies.determines.get(index).is_none_or(Vec::is_empty);
+        let is_telling = column.hint.is_some()
+            || relations.dependencies.determines.get(index).is_some_and(|others| !others.is_empty());
+        // What was given a number rather than a name is a property, whatever else follows from it.
+        let is_obscure = names_tell && (!is_telling || is_counted(index));
         RoleReport {
             column: column.column.name.clone(),
             role,

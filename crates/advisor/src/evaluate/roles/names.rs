@@ -3,6 +3,8 @@
 //! Names are weaker evidence than values: they are matched by whole words ("count" is not in
 //! "account"), and add at most [`WEIGHT`] to a score.
 
+use std::collections::HashMap;
+
 use crate::evaluate::roles::words::{
     AMOUNT_ENDINGS, AMOUNT_HEADS, AMOUNTS, ATTRIBUTES, BEFORE, BIRTH, CALENDAR, CONTACTS, CONTENTS, COUNTED,
     DIMENSIONS, ENTITIES, IDENTIFIERS, LABELS, LATER, LINES, LOADS, MEASURES, NOT_IDS, NUMBERS, RECEIPT,
@@ -132,6 +134,21 @@ pub(super) fn is_whole(name: &str) -> bool {
         [.., last] => is_whole(last),
         [] => false,
     }
+}
+
+/// Number of names from which they are counted: `cat1` to `cat9`.
+const MANY_COUNTED: usize = 4;
+
+/// Whether each of several names is one of many that differ only in the number at their end.
+pub(super) fn counted<'n>(names: impl Iterator<Item = &'n str> + Clone) -> Vec<bool> {
+    let stem = |name: &'n str| name.trim_end_matches(|c: char| c.is_ascii_digit());
+    let mut sizes: HashMap<&str, usize> = HashMap::new();
+    for name in names.clone().filter(|name| stem(name) != *name) {
+        *sizes.entry(stem(name)).or_default() += 1;
+    }
+    names
+        .map(|name| stem(name) != name && sizes.get(stem(name)).is_some_and(|size| *size >= MANY_COUNTED))
+        .collect()
 }
 
 /// Whether the name is that of a name: what a thing is called beside its id.
@@ -346,6 +363,13 @@ pub(super) fn hint(name: &str) -> Option<Hint> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_that_differ_in_a_number_are_counted_if_they_are_many() {
+        let names = ["uid", "cat1", "cat2", "cat10", "cat7", "card1", "card2", "7", "catalog"];
+        let expected = [false, true, true, true, true, false, false, false, false];
+        assert_eq!(counted(names.into_iter()), expected);
+    }
 
     #[test]
     fn words_count_as_a_whole_and_the_last_decides() {

@@ -1,5 +1,6 @@
 //! Roles that a column may have, and the report on one column.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
@@ -176,6 +177,17 @@ impl RoleReport {
     pub(crate) fn thing(&self) -> Vec<String> {
         let parents = if self.role == Role::Entity { self.counts_within.as_slice() } else { &[] };
         [parents, std::slice::from_ref(&self.column)].concat()
+    }
+
+    /// Number of things that it determines, up to three, as a measure of how much it stands for.
+    /// Columns that are one-to-one with each other stand for one thing.
+    pub(crate) fn attributes(&self, columns: &[Self]) -> f64 {
+        let first = |name: &String| {
+            let report = columns.iter().find(|report| report.column == *name);
+            report.and_then(|report| report.copy_of.clone()).unwrap_or_else(|| name.clone())
+        };
+        let things: BTreeSet<String> = self.determines.iter().map(first).collect();
+        things.len().min(3) as f64
     }
 
     /// Whether hardly anyone reads the rows of one value of an entity: an amount, an address, a

@@ -190,7 +190,7 @@ impl<Q: Fn(&PartitionKeyReport) -> bool> EntityWeights<'_, Q> {
         let Some(counted) = self.counted(report) else { return 0.02 * base };
         let values = counted.distinct.estimate.max(1) as f64;
         let rows_each = self.evaluation.rows as f64 / values;
-        let attributes = report.determines.len().min(3) as f64;
+        let attributes = report.attributes(self.knowledge.roles);
         // Values that hardly repeat gather nothing. Beyond that, the rows of a value say how
         // long the export is rather than what is read.
         let gathers = ((rows_each - 1.0) / FEW_ROWS_EACH).clamp(0.0, 1.0);
