@@ -13,6 +13,7 @@ use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode, Physic
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::joins::{HashJoinExec, NestedLoopJoinExec};
+use datafusion::physical_plan::limit::LocalLimitExec;
 use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::{ExecutionPlan, PhysicalExpr, replace_children_if_necessary};
 
@@ -73,12 +74,13 @@ fn distinct(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPla
         return Ok(Some(replace_children_if_necessary(Arc::clone(plan), vec![input])?));
     }
     let schema = plan.schema();
+    if schema.fields().is_empty() {
+        // All rows are the same.
+        return Ok(Some(Arc::new(LocalLimitExec::new(Arc::clone(plan), 1))));
+    }
     // Grouping and joins differ on which numbers with a fraction are equal.
     let is_exact = |data_type: &DataType| !data_type.is_floating() && !data_type.is_nested();
-    if is_grouped(plan, schema.fields().len())
-        || schema.fields().is_empty()
-        || !schema.fields().iter().all(|f| is_exact(f.data_type()))
-    {
+    if is_grouped(plan, schema.fields().len()) || !schema.fields().iter().all(|f| is_exact(f.data_type())) {
         return Ok(None);
     }
     let keys = schema.fields().iter().enumerate().map(|(position, field)| {
@@ -171,6 +173,36 @@ mod tests {
                 assert!(before > 0 && after < before, "{sql}: {before} to {after}\n{plan}");
                 assert_eq!(reduction(&twin, &sql).await.1, 0);
             }
+        }
+    }
+
+    #[tokio::test]
+    async fn one_row_answers_whether_there_are_any() {
+        let Tables { ours, .. } = &tables().await;
+        let twin = twin(ours);
+        for condition in [
+            "EXISTS (SELECT b.points FROM big b WHERE b.game > 1)",
+            "NOT EXISTS (SELECT b.points FROM big b WHERE b.game > 1)",
+            "NOT EXISTS (SELECT b.points FROM big b WHERE b.points > 1000)",
+            "a.points = 0 OR NOT EXISTS (SELECT b.points FROM big b WHERE b.game > 1)",
+            "7 NOT IN (SELECT 7 FROM big b WHERE b.game > 1)",
+            "7 IN (SELECT 7 FROM big b WHERE b.game > 1) OR a.points = 0",
+        ] {
+            let sql = format!("SELECT * FROM big a WHERE {condition} ORDER BY a.player, a.game, a.points");
+            assert_eq!(answer(ours, &sql).await, answer(&twin, &sql).await, "{sql}");
+            let plan = ours.sql(&sql).await.unwrap().create_physical_plan().await.unwrap();
+            collect(Arc::clone(&plan), ours.task_ctx()).await.unwrap();
+            let mut joins = 0;
+            plan.apply(|node| {
+                if let Some(side) = deciding_side(node.as_ref()) {
+                    let rows = node.children()[side].metrics().unwrap().output_rows();
+                    assert!(rows.unwrap_or_default() <= 4, "{sql}: {rows:?}");
+                    joins += 1;
+                }
+                Ok(TreeNodeRecursion::Continue)
+            })
+            .unwrap();
+            assert!(joins > 0, "{sql}\n{}", displayable(plan.as_ref()).indent(false));
         }
     }
 

@@ -225,8 +225,8 @@ fn as_outer(expr: &Expr, schema: &DFSchema) -> Result<Expr> {
     Ok(outer.data)
 }
 
-/// Returns a subquery of the rows that fulfil a condition. One row is enough if all queries share
-/// them.
+/// Returns a subquery of the rows that fulfil a condition. One row is enough if all rows of the query
+/// share them.
 fn restricted(subquery: &Subquery, condition: Option<Expr>) -> Result<Subquery> {
     let plan = LogicalPlanBuilder::from(Arc::clone(&subquery.subquery));
     let plan = match condition {
@@ -245,6 +245,7 @@ fn restricted(subquery: &Subquery, condition: Option<Expr>) -> Result<Subquery> 
 /// Returns whether a subquery has rows, as an expression.
 fn exists(subquery: Subquery) -> Result<Expr> {
     if !is_correlated(&subquery) {
+        let subquery = restricted(&subquery, None)?;
         return Ok(Expr::Exists(Exists { subquery, negated: false }));
     }
     match without_order(&subquery.subquery) {
