@@ -9,7 +9,7 @@ use crate::evaluate::figures::uniqueness::{UniqueBy, Uniqueness};
 use crate::evaluate::roles::forms::{Form, Words};
 use crate::evaluate::roles::names::{Hint, is_later, is_of_receipt};
 use crate::evaluate::roles::profile::{Profile, distinct_together};
-use crate::evaluate::roles::{Role, is_words};
+use crate::evaluate::roles::{Role, RoleReport, is_words};
 use evenkeel_model::units::Micros;
 
 /// Repeats expected by chance from which finding none is evidence of a natural key.
@@ -190,6 +190,7 @@ impl SampledColumns<'_> {
                     UniqueBy::Chance => false,
                 });
             let repeats_by_chance = uniqueness.map_or(0.0, |unique| unique.repeats_by_chance);
+            let by_nature = by_nature && !(self.has_events() && self.meets_once(&columns));
             UniqueKey { columns, repeats_by_chance, by_nature }
         };
         // A time of day tells rows apart together with its date.
@@ -199,6 +200,14 @@ impl SampledColumns<'_> {
             columns
         };
         keys.into_iter().map(with_date).map(judge).collect()
+    }
+
+    /// Whether several things tell rows apart without the time of the event: they meet again at
+    /// another moment, even if they have not done so yet.
+    fn meets_once(&self, key: &[usize]) -> bool {
+        let lacks = |time: usize| !is_later(self.name(time)) && !key.contains(&time);
+        let is_row = |at: &usize| matches!(self.role(*at), Role::RowId | Role::LineNumber);
+        key.len() > 1 && !key.iter().any(is_row) && self.key_time().is_some_and(lacks)
     }
 
     /// Whether a column has short texts that repeat, by which things may be known.
@@ -212,6 +221,15 @@ impl SampledColumns<'_> {
         (self.role(at) == Role::Text || self.is_wordy(at))
             && matches!(&column.form, Form::Text(words) if is_short(words))
             && column.distinct * 2 < column.rows
+    }
+
+    /// Whether a column has addresses of things that have ids.
+    fn is_address_beside_id(&self, at: usize) -> bool {
+        let is_id = |(other, report): (usize, &RoleReport)| {
+            let is_named = self.columns.get(other).is_some_and(Profile::is_named_id);
+            is_named && report.role == Role::Entity && !report.is_address && self.can_be_in_key(other)
+        };
+        self.roles.get(at).is_some_and(|report| report.is_address) && self.roles.iter().enumerate().any(is_id)
     }
 
     /// Whether a column has several words in each value, and is not named as an identifier: a label
@@ -312,6 +330,7 @@ impl SampledColumns<'_> {
         let is_strange = |at: &&usize| match self.role(**at) {
             Role::Time => self.is_other_time(**at),
             Role::LineNumber => self.has_parents(**at) && !self.counts_within(**at, &key.columns),
+            Role::Entity => self.is_address_beside_id(**at),
             _ => false,
         };
         let strange = key.columns.iter().filter(is_strange).count();
@@ -323,9 +342,7 @@ impl SampledColumns<'_> {
         let length = key.columns.len() + usize::from(has_time) - usize::from(is_dense);
         // The hash of a content tells rows apart until one content comes twice.
         let is_digest = key.columns.len() == 1 && key.columns.iter().all(|at| self.is_digest(*at));
-        // Things meet again at another moment, even if they have not done so yet.
-        let lacks = |time: usize| !is_later(self.name(time)) && !key.columns.contains(&time);
-        let meets_once = !key.by_nature && key.columns.len() > 1 && self.key_time().is_some_and(lacks);
+        let meets_once = !key.by_nature && self.meets_once(&key.columns);
         (!key.by_nature, is_digest, makeshift + strange, meets_once, length, has_time, sum, position)
     }
 }

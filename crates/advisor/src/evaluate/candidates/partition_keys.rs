@@ -90,8 +90,9 @@ impl SampledColumns<'_> {
         let repeats = |at: &usize| self.columns.get(*at).is_none_or(|column| !column.is_unique());
         // Values computed from a row, such as hashes, come after identifiers that were assigned to it.
         let is_derived = |at: &usize| is_derived(self.name(*at));
+        let is_contact = |at: &usize| self.roles.get(*at).is_some_and(|report| report.is_contact);
         ids.sort_by_key(|at| {
-            (repeats(at), !is_named(at), is_derived(at), is_label(at), !is_assigned(at), *at)
+            (repeats(at), is_contact(at), !is_named(at), is_derived(at), is_label(at), !is_assigned(at), *at)
         });
         let series = self.time_of_series(keys, &others, &ids);
         if let Some(time) = series.filter(|time| time.iter().all(|at| allowed(*at))) {

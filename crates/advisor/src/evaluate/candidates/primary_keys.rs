@@ -2,7 +2,7 @@
 
 use crate::evaluate::candidates::considered::{Considerations, ConsideredCandidate, Purpose};
 use crate::evaluate::candidates::natural_keys::UniqueKey;
-use crate::evaluate::candidates::sampled_columns::SampledColumns;
+use crate::evaluate::candidates::sampled_columns::{FEW_TIMES, SampledColumns};
 use crate::evaluate::candidates::unique_keys::MOST_KEY_COLUMNS;
 use crate::evaluate::roles::Role;
 use crate::evaluate::roles::names::is_later;
@@ -13,8 +13,6 @@ use evenkeel_model::table::Candidate;
 const MOST_VARIANTS: usize = 2;
 /// Maximum number of partition keys that primary keys are made for.
 const MOST_LIKELY: usize = 2;
-/// Up to this many points in time, they are dates of things, and nobody sorts by them.
-const FEW_TIMES: usize = 64;
 /// Maximum number of primary keys that are evaluated.
 const MOST_PRIMARY_KEYS: usize = 6;
 

@@ -4,7 +4,7 @@ use arrow::array::RecordBatch;
 
 use crate::evaluate::nulls::can_be_filled_in;
 use crate::evaluate::roles::forms::Form;
-use crate::evaluate::roles::names::{is_later, is_of_birth};
+use crate::evaluate::roles::names::{is_later, is_of_birth, is_of_events};
 use crate::evaluate::roles::numbering::counts_lines_of;
 use crate::evaluate::roles::profile::{CarriedTimes, Profile};
 use crate::evaluate::roles::{Relations, Role, RoleReport, infer_roles};
@@ -33,6 +33,9 @@ pub(crate) struct Searched<'a> {
 /// Multiple of the values of the other parts of a key from which a part stands for a thing alone.
 const MANY_TIMES: usize = 20;
 
+/// Up to this many points in time, they are dates of things, and nobody sorts by them.
+pub(super) const FEW_TIMES: usize = 64;
+
 /// Columns of sampled rows.
 pub(super) struct SampledColumns<'a> {
     pub(super) columns: Vec<Profile<'a>>,
@@ -41,6 +44,8 @@ pub(super) struct SampledColumns<'a> {
     /// Whether these are all rows.
     pub(super) whole: bool,
     pub(super) time: Option<String>,
+    /// Whether the name of the export or of its time says that its rows are events.
+    names_events: bool,
     pub(super) fewest_partitions: usize,
     function: Function,
     /// Whether columns of narrow types can be read as wider ones, which keys take.
@@ -80,7 +85,9 @@ impl<'a> SampledColumns<'a> {
             .collect();
         let roles = infer_roles(export, &columns, &Relations::of_columns(&columns), given);
         let time = time.map(str::to_owned).or_else(|| event_time(&columns, &roles));
+        let names_events = is_of_events(export) || time.as_deref().is_some_and(is_of_events);
         Self {
+            names_events,
             rows: rows.batches.iter().map(RecordBatch::num_rows).sum(),
             whole,
             time,
@@ -235,6 +242,12 @@ impl<'a> SampledColumns<'a> {
     /// The time column, if it can be in a key.
     pub(super) fn key_time(&self) -> Option<usize> {
         (0..self.columns.len()).find(|at| self.is_time(*at) && self.can_be_in_key(*at))
+    }
+
+    /// Whether rows are events, each at a moment of its own.
+    pub(super) fn has_events(&self) -> bool {
+        let has_moments = |time: usize| self.distinct(time) > FEW_TIMES && !is_later(self.name(time));
+        self.names_events && self.key_time().is_some_and(has_moments)
     }
 
     /// Names of columns.

@@ -6,9 +6,9 @@
 use std::collections::HashMap;
 
 use crate::evaluate::roles::words::{
-    AMOUNT_ENDINGS, AMOUNT_HEADS, AMOUNTS, ATTRIBUTES, BEFORE, BIRTH, CALENDAR, CONTACTS, CONTENTS, COUNTED,
-    DIMENSIONS, ENTITIES, IDENTIFIERS, LABELS, LATER, LINES, LOADS, MEASURES, NOT_IDS, NUMBERS, RECEIPT,
-    RECURRING, STEPS, TEXTS, TIMES, TRANSMISSION, UNITS, WHOLES,
+    AMOUNT_ENDINGS, AMOUNT_HEADS, AMOUNTS, ATTRIBUTES, AXES, BEFORE, BIRTH, CALENDAR, CONTACTS, CONTENTS,
+    COUNTED, DIMENSIONS, ENTITIES, EVENTS, IDENTIFIERS, LABELS, LATER, LINES, LOADS, MEASURES, NOT_IDS,
+    NUMBERS, RECEIPT, RECURRING, STEPS, TEXTS, TIMES, TRANSMISSION, UNITS, WHOLES,
 };
 
 /// Weight of a hint.
@@ -88,6 +88,11 @@ pub(super) fn is_of_thread(name: &str) -> bool {
         words(last_part(name)).iter().map(String::as_str).collect::<Vec<_>>().as_slice(),
         [.., "thread", "id"] | [.., "tid" | "threadid"]
     )
+}
+
+/// Whether the name, of an export or of its time, says that its rows are events.
+pub(crate) fn is_of_events(name: &str) -> bool {
+    words(name).iter().any(|word| EVENTS.contains(&word.as_str()))
 }
 
 /// Whether the name says no more than that the column identifies something: `id`, `uuid`.
@@ -315,7 +320,7 @@ pub(super) fn hints(name: &str) -> Vec<Hint> {
             .any(|suffix| word.len() > suffix.len() + 2 && word.ends_with(suffix) && !is_word);
         let is_amount = AMOUNTS.iter().any(|amount| word.starts_with(amount) || word.ends_with(amount))
             || AMOUNT_ENDINGS.iter().any(|ending| word.ends_with(ending))
-            || (words.len() > 1 && UNITS.contains(&word));
+            || (words.len() > 1 && (UNITS.contains(&word) || AXES.contains(&word)));
         [
             (IDENTIFIERS.contains(&word) || joined || is_number_of_thing(word), Hint::Identifier),
             (LINES.contains(&word), Hint::Line),

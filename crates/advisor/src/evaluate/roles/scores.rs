@@ -218,12 +218,19 @@ pub(super) fn score_relations(
         scores.add(Role::Entity, -8.0, "");
     }
     let numbering = relations.numbering(index);
+    let is_amount = columns
+        .get(index)
+        .is_some_and(|column| column.hint == Some(Hint::Measure) && matches!(column.form, Form::Whole(_)));
     let parents: Vec<&str> = numbering.parents().iter().map(|at| name(*at)).collect();
     let parents = parents.join(" and ");
     let dependencies = &relations.dependencies;
     let determined = dependencies.determines.get(index).filter(|others| !others.is_empty());
     let follows = dependencies.follows.get(index).copied().flatten();
     match (numbering, determined, follows) {
+        // A counter of hours, of a way, of parts, whose unit the name has.
+        (Numbering::Things(_) | Numbering::Rising(_), ..) if is_amount => {
+            scores.add(Role::Measure, 6.0, format!("adds up within each {parents}"));
+        }
         (Numbering::Things(_), ..) => {
             scores.add(Role::Entity, 8.0, format!("numbers things within each {parents}"));
             scores.add(Role::Measure, -3.0, "");
@@ -252,9 +259,6 @@ pub(super) fn score_relations(
         .take(3)
         .collect();
     // Of a number that is named as an amount, others follow by chance.
-    let is_amount = columns
-        .get(index)
-        .is_some_and(|column| column.hint == Some(Hint::Measure) && matches!(column.form, Form::Whole(_)));
     let weight = (1.0 + determined.len() as f64).min(if is_amount { 1.0 } else { 4.0 });
     scores.add(Role::Entity, weight, format!("determines {}", names.join(", ")));
 }

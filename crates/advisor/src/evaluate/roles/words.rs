@@ -50,8 +50,58 @@ pub(super) const AMOUNT_HEADS: &[&str] = &[
     "fiyat",
 ];
 /// Units with small letters before capitals.
-pub(super) const UNITS: &[&str] =
-    &["dbm", "kwh", "mwh", "kw", "mw", "gw", "khz", "mhz", "ghz", "mv", "ma", "kpa", "mpa", "hpa", "db"];
+pub(super) const UNITS: &[&str] = &[
+    "dbm", "kwh", "mwh", "kw", "mw", "gw", "khz", "mhz", "ghz", "mv", "ma", "kpa", "mpa", "hpa", "db", "hrs",
+];
+/// Coordinates of a point, behind the name of what is there: "click_x".
+pub(super) const AXES: &[&str] = &["x", "y", "z"];
+/// Words for what happens at a moment, in the name of an export or of its time.
+pub(super) const EVENTS: &[&str] = &[
+    "event",
+    "events",
+    "evt",
+    "evts",
+    "scan",
+    "scans",
+    "click",
+    "clicks",
+    "hit",
+    "hits",
+    "ping",
+    "pings",
+    "log",
+    "logs",
+    "logged",
+    "reading",
+    "readings",
+    "measurement",
+    "measurements",
+    "telemetry",
+    "tick",
+    "ticks",
+    "alarm",
+    "alarms",
+    "alert",
+    "alerts",
+    "impression",
+    "impressions",
+    "pageview",
+    "pageviews",
+    "ereignis",
+    "ereignisse",
+    "evento",
+    "eventos",
+    "evenement",
+    "evenements",
+    "zdarzenie",
+    "zdarzenia",
+    "sobytie",
+    "sobytiya",
+    "olay",
+    "olaylar",
+    "событие",
+    "события",
+];
 /// Things that are counted, beside entities.
 pub(super) const COUNTED: &[&str] = &["events", "rows", "items", "records", "messages", "lines"];
 /// Things whose hashes are those of their contents.
