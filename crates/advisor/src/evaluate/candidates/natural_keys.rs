@@ -1,7 +1,7 @@
 //! Natural keys: sets of columns that distinguish the rows, and not by chance.
 
-use arrow::array::{Array, ArrayRef, RecordBatch};
-use arrow::compute::concat;
+use arrow::array::{Array, ArrayRef, RecordBatch, UInt32Array};
+use arrow::compute::{concat, take};
 
 use crate::evaluate::candidates::sampled_columns::SampledColumns;
 use crate::evaluate::candidates::unique_keys::{minimal_unique, rows_once};
@@ -159,6 +159,8 @@ impl SampledColumns<'_> {
         rows: &[u32],
         of: usize,
     ) -> Vec<UniqueKey> {
+        // Rows that were sent again would make equal values look common.
+        let once = UInt32Array::from(rows.to_vec());
         let judge = |columns: Vec<usize>| {
             let arrays: Option<Vec<ArrayRef>> = columns
                 .iter()
@@ -168,7 +170,7 @@ impl SampledColumns<'_> {
                         .filter_map(|batch| batch.columns().get(*at))
                         .map(AsRef::as_ref)
                         .collect();
-                    concat(&parts).ok()
+                    take(&concat(&parts).ok()?, &once, None).ok()
                 })
                 .collect();
             let uniqueness = arrays.and_then(|arrays| Uniqueness::by_chance(&arrays, rows.len() as u64));

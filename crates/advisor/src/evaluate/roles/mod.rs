@@ -51,6 +51,9 @@ const FEWEST_DATES: usize = 20;
 /// has a frequency of its own.
 const SMOOTH: f64 = 3.0;
 
+/// Number of columns that count within the same values from which none of them numbers rows.
+const MANY_COUNTERS: usize = 3;
+
 /// How the columns of the sampled rows depend on each other.
 #[derive(Debug)]
 pub(super) struct Relations {
@@ -98,6 +101,16 @@ impl Relations {
     /// Whether another column numbers rows within the values of a column.
     fn has_parts(&self, at: usize) -> bool {
         self.numberings.iter().any(|numbering| numbering.parents().contains(&at))
+    }
+
+    /// Whether several columns count within the same values: what each thing has had of something,
+    /// since one number suffices for its rows.
+    fn is_one_of_counters(&self, at: usize) -> bool {
+        let counts =
+            |numbering: &&Numbering| matches!(numbering, Numbering::Serial(_) | Numbering::Rising(_));
+        let own = self.numbering(at);
+        let others = self.numberings.iter().filter(counts);
+        counts(&own) && others.filter(|other| other.parents() == own.parents()).count() >= MANY_COUNTERS
     }
 
     fn numbering(&self, at: usize) -> &Numbering {

@@ -221,15 +221,26 @@ pub(super) fn score_relations(
     let is_amount = columns
         .get(index)
         .is_some_and(|column| column.hint == Some(Hint::Measure) && matches!(column.form, Form::Whole(_)));
+    let has_time = columns.iter().any(Profile::is_time);
+    let is_named_otherwise = columns.iter().any(|column| column.hint.is_some())
+        && columns.get(index).is_some_and(|column| column.hint.is_none());
     let parents: Vec<&str> = numbering.parents().iter().map(|at| name(*at)).collect();
     let parents = parents.join(" and ");
     let dependencies = &relations.dependencies;
     let determined = dependencies.determines.get(index).filter(|others| !others.is_empty());
     let follows = dependencies.follows.get(index).copied().flatten();
     match (numbering, determined, follows) {
-        // A counter of hours, of a way, of parts, whose unit the name has.
-        (Numbering::Things(_) | Numbering::Rising(_), ..) if is_amount => {
+        // A counter of hours, of a way, of starts: its name would say that it numbers rows.
+        (Numbering::Things(_), ..) if is_amount => {
             scores.add(Role::Measure, 6.0, format!("adds up within each {parents}"));
+        }
+        (Numbering::Rising(_), ..) if is_amount || (has_time && is_named_otherwise) => {
+            scores.add(Role::Measure, 9.0, format!("adds up within each {parents}"));
+        }
+        (Numbering::Serial(_) | Numbering::Rising(_), ..)
+            if has_time && is_named_otherwise && relations.is_one_of_counters(index) =>
+        {
+            scores.add(Role::Measure, 9.0, format!("adds up within each {parents}, as others do"));
         }
         (Numbering::Things(_), ..) => {
             scores.add(Role::Entity, 8.0, format!("numbers things within each {parents}"));
