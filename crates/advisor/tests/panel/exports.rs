@@ -1591,6 +1591,46 @@ pub(crate) fn cases() -> Vec<Case> {
             by & [&["ring_no", "date", "hour"]],
             "a date and a time of day are one time in two columns"
         ),
+        case!(
+            "events of car parks",
+            odd::garage_events,
+            &[&["tkt_no"], &["tkt_no", "evt_ts"], &["dev_cd", "tkt_no"]],
+            never & ["amt_paid"],
+            by & [&["tkt_no", "evt_ts"], &["dev_cd", "evt_ts"]],
+            "a car may pass a lane again; only the time tells events apart"
+        ),
+        case!(
+            "readings of air conditioners",
+            odd::rooftop_units,
+            &[&["unit_sn"], &["unit_sn", "rec_ts"]],
+            never & ["cmp1_starts", "cmp2_starts", "fan_starts", "fan_run_hrs", "supply_temp"],
+            by & [&["unit_sn", "rec_ts"]],
+            "what adds up within a device is measured, and numbers no rows"
+        ),
+        case!(by name
+            "prices of shops",
+            odd::shop_prices,
+            &[&["our_sku"], &["our_sku", "shop"]],
+            never & ["price"],
+            by & [&["our_sku", "shop", "scrape_dt"], &["product_url", "scrape_dt"]],
+            "people ask for the product, not for the address of a page"
+        ),
+        case!(by name
+            "impressions with features",
+            odd::featured_impressions,
+            &[&["uid"], &["campaign"], &["campaign", "uid"]],
+            never & ["cost", "cat1", "cat2", "cat3", "cat4", "cat5"],
+            by & [&["uid", "timestamp"], &["campaign", "timestamp"]],
+            "what was given a number for a name is a property"
+        ),
+        case!(
+            "scans of parcels",
+            odd::parcel_scans,
+            &[&["tracking_no"]],
+            never & ["scanner"],
+            by & [&["tracking_no", "scan_ms"]],
+            "rows that were sent again say nothing about how often values repeat"
+        ),
         case!("members", emails, &[&["email"]], never & ["age"], by & [&["email"]], "the table's own id"),
     ]
 }

@@ -4,8 +4,8 @@
 use arrow::array::RecordBatch;
 
 use crate::columns::{
-    START, amounts, choice, codes, export, floats, int64, rising, serial, sorted, texts, times, uniform,
-    uuids, zipf,
+    START, amounts, choice, codes, export, floats, int64, rising, serial, signed, sorted, texts, times,
+    uniform, uuids, zipf,
 };
 
 const SECOND: i64 = 1_000_000;
@@ -281,5 +281,109 @@ pub(crate) fn household() -> RecordBatch {
         ("Global_active_power", fractions(zipf(rows, 6_000, 0.5, 441))),
         ("Voltage", fractions(sums(rows, 6_000, 3, 442).into_iter().map(|n| n + 230_000).collect())),
         ("Sub_metering_1", int64(zipf(rows, 40, 1.5, 443))),
+    ])
+}
+
+/// Passages of cars through the lanes of car parks: at the entry, the till and the exit.
+pub(crate) fn garage_events() -> RecordBatch {
+    let rows = 24_000;
+    let time = rising(rows, 20.0, 451);
+    let ticket: Vec<u64> = (0..rows as u64).map(|at| at / 3 + at % 3 * 40).collect();
+    let lane: Vec<u64> = uniform(rows, 48, 452).iter().zip(0..).map(|(lane, at)| lane * 3 + at % 3).collect();
+    export(vec![
+        ("tkt_no", codes("T", &ticket)),
+        ("dev_cd", codes("L", &lane)),
+        ("evt_ts", times(time)),
+        ("plate_no", codes("M", &ticket.iter().map(|ticket| ticket * 7_919 % 7_000).collect::<Vec<_>>())),
+        ("amt_paid", amounts(rows, 4.5, 453)),
+    ])
+}
+
+/// Readings of air conditioners, with counters that add up over the life of a unit.
+pub(crate) fn rooftop_units() -> RecordBatch {
+    let (units, samples) = (300u64, 40u64);
+    let each: Vec<(u64, u64)> =
+        (0..samples).flat_map(|sample| (0..units).map(move |unit| (unit, sample))).collect();
+    let counter = |step: u64, salt: u64| {
+        int64(each.iter().map(move |(unit, sample)| (unit * 7_919 + salt) % 40_000 + sample * step))
+    };
+    let time = each.iter().map(|(unit, sample)| 1_767_225_600 + (sample * 300 + unit) as i64);
+    export(vec![
+        ("unit_sn", codes("RTU", &each.iter().map(|(unit, _)| unit * 31 + 1_000).collect::<Vec<_>>())),
+        ("rec_ts", signed(time)),
+        ("cmp1_starts", counter(1, 11)),
+        ("cmp2_starts", counter(1, 5_003)),
+        ("fan_starts", counter(2, 17_011)),
+        ("fan_run_hrs", counter(1, 23_003)),
+        ("supply_temp", floats(each.len(), 14.0, 2.0, 461)),
+    ])
+}
+
+/// Prices of shops by day: the address of a page stands for a product in a shop.
+pub(crate) fn shop_prices() -> RecordBatch {
+    let (products, shops, days) = (900u64, 6u64, 5u64);
+    let each: Vec<(u64, u64, u64)> = (0..days)
+        .flat_map(|day| (0..products).flat_map(move |sku| (0..shops).map(move |shop| (day, sku, shop))))
+        .collect();
+    let page = |row: &(u64, u64, u64)| {
+        format!(
+            "https://shop{}.example/p/{:08x}",
+            row.2,
+            (row.1 * 6 + row.2).wrapping_mul(2_654_435_761) as u32
+        )
+    };
+    export(vec![
+        ("scrape_dt", texts(each.iter().map(|row| format!("2026-03-{:02}", row.0 + 1)))),
+        ("our_sku", codes("SKU", &each.iter().map(|row| row.1 * 13 + 10_000).collect::<Vec<_>>())),
+        ("shop", texts(each.iter().map(|row| format!("shop{}", row.2)))),
+        ("product_url", texts(each.iter().map(page))),
+        ("price", amounts(each.len(), 60.0, 471)),
+    ])
+}
+
+/// Impressions of advertisements, with features that have numbers for names and say no more than
+/// the campaign, and times since the first row.
+pub(crate) fn featured_impressions() -> RecordBatch {
+    let rows = 30_000;
+    let campaign = zipf(rows, 640, 0.5, 481);
+    let user = zipf(rows, 11_000, 0.3, 482);
+    let feature = |values: u64, salt: u64| {
+        int64(
+            campaign
+                .iter()
+                .map(move |at| at.wrapping_mul(2_654_435_761).wrapping_add(salt) % 30_000_000 / values),
+        )
+    };
+    export(vec![
+        (
+            "timestamp",
+            signed(rising(rows, 4.0, 483).into_iter().map(|micros| micros / 1_000_000 - 1_767_225_600)),
+        ),
+        ("uid", int64(user.iter().map(|user| user * 2_711 % 30_000_000))),
+        ("campaign", int64(campaign.iter().map(|at| at * 46_337 % 32_000_000))),
+        ("cost", floats(rows, 0.001, 0.0002, 484)),
+        ("cat1", feature(1, 7)),
+        ("cat2", feature(1, 19)),
+        ("cat3", feature(1, 31)),
+        ("cat4", feature(1, 43)),
+        ("cat5", feature(1, 57)),
+    ])
+}
+
+/// Scans of parcels from a stream that delivered some of them twice.
+pub(crate) fn parcel_scans() -> RecordBatch {
+    let rows = 20_000;
+    let scans: Vec<usize> = (0..rows).flat_map(|at| vec![at; if at % 60 == 7 { 2 } else { 1 }]).collect();
+    let time = rising(rows, 16.0, 491);
+    let parcel = uniform(rows, 3_400, 492);
+    let kind = |at: &usize| ["label", "pickup", "hub", "delivery"][at % 4].to_owned();
+    export(vec![
+        (
+            "tracking_no",
+            codes("JD", &scans.iter().map(|at| parcel[*at] * 97 + 10_000_000).collect::<Vec<_>>()),
+        ),
+        ("scan_type", texts(scans.iter().map(kind))),
+        ("scan_ms", signed(scans.iter().map(|at| time[*at] / 1_000))),
+        ("scanner", texts(scans.iter().map(|at| ["api", "hand", "belt"][at * 31 % 3].to_owned()))),
     ])
 }

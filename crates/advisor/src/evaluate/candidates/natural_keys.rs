@@ -32,6 +32,9 @@ const LESS_LIKELY: f64 = 10.0;
 /// columns: each warehouse has each item.
 const DENSE: f64 = 0.1;
 
+/// Share of the rows that have a value of their own from which a column is nearly the id of a row.
+const NEARLY_UNIQUE: f64 = 0.9;
+
 /// Maximum number of levels at which things are measured.
 const MOST_LEVELS: usize = 16;
 
@@ -208,7 +211,10 @@ impl SampledColumns<'_> {
     /// another moment, even if they have not done so yet.
     fn meets_once(&self, key: &[usize]) -> bool {
         let lacks = |time: usize| !is_later(self.name(time)) && !key.contains(&time);
-        let is_row = |at: &usize| matches!(self.role(*at), Role::RowId | Role::LineNumber);
+        let is_row = |at: &usize| {
+            matches!(self.role(*at), Role::RowId | Role::LineNumber)
+                || self.distinct(*at) as f64 >= NEARLY_UNIQUE * self.rows as f64
+        };
         key.len() > 1 && !key.iter().any(is_row) && self.key_time().is_some_and(lacks)
     }
 
