@@ -78,7 +78,7 @@ fn distinct(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPla
         // All rows are the same.
         return Ok(Some(Arc::new(LocalLimitExec::new(Arc::clone(plan), 1))));
     }
-    // Grouping and joins differ on which numbers with a fraction are equal.
+    // A group of zeros has no sign, which the conditions of a join tell apart.
     let is_exact = |data_type: &DataType| !data_type.is_floating() && !data_type.is_nested();
     if is_grouped(plan, schema.fields().len()) || !schema.fields().iter().all(|f| is_exact(f.data_type())) {
         return Ok(None);
