@@ -13,6 +13,7 @@ use datafusion::datasource::source::DataSourceExec;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::utils::collect_columns;
 use datafusion::physical_expr_common::physical_expr::is_volatile;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::aggregates::AggregateExec;
@@ -95,6 +96,9 @@ fn with_barriers(node: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn Exe
     for (position, input) in node.children().into_iter().enumerate() {
         let mut passed = certain_columns(node.as_ref(), position, &input.schema());
         passed.retain(|column| !is_drawn(input, *column));
+        for column in fractional_keys(node.as_ref(), position, &input.schema()) {
+            passed.remove(&column);
+        }
         inputs.push(match passed.len() < input.schema().fields().len() {
             true => {
                 has_barrier = true;
@@ -108,6 +112,15 @@ fn with_barriers(node: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn Exe
         true => Ok(Transformed::yes(node.replace_children(inputs, options)?)),
         false => Ok(Transformed::no(node)),
     }
+}
+
+/// Columns of an input of a hash join whose keys of floating-point numbers they are. To a join -0.0
+/// equals 0.0, but the least and the greatest key that it passes on while it runs exclude the other.
+fn fractional_keys(node: &dyn ExecutionPlan, position: usize, input: &Schema) -> Vec<usize> {
+    let Some(join) = node.downcast_ref::<HashJoinExec>() else { return Vec::new() };
+    let keys = join.on().iter().map(|(left, right)| if position == 0 { left } else { right });
+    let fractional = keys.filter(|key| key.data_type(input).is_ok_and(|of| of.is_floating()));
+    fractional.flat_map(collect_columns).map(|column| column.index()).collect()
 }
 
 fn without_barrier(node: Arc<dyn ExecutionPlan>) -> Transformed<Arc<dyn ExecutionPlan>> {
@@ -253,10 +266,44 @@ impl ExecutionPlan for Barrier {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{ArrayRef, AsArray, Float64Array, Int64Array, RecordBatch};
+    use arrow::datatypes::Int64Type;
     use rand::SeedableRng;
     use rand_chacha::ChaCha8Rng;
 
     use crate::testing::joins::{Names, Statement, answer, plan, tables};
+    use crate::testing::{create, ingest};
+
+    #[tokio::test]
+    async fn joins_find_zeros_of_either_sign() {
+        let ddl = "CREATE TABLE zeros (k Int64 NOT NULL, f Double, PRIMARY KEY (k)) PARTITION BY HASH(k) \
+                   WITH (STORE = COLUMN, AUTO_PARTITIONING_MIN_PARTITIONS_COUNT = 2)";
+        let mut tables = Vec::new();
+        for zero in [-0.0, 0.0] {
+            let (folder, mut table) = create(ddl).await;
+            let keys: ArrayRef = Arc::new(Int64Array::from_iter_values(0..20));
+            let values: ArrayRef = Arc::new(Float64Array::from_iter_values([zero; 20]));
+            ingest(&mut table, RecordBatch::try_from_iter([("k", keys), ("f", values)]).unwrap()).await;
+            tables.push((folder, table));
+        }
+        let session = tables[0].1.session().unwrap();
+        let context = session.context();
+        for (name, (_, table)) in ["a", "b"].into_iter().zip(&tables) {
+            context.register_table(name, table.provider().unwrap()).unwrap();
+        }
+        for (sql, expected) in [
+            ("SELECT count(*) FROM a JOIN b ON a.f = b.f", 400),
+            ("SELECT count(*) FROM b JOIN a ON b.f * 2 = a.f", 400),
+            ("SELECT count(*) FROM a JOIN b ON a.f = b.f AND a.k = b.k", 20),
+            ("SELECT count(*) FROM a WHERE f IN (SELECT f FROM b)", 20),
+            ("SELECT count(*) FROM b WHERE NOT EXISTS (SELECT 1 FROM a WHERE a.f = b.f)", 0),
+        ] {
+            let found = context.sql(sql).await.unwrap().collect().await.unwrap();
+            assert_eq!(found[0].column(0).as_primitive::<Int64Type>().value(0), expected, "{sql}");
+        }
+    }
 
     #[tokio::test]
     async fn conditions_stay_with_their_columns_although_tables_share_names() {
