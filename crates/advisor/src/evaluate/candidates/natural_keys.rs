@@ -210,7 +210,7 @@ impl SampledColumns<'_> {
     /// Whether several things tell rows apart without the time of the event: they meet again at
     /// another moment, even if they have not done so yet.
     fn meets_once(&self, key: &[usize]) -> bool {
-        let lacks = |time: usize| !is_later(self.name(time)) && !key.contains(&time);
+        let lacks = |time: usize| !is_later(self.name(time)) && !self.has_time(key);
         let is_row = |at: &usize| {
             matches!(self.role(*at), Role::RowId | Role::LineNumber)
                 || self.distinct(*at) as f64 >= NEARLY_UNIQUE * self.rows as f64

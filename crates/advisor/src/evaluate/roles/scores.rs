@@ -234,7 +234,7 @@ pub(super) fn score_relations(
         (Numbering::Things(_), ..) if is_amount => {
             scores.add(Role::Measure, 6.0, format!("adds up within each {parents}"));
         }
-        (Numbering::Rising(_), ..) if is_amount || (has_time && is_named_otherwise) => {
+        (Numbering::Rising(_), ..) if is_amount => {
             scores.add(Role::Measure, 9.0, format!("adds up within each {parents}"));
         }
         (Numbering::Serial(_) | Numbering::Rising(_), ..)
