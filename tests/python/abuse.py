@@ -749,25 +749,25 @@ def main():
             except (Failure, OSError, subprocess.SubprocessError) as error:
                 return case, str(error), time.monotonic() - started
 
-        started = time.monotonic()
-        with concurrent.futures.ThreadPoolExecutor(args.jobs) as workers:
-            for case, error, took in workers.map(attempt, cases):
-                slow.append((took, case.name))
-                if isinstance(error, TooSlow):
-                    again.append(case)
-                elif error is None:
-                    passed += 1
-                else:
-                    failed.append((case.name, error))
-                    print(f"FAILED {case.name}: {error}", flush=True)
-        # Time is evidence only of a call that had the machine to itself.
-        for case, error, took in map(attempt, again):
+        def report(case, error, took):
+            nonlocal passed
             slow.append((took, case.name))
             if error is None:
                 passed += 1
             else:
-                failed.append((case.name, str(error)))
+                failed.append((case.name, error))
                 print(f"FAILED {case.name}: {error}", flush=True)
+
+        started = time.monotonic()
+        with concurrent.futures.ThreadPoolExecutor(args.jobs) as workers:
+            for case, error, took in workers.map(attempt, cases):
+                if isinstance(error, TooSlow):
+                    again.append(case)
+                else:
+                    report(case, error, took)
+        # Time is evidence only of a call that had the machine to itself.
+        for case in again:
+            report(*attempt(case))
         slow.sort(reverse=True)
         print(f"{len(cases)} cases in {time.monotonic() - started:.0f} s; slowest: " + ", ".join(f"{name} {took:.1f} s" for took, name in slow[:5]))
         print(f"{passed} passed, {len(failed)} failed")

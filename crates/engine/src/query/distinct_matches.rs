@@ -65,8 +65,7 @@ fn deciding_side(node: &dyn ExecutionPlan) -> Option<usize> {
     }
 }
 
-/// Returns a plan that returns fewer of the rows that repeat; `None` if they cannot be told, or if
-/// none repeat.
+/// Removes repeated rows from a plan; `None` if none repeat, or if equal rows cannot be recognized.
 fn distinct(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     if plan.is::<RepartitionExec>() || plan.is::<CoalescePartitionsExec>() {
         let [input] = plan.children()[..] else { return Ok(None) };

@@ -210,12 +210,14 @@ impl SampledColumns<'_> {
     /// Whether several things tell rows apart without the time of the event: they meet again at
     /// another moment, even if they have not done so yet.
     fn meets_once(&self, key: &[usize]) -> bool {
-        let lacks = |time: usize| !is_later(self.name(time)) && !self.has_time(key);
         let is_row = |at: &usize| {
             matches!(self.role(*at), Role::RowId | Role::LineNumber)
                 || self.distinct(*at) as f64 >= NEARLY_UNIQUE * self.rows as f64
         };
-        key.len() > 1 && !key.iter().any(is_row) && self.key_time().is_some_and(lacks)
+        key.len() > 1
+            && !self.has_time(key)
+            && !key.iter().any(is_row)
+            && self.key_time().is_some_and(|time| !is_later(self.name(time)))
     }
 
     /// Whether a column has short texts that repeat, by which things may be known.

@@ -2,10 +2,9 @@
 
 use crate::evaluate::candidates::considered::{Considerations, ConsideredCandidate, Purpose};
 use crate::evaluate::candidates::natural_keys::UniqueKey;
-use crate::evaluate::candidates::sampled_columns::{FEW_TIMES, SampledColumns};
+use crate::evaluate::candidates::sampled_columns::SampledColumns;
 use crate::evaluate::candidates::unique_keys::MOST_KEY_COLUMNS;
 use crate::evaluate::roles::Role;
-use crate::evaluate::roles::names::is_later;
 use crate::evaluate::roles::profile::{Profile, distinct_together};
 use evenkeel_model::table::Candidate;
 
@@ -141,12 +140,12 @@ impl SampledColumns<'_> {
         // The table of the entities themselves is read by their id; so are lines by their parent.
         let of_rows = rest.is_empty() && own == key.columns;
         let needs_time = time.is_some_and(|time| key.columns.contains(&time));
-        let has_moments =
-            time.is_some_and(|time| self.distinct(time) > FEW_TIMES && !is_later(self.name(time)));
         // Rows with several ids of their own are things.
         let ids = self.roles.iter().filter(|report| report.role == Role::RowId).count();
-        let is_event =
-            has_moments && ids < 2 && key.columns.iter().any(|at| self.role(*at) == Role::RowId) && !of_rows;
+        let is_event = self.has_moments()
+            && ids < 2
+            && key.columns.iter().any(|at| self.role(*at) == Role::RowId)
+            && !of_rows;
         match time.filter(|time| !own.contains(time)) {
             Some(time) if (needs_time || is_event) && !self.sorts_by_time(time) && !own.is_empty() => vec![(
                 "each value's rows together, since the times sort by their day or month as text",

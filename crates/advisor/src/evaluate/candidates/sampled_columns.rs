@@ -34,7 +34,7 @@ pub(crate) struct Searched<'a> {
 const MANY_TIMES: usize = 20;
 
 /// Up to this many points in time, they are dates of things, and nobody sorts by them.
-pub(super) const FEW_TIMES: usize = 64;
+const FEW_TIMES: usize = 64;
 
 /// Columns of sampled rows.
 pub(super) struct SampledColumns<'a> {
@@ -244,10 +244,14 @@ impl<'a> SampledColumns<'a> {
         (0..self.columns.len()).find(|at| self.is_time(*at) && self.can_be_in_key(*at))
     }
 
+    /// Whether rows have many moments of their own, rather than a few dates.
+    pub(super) fn has_moments(&self) -> bool {
+        self.key_time().is_some_and(|time| self.distinct(time) > FEW_TIMES && !is_later(self.name(time)))
+    }
+
     /// Whether rows are events, each at a moment of its own.
     pub(super) fn has_events(&self) -> bool {
-        let has_moments = |time: usize| self.distinct(time) > FEW_TIMES && !is_later(self.name(time));
-        self.names_events && self.key_time().is_some_and(has_moments)
+        self.names_events && self.has_moments()
     }
 
     /// Names of columns.

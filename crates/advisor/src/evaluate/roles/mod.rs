@@ -140,7 +140,7 @@ pub(super) fn infer_roles(
         };
         let is_telling = column.hint.is_some()
             || relations.dependencies.determines.get(index).is_some_and(|others| !others.is_empty());
-        // What was given a number rather than a name is a property, whatever else follows from it.
+        // A column named by a number is a property, even if other columns follow from it.
         let is_obscure = names_tell && (!is_telling || is_counted(index));
         RoleReport {
             column: column.column.name.clone(),

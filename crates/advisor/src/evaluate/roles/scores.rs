@@ -221,9 +221,12 @@ pub(super) fn score_relations(
     let is_amount = columns
         .get(index)
         .is_some_and(|column| column.hint == Some(Hint::Measure) && matches!(column.form, Form::Whole(_)));
-    let has_time = columns.iter().any(Profile::is_time);
-    let is_named_otherwise = columns.iter().any(|column| column.hint.is_some())
-        && columns.get(index).is_some_and(|column| column.hint.is_none());
+    let is_counter = || {
+        columns.get(index).is_some_and(|column| column.hint.is_none())
+            && columns.iter().any(|column| column.hint.is_some())
+            && columns.iter().any(Profile::is_time)
+            && relations.is_one_of_counters(index)
+    };
     let parents: Vec<&str> = numbering.parents().iter().map(|at| name(*at)).collect();
     let parents = parents.join(" and ");
     let dependencies = &relations.dependencies;
@@ -237,9 +240,7 @@ pub(super) fn score_relations(
         (Numbering::Rising(_), ..) if is_amount => {
             scores.add(Role::Measure, 9.0, format!("adds up within each {parents}"));
         }
-        (Numbering::Serial(_) | Numbering::Rising(_), ..)
-            if has_time && is_named_otherwise && relations.is_one_of_counters(index) =>
-        {
+        (Numbering::Serial(_) | Numbering::Rising(_), ..) if is_counter() => {
             scores.add(Role::Measure, 9.0, format!("adds up within each {parents}, as others do"));
         }
         (Numbering::Things(_), ..) => {
