@@ -238,6 +238,20 @@ async fn a_filter_on_the_second_of_two_columns_of_one_name_is_pushed_to_the_firs
     assert_ne!(found, [["2"]], "DataFusion finds columns by position: SafeFilterPushdown may go");
 }
 
+/// `query::filter_pushdown` is there because of it, too.
+#[tokio::test]
+async fn a_join_passes_on_bounds_that_exclude_zeros_of_the_other_sign() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = SessionConfig::new().set_bool("datafusion.execution.parquet.pushdown_filters", true);
+    let context = SessionContext::new_with_config(config);
+    for (table, rows, zero) in [("a", 2, 0.0), ("b", 1000, -0.0)] {
+        let floats: ArrayRef = Arc::new(Float64Array::from_iter_values((0..rows).map(|_| zero)));
+        register(&context, &dir.path().join(format!("{table}.parquet")), vec![("f", floats)]).await;
+    }
+    let found = answer(&context, "SELECT count(*) FROM a JOIN b ON a.f = b.f").await.unwrap();
+    assert_ne!(found, [["2000"]], "DataFusion passes on bounds of both zeros: fractional_keys may go");
+}
+
 /// `sql::time_literals` and `query::window_frames` are there because of them.
 #[tokio::test]
 async fn times_are_nanoseconds_and_bytes_have_no_range() {

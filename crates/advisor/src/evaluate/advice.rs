@@ -22,6 +22,7 @@ use crate::evaluate::pass::partition_key::FoundKey;
 use crate::evaluate::pass::reader::read_into;
 use crate::evaluate::profiles::MergedProfile;
 use crate::evaluate::roles::RoleReport;
+use crate::evaluate::roles::names::is_of_events;
 use crate::evaluate::verdict::findings::find_findings;
 use crate::evaluate::verdict::ranking::{Choice, Knowledge, recommend};
 use evenkeel_input::source::{Export, Extent, OnUnreadable, Unreadable};
@@ -292,6 +293,7 @@ impl Found {
             natural_key: &look.natural_key,
             identifying: &look.identifying,
             joined: &options.joined,
+            of_events: is_of_events(&options.table),
         };
         let Choice { partitions, ranking, statements, recommendation } =
             recommend(&evaluation, &options.statements, export, options, &knowledge);

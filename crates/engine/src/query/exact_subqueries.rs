@@ -21,7 +21,7 @@
 use std::sync::Arc;
 
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion::common::{DFSchema, ExprSchema, Result, ScalarValue, not_impl_err};
+use datafusion::common::{Column, DFSchema, ExprSchema, Result, ScalarValue, not_impl_err};
 use datafusion::config::ConfigOptions;
 use datafusion::functions_aggregate::expr_fn::count;
 use datafusion::logical_expr::expr::{Exists, GroupingSet, InSubquery};
@@ -103,7 +103,7 @@ fn conjunct(part: Expr, schema: &DFSchema) -> Result<Expr> {
                 && set.expr.any_column_refs()
                 && !always_one_row(&set.subquery.subquery) =>
         {
-            let subquery = with_name(set.subquery)?;
+            let subquery = with_name(&set.subquery)?;
             Ok(Expr::InSubquery(InSubquery { subquery, ..set }))
         }
         part => rewritten(part, schema, true),
@@ -155,7 +155,7 @@ fn is_correlated(subquery: &Subquery) -> bool {
 
 fn in_subquery(set: InSubquery, schema: &DFSchema, is_condition: bool) -> Result<Expr> {
     let InSubquery { expr: value, subquery, negated } = set;
-    let subquery = with_name(subquery)?;
+    let subquery = with_name(&subquery)?;
     if always_one_row(&subquery.subquery) {
         let op = if negated { Operator::NotEq } else { Operator::Eq };
         return Ok(binary_expr(*value, op, Expr::ScalarSubquery(subquery)));
@@ -200,17 +200,22 @@ fn in_subquery(set: InSubquery, schema: &DFSchema, is_condition: bool) -> Result
     when(with_value, lit(!negated)).when(is_unknown, lit(ScalarValue::Boolean(None))).otherwise(lit(negated))
 }
 
-/// Names the values of a subquery if they are cast, because a cast has the name of what it casts,
-/// and DataFusion adds that beside it if the subquery depends on its query.
-fn with_name(subquery: Subquery) -> Result<Subquery> {
-    let LogicalPlan::Projection(projection) = subquery.subquery.as_ref() else { return Ok(subquery) };
-    let [value @ (Expr::Cast(_) | Expr::ScalarFunction(_))] = projection.expr.as_slice() else {
-        return Ok(subquery);
+/// Names the values of a subquery that are computed, and leaves their order out. DataFusion adds the
+/// column that a condition compares beside a value that has the same name, such as a cast of it.
+fn with_name(subquery: &Subquery) -> Result<Subquery> {
+    let plan = unsorted(&subquery.subquery)?;
+    let plan = match &plan {
+        LogicalPlan::Projection(projection) => match projection.expr.as_slice() {
+            [Expr::Alias(_) | Expr::Column(Column { relation: Some(_), .. })] => plan,
+            [value] => {
+                let value = value.clone().alias("__value");
+                LogicalPlanBuilder::from(Arc::clone(&projection.input)).project([value])?.build()?
+            }
+            _ => plan,
+        },
+        _ => plan,
     };
-    let named = LogicalPlanBuilder::from(Arc::clone(&projection.input))
-        .project([value.clone().alias("__value")])?
-        .build()?;
-    Ok(of_plan(&Arc::new(named), &subquery))
+    Ok(of_plan(&Arc::new(plan), subquery))
 }
 
 /// Turns the columns of an expression into those of the query outside a subquery.
@@ -245,7 +250,8 @@ fn restricted(subquery: &Subquery, condition: Option<Expr>) -> Result<Subquery> 
 /// Returns whether a subquery has rows, as an expression.
 fn exists(subquery: Subquery) -> Result<Expr> {
     if !is_correlated(&subquery) {
-        let subquery = restricted(&subquery, None)?;
+        let unsorted = of_plan(&Arc::new(unsorted(&subquery.subquery)?), &subquery);
+        let subquery = restricted(&unsorted, None)?;
         return Ok(Expr::Exists(Exists { subquery, negated: false }));
     }
     match without_order(&subquery.subquery) {
@@ -284,10 +290,7 @@ fn of_plan(plan: &Arc<LogicalPlan>, like: &Subquery) -> Subquery {
 
 /// Returns EXISTS of a subquery whose parts DataFusion can join in any order.
 fn checked_exists(subquery: Subquery) -> Result<Expr> {
-    let subquery = match is_sorted(&subquery.subquery) {
-        true => of_plan(&Arc::new(without_order(&subquery.subquery).clone()), &subquery),
-        false => subquery,
-    };
+    let subquery = of_plan(&Arc::new(unsorted(&subquery.subquery)?), &subquery);
     let (mut is_correlated, mut obstacle) = (false, None);
     subquery.subquery.apply(|node| {
         obstacle = obstacle.or(match node {
@@ -332,15 +335,20 @@ fn without_order(plan: &LogicalPlan) -> &LogicalPlan {
     }
 }
 
-/// Whether a sort, which DataFusion cannot look below, is among the nodes that make no difference.
-fn is_sorted(plan: &LogicalPlan) -> bool {
-    match plan {
-        LogicalPlan::Projection(projection) => is_sorted(&projection.input),
-        LogicalPlan::SubqueryAlias(alias) => is_sorted(&alias.input),
-        LogicalPlan::Distinct(distinct) => is_sorted(distinct.input()),
-        LogicalPlan::Sort(sort) => sort.fetch.is_none(),
-        _ => false,
-    }
+/// Returns a plan without the sorts that make no difference to a set of rows.
+fn unsorted(plan: &LogicalPlan) -> Result<LogicalPlan> {
+    let unsorted = plan.clone().transform_down(|node| {
+        Ok(match node {
+            LogicalPlan::Sort(sort) if sort.fetch.is_none() => {
+                Transformed::new(unsorted(&sort.input)?, true, TreeNodeRecursion::Jump)
+            }
+            LogicalPlan::Projection(_) | LogicalPlan::SubqueryAlias(_) | LogicalPlan::Distinct(_) => {
+                Transformed::no(node)
+            }
+            _ => Transformed::new(node, false, TreeNodeRecursion::Jump),
+        })
+    })?;
+    Ok(unsorted.data)
 }
 
 /// Whether a plan returns one row, whatever its tables have.
@@ -427,6 +435,15 @@ mod tests {
             ("3 NOT IN (SELECT k FROM u WHERE u.v = t.v)", all.to_vec()),
             ("k IN (SELECT k FROM u) OR v = 30", vec![Some(10), Some(30)]),
             ("k + 1 NOT IN (SELECT k FROM u WHERE k IS NOT NULL)", vec![Some(10), Some(20), Some(40)]),
+            ("NOT (k NOT IN (SELECT max(k) FROM u WHERE k > 0 GROUP BY v) AND v > 0)", vec![Some(10)]),
+            ("k IN (SELECT nullif(k, 2) FROM u GROUP BY nullif(k, 2)) OR v = 30", vec![Some(10), Some(30)]),
+            ("k NOT IN (SELECT max(k) FROM u GROUP BY v ORDER BY v) OR v = 10", vec![Some(10)]),
+            ("k IN (SELECT k FROM u ORDER BY v) OR v = 30", vec![Some(10), Some(30)]),
+            ("k IN (SELECT DISTINCT k FROM u ORDER BY k) OR v = 30", vec![Some(10), Some(30)]),
+            (
+                "k NOT IN (SELECT k + 6 FROM u WHERE u.v > t.v ORDER BY k + 6) OR v = 10",
+                vec![Some(10), Some(20), Some(40)],
+            ),
         ] {
             let found = run(&context, &format!("SELECT v FROM t WHERE {condition}")).await.unwrap();
             assert_eq!(found, expected, "{condition}");

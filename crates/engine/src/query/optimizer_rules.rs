@@ -6,6 +6,7 @@ use datafusion::optimizer::OptimizerRule;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 
 use crate::query::distinct_matches::DistinctMatches;
+use crate::query::distinct_statistics::DistinctIsCounted;
 use crate::query::filter_pushdown::SafeFilterPushdown;
 use crate::query::float_groups::FloatGroups;
 use crate::query::guards::GuardedConditions;
@@ -15,18 +16,22 @@ use crate::query::nullable_lists::NullableLists;
 use crate::query::projection_pushdown::SafeProjectionPushdown;
 use crate::query::selective_joins_first::SelectiveJoinsFirst;
 use crate::query::semi_joins_first::SemiJoinsFirst;
+use crate::query::signless_zeros::SignlessZeros;
 
 type LogicalRule = Arc<dyn OptimizerRule + Send + Sync>;
 type Rule = Arc<dyn PhysicalOptimizerRule + Send + Sync>;
 
 /// Adds the corrections to DataFusion's rules for logical plans.
 pub(super) fn corrected_logical_rules(rules: &[LogicalRule]) -> Vec<LogicalRule> {
-    let mut corrected = Vec::with_capacity(rules.len() + 4);
+    let mut corrected = Vec::with_capacity(rules.len() + 5);
     for rule in rules {
         if rule.name() == "simplify_expressions" {
             corrected.push(Arc::new(NullableLists) as LogicalRule);
         }
         corrected.push(Arc::clone(rule));
+        if rule.name() == "simplify_expressions" {
+            corrected.push(Arc::new(SignlessZeros));
+        }
         if rule.name() == "push_down_filter" {
             corrected.extend([Arc::new(NoRows) as LogicalRule, Arc::new(SemiJoinsFirst)]);
             corrected.push(Arc::new(SelectiveJoinsFirst));
@@ -54,6 +59,8 @@ pub fn corrected_rules(rules: Vec<Rule>) -> Vec<Rule> {
             Arc::new(SafeProjectionPushdown::new(rule))
         } else if is_filter_pushdown(rule.as_ref()) {
             Arc::new(SafeFilterPushdown::new(rule))
+        } else if is_of_statistics(rule.as_ref()) {
+            Arc::new(DistinctIsCounted::new(rule))
         } else {
             rule
         });
@@ -75,6 +82,10 @@ fn is_projection_pushdown(rule: &dyn PhysicalOptimizerRule) -> bool {
     rule.name() == "ProjectionPushdown"
 }
 
+fn is_of_statistics(rule: &dyn PhysicalOptimizerRule) -> bool {
+    rule.name() == "aggregate_statistics"
+}
+
 #[cfg(test)]
 mod tests {
     use datafusion::optimizer::Optimizer;
@@ -88,7 +99,7 @@ mod tests {
         let logical = corrected_logical_rules(&Optimizer::new().rules);
         let logical = logical.iter().map(|rule| rule.name()).collect::<Vec<_>>();
         let place = logical.iter().position(|name| *name == "NullableLists").unwrap();
-        assert_eq!(logical[place + 1], "simplify_expressions");
+        assert_eq!(logical[place + 1..][..2], ["simplify_expressions", "SignlessZeros"]);
         let place = logical.iter().position(|name| *name == "push_down_filter").unwrap();
         assert_eq!(logical[place + 1..][..3], ["NoRows", "SemiJoinsFirst", "SelectiveJoinsFirst"]);
 
@@ -107,6 +118,7 @@ mod tests {
         for (is_pushdown, wrapper) in [
             (is_projection_pushdown as fn(&dyn PhysicalOptimizerRule) -> bool, "SafeProjectionPushdown"),
             (is_filter_pushdown, "SafeFilterPushdown"),
+            (is_of_statistics, "DistinctIsCounted"),
         ] {
             let pushdowns = rules.iter().filter(|rule| is_pushdown(rule.as_ref()));
             assert!(pushdowns.clone().count() > 0);

@@ -242,6 +242,13 @@ pub(super) fn is_row_number(name: &str) -> bool {
     }
 }
 
+/// Whether the name says no more than that the column numbers something: `n`, `seq`, `row_number`.
+pub(crate) fn is_bare_number(name: &str) -> bool {
+    const NUMBERS: &[&str] =
+        &["n", "i", "no", "nr", "num", "number", "seq", "sequence", "idx", "index", "serial", "counter"];
+    is_row_number(name) || words(name).iter().all(|word| NUMBERS.contains(&word.as_str()))
+}
+
 /// Whether the name of a number is that of an amount of a thing, with the amount first, as in many
 /// languages: "massa_voertuig", "saldo_cuenta".
 pub(super) fn is_amount_of_thing(name: &str) -> bool {
@@ -497,6 +504,16 @@ mod tests {
             ("", ""),
         ] {
             assert!(!is_of_rows(column, export), "{column} {export}");
+        }
+    }
+
+    #[test]
+    fn numbers_of_rows_are_told_from_those_of_things() {
+        for name in ["n", "seq", "Row_Number", "NR", "index", "Unnamed: 0", "seq_no"] {
+            assert!(is_bare_number(name), "{name}");
+        }
+        for name in ["ITEM_NO", "visit_id", "id", "order_number", "c1", "invoice_nr", "serial_id"] {
+            assert!(!is_bare_number(name), "{name}");
         }
     }
 

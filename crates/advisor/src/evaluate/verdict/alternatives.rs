@@ -183,7 +183,8 @@ mod tests {
 
     fn found(ranking: &[RankedKey], current: Option<&[String]>) -> Vec<(AlternativeKind, String)> {
         let roles = roles(&[("user", Role::Entity), ("ad", Role::Entity), ("at", Role::Time)]);
-        let knowledge = Knowledge { roles: &roles, natural_key: &[], identifying: &[], joined: &[] };
+        let knowledge =
+            Knowledge { roles: &roles, natural_key: &[], identifying: &[], joined: &[], of_events: false };
         let recommended = Recommended {
             key: &ranking[0],
             partitions: PartitionCount::new(16).unwrap(),

@@ -7,7 +7,7 @@
 use crate::evaluate::figures::evaluation::Evaluation;
 use crate::evaluate::figures::partition_key::PartitionKeyReport;
 use crate::evaluate::options::JoinedColumn;
-use crate::evaluate::roles::names::{is_bare_id, is_later};
+use crate::evaluate::roles::names::{is_bare_id, is_bare_number, is_later};
 use crate::evaluate::roles::{Role, RoleReport, is_identifier};
 use evenkeel_model::units::PartitionCount;
 use evenkeel_stats::skew::Verdict;
@@ -65,6 +65,8 @@ pub(crate) struct Knowledge<'a> {
     pub(crate) identifying: &'a [String],
     /// Columns by which other tables are joined.
     pub(crate) joined: &'a [JoinedColumn],
+    /// Whether the name of the export says that its rows are events.
+    pub(crate) of_events: bool,
 }
 
 impl<'a> Knowledge<'a> {
@@ -232,7 +234,13 @@ impl<'a> Workload<'a> {
             [] => false,
             // A number that the rows were given says little, and rows that other columns identify,
             // too, are parts of what these stand for.
-            [only] => !has_lines && knowledge.natural_key.is_empty() && !is_bare_id(&only.column),
+            [only] => {
+                !knowledge.of_events
+                    && !has_lines
+                    && knowledge.natural_key.is_empty()
+                    && !is_bare_id(&only.column)
+                    && !is_bare_number(&only.column)
+            }
             [_, _, ..] => true,
         };
         // Without an event, rows that have names are things, too, unless they are parts of one.
@@ -387,7 +395,8 @@ mod tests {
 
     #[test]
     fn reads_of_pairs_of_entities_are_those_of_each_with_each_other() {
-        let knowledge = Knowledge { roles: &[], natural_key: &[], identifying: &[], joined: &[] };
+        let knowledge =
+            Knowledge { roles: &[], natural_key: &[], identifying: &[], joined: &[], of_events: false };
         let named = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
         let weights = [0.4, 0.3, 0.15, 0.1, 0.05];
         let entities = [vec!["a"], vec!["b"], vec!["b", "c"], vec!["d"], vec!["a", "d", "e"]];
