@@ -35,6 +35,7 @@ mod functions;
 mod guards;
 mod interval_literals;
 mod join_filters;
+mod kept_order;
 mod key_order;
 mod later_values;
 mod limit_barrier;

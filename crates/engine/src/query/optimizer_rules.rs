@@ -10,6 +10,7 @@ use crate::query::distinct_statistics::DistinctIsCounted;
 use crate::query::filter_pushdown::SafeFilterPushdown;
 use crate::query::float_groups::FloatGroups;
 use crate::query::guards::GuardedConditions;
+use crate::query::kept_order::KeptOrder;
 use crate::query::limit_barrier::{LimitBarrier, LimitsOverSorts};
 use crate::query::no_rows::NoRows;
 use crate::query::nullable_lists::NullableLists;
@@ -59,6 +60,8 @@ pub fn corrected_rules(rules: Vec<Rule>) -> Vec<Rule> {
             Arc::new(SafeProjectionPushdown::new(rule))
         } else if is_filter_pushdown(rule.as_ref()) {
             Arc::new(SafeFilterPushdown::new(rule))
+        } else if is_sort_pushdown(rule.as_ref()) {
+            Arc::new(KeptOrder::new(rule))
         } else if is_of_statistics(rule.as_ref()) {
             Arc::new(DistinctIsCounted::new(rule))
         } else {
@@ -80,6 +83,10 @@ fn is_filter_pushdown(rule: &dyn PhysicalOptimizerRule) -> bool {
 
 fn is_projection_pushdown(rule: &dyn PhysicalOptimizerRule) -> bool {
     rule.name() == "ProjectionPushdown"
+}
+
+fn is_sort_pushdown(rule: &dyn PhysicalOptimizerRule) -> bool {
+    rule.name() == "PushdownSort"
 }
 
 fn is_of_statistics(rule: &dyn PhysicalOptimizerRule) -> bool {
@@ -119,6 +126,7 @@ mod tests {
             (is_projection_pushdown as fn(&dyn PhysicalOptimizerRule) -> bool, "SafeProjectionPushdown"),
             (is_filter_pushdown, "SafeFilterPushdown"),
             (is_of_statistics, "DistinctIsCounted"),
+            (is_sort_pushdown, "KeptOrder"),
         ] {
             let pushdowns = rules.iter().filter(|rule| is_pushdown(rule.as_ref()));
             assert!(pushdowns.clone().count() > 0);

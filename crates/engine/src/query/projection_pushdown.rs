@@ -7,9 +7,11 @@ use datafusion::config::ConfigOptions;
 use datafusion::error::Result;
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::filter::{FilterExec, FilterExecBuilder};
 use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
-use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
+
+use crate::query::kept_order::lacks_order;
 
 /// Moves projections down as the wrapped rule does, with two corrections.
 ///
@@ -68,18 +70,4 @@ pub(super) fn without_projection(
         ProjectionExpr::new(Arc::new(Column::new(name, index)), name.clone())
     });
     Ok(Transformed::yes(Arc::new(ProjectionExec::try_new(columns.collect::<Vec<_>>(), Arc::new(whole))?)))
-}
-
-/// Whether a node requires an order that its input does not have.
-fn lacks_order(plan: &Arc<dyn ExecutionPlan>) -> Result<bool> {
-    plan.exists(|node| {
-        for (input, required) in node.children().into_iter().zip(node.required_input_ordering()) {
-            let Some(required) = required else { continue };
-            let properties = input.equivalence_properties();
-            if !properties.ordering_satisfy_requirement(required.into_single())? {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    })
 }

@@ -39,6 +39,8 @@ struct Nearly {
 
 /// A type nearly fits a column if at most one in this number of values does not fit.
 const NEARLY: usize = 100;
+/// Number of values of which some fractions begin with a zero if they are fractions.
+const MANY: usize = 100;
 
 impl Guess {
     fn among(groups: &[&[ColumnType]]) -> Self {
@@ -103,9 +105,10 @@ impl Guess {
         self.has_long_fractions |= cells.iter().flatten().any(is_long_fraction);
         // A point in time at midnight is not a date, even if it parses as one.
         let clock = cells.iter().flatten().any(|cell| cell.contains(&b':'));
-        let are_pairs = cells.iter().flatten().all(is_number_and_time);
-        let words = cells.iter().flatten().all(is_true_or_false);
         let values = cells.len() - cells.null_count();
+        let are_pairs = cells.iter().flatten().all(is_number_and_time)
+            || values >= MANY && cells.iter().flatten().all(is_time_and_number);
+        let words = cells.iter().flatten().all(is_true_or_false);
         let nearly = &mut self.nearly;
         self.candidates.retain(|column_type| match column_type {
             ColumnType::Int64 | ColumnType::Uint64 if loses_characters => false,
@@ -275,6 +278,19 @@ fn is_number_and_time(cell: &[u8]) -> bool {
         }
         None => false,
     }
+}
+
+/// Whether a value is a time in seconds since 1970 and a number with a dot between them, as Asterisk
+/// identifies calls: 1664765557.91001.
+fn is_time_and_number(cell: &[u8]) -> bool {
+    let Some(at) = cell.iter().position(|byte| *byte == b'.') else { return false };
+    let (Some(time), Some(number)) = (cell.get(..at), cell.get(at + 1..)) else { return false };
+    let digits = |part: &[u8]| part.iter().all(u8::is_ascii_digit);
+    time.len() == 10
+        && time.starts_with(b"1")
+        && matches!(number, [b'1'..=b'9', ..])
+        && digits(time)
+        && digits(number)
 }
 
 /// Whether a string has blanks around a number.

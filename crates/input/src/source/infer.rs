@@ -463,6 +463,17 @@ mod tests {
     }
 
     #[test]
+    fn a_time_and_a_serial_number_are_no_number() {
+        let rows = |fraction: fn(u32) -> String| -> String {
+            (0..200).map(|row| format!("16647655{:02}.{}\n", row / 4, fraction(row))).collect()
+        };
+        let calls = format!("id\n{}", rows(|row| (91_000 + row * 7).to_string()));
+        assert_eq!(types(&inferred("a.csv", &calls).unwrap()), ["Utf8"]);
+        let times = format!("ts\n{}", rows(|row| format!("{:06}", row * 4_871 % 1_000_000)));
+        assert_eq!(types(&inferred("a.csv", &times).unwrap()), ["Double"]);
+    }
+
+    #[test]
     fn a_first_row_is_no_header_even_if_it_does_not_fit_the_type_of_the_others() {
         for text in [
             "10,1.5\n20,2\n30,3\n",

@@ -4,7 +4,7 @@ use arrow::array::RecordBatch;
 
 use crate::evaluate::nulls::can_be_filled_in;
 use crate::evaluate::roles::forms::Form;
-use crate::evaluate::roles::names::{is_later, is_of_birth, is_of_events};
+use crate::evaluate::roles::names::{is_later, is_of_birth, is_of_creation, is_of_creator, is_of_events};
 use crate::evaluate::roles::numbering::counts_lines_of;
 use crate::evaluate::roles::profile::{CarriedTimes, Profile};
 use crate::evaluate::roles::{Relations, Role, RoleReport, infer_roles};
@@ -270,13 +270,16 @@ fn event_time(columns: &[Profile<'_>], roles: &[RoleReport]) -> Option<String> {
         columns.filter(move |(column, report)| report.role == role && column.filled() * 2 > column.rows)
     };
     let is_native = |column: &Profile<'_>| column.column.column_type.is_time();
+    // Beside the user who created it, the time of its creation is that of the record.
+    let records = columns.iter().any(|column| is_of_creator(&column.column.name));
     let rank = |column: &Profile<'_>| {
         let nulls = (column.nulls * 100).div_ceil(column.rows.max(1));
         let of_days = |times: CarriedTimes| times.reading.resolution() >= Micros::DAY;
         let is_date = (is_native(column) && !column.column.column_type.is_timestamp())
             || column.times.is_some_and(of_days);
         let name = &column.column.name;
-        (is_of_birth(name), is_date, nulls, is_later(name), !column.rises, !is_native(column))
+        let is_record = records && is_of_creation(name);
+        (is_of_birth(name), is_date, nulls, is_later(name), is_record, !column.rises, !is_native(column))
     };
     let times = of_role(Role::Time).filter(|(column, _)| is_native(column) || column.times.is_some());
     let best = times.min_by_key(|(column, _)| rank(column));

@@ -11,6 +11,8 @@ use crate::evaluate::roles::profile::{Profile, combination};
 
 /// Maximum number of columns of a key.
 pub(crate) const MOST_KEY_COLUMNS: usize = 5;
+/// Maximum number of columns of a key that is found by dropping columns.
+const MOST_WIDE_KEY_COLUMNS: usize = 10;
 /// Maximum number of columns that are combined.
 const MOST_COLUMNS: usize = 40;
 /// Maximum number of sets that are checked on all sampled rows.
@@ -67,6 +69,9 @@ pub(crate) fn minimal_unique(
             }
         }
     }
+    if unique.is_empty() {
+        unique.extend(wide_key(&eligible, &positions, rows, tolerated));
+    }
     found.keys = unique
         .into_iter()
         .map(|set| {
@@ -74,6 +79,25 @@ pub(crate) fn minimal_unique(
         })
         .collect();
     found
+}
+
+/// Finds one minimal set of more columns than are combined, up to [`MOST_WIDE_KEY_COLUMNS`]: of all
+/// columns, those that are not needed are dropped, the last one of the export first, as keys come
+/// first.
+fn wide_key(columns: &[&Profile<'_>], positions: &[usize], rows: &[u32], tolerated: usize) -> Option<u64> {
+    let mut set = columns.iter().enumerate().map(|(bit, _)| 1u64 << bit).sum();
+    if columns.len() <= MOST_KEY_COLUMNS || check(columns, set, rows, tolerated).is_some() {
+        return None;
+    }
+    let mut last_first: Vec<(usize, usize)> = positions.iter().copied().enumerate().collect();
+    last_first.sort_by_key(|(_, position)| std::cmp::Reverse(*position));
+    for (bit, _) in last_first {
+        let without = set & !(1u64 << bit);
+        if check(columns, without, rows, tolerated).is_none() {
+            set = without;
+        }
+    }
+    (set.count_ones() as usize <= MOST_WIDE_KEY_COLUMNS).then_some(set)
 }
 
 /// Sets of `size` of `of` columns, as bits, in increasing order.
@@ -230,6 +254,27 @@ mod tests {
             found.sort();
             assert_eq!(found, by_force(&kept), "seed {seed}");
         }
+    }
+
+    #[test]
+    fn a_key_of_many_columns_has_those_that_come_first() {
+        // Seven columns of three values each, and one that follows from the first two.
+        let of = |row: i64, column: u32| row / 3i64.pow(column) % 3;
+        let column = |c: u32| -> ArrayRef {
+            Arc::new(Int64Array::from_iter_values((0..3i64.pow(7)).map(|row| match c {
+                7 => of(row, 0) * 3 + of(row, 1),
+                _ => of(row, c),
+            })))
+        };
+        let declared: Vec<Column> =
+            (0..8).map(|c| Column::required(format!("c{c}"), ColumnType::Int64)).collect();
+        let batch = RecordBatch::try_from_iter((0..8).map(|c| (format!("c{c}"), column(c)))).unwrap();
+        let profiles: Vec<Profile<'_>> =
+            (0..8).map(|c| Profile::new(&declared[c], c, std::slice::from_ref(&batch), true)).collect();
+        let rows: Vec<u32> = (0..3u32.pow(7)).collect();
+        let eligible = [7, 0, 1, 2, 3, 4, 5, 6];
+        assert_eq!(minimal_unique(&profiles, &eligible, &rows, 0).keys, [[0, 1, 2, 3, 4, 5, 6]]);
+        assert!(minimal_unique(&profiles, &[0, 1, 2, 3, 4, 5], &rows, 0).keys.is_empty());
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
+use crate::evaluate::roles::forms::{Form, Words};
 use crate::evaluate::roles::names::{self, Hint};
 use crate::evaluate::roles::profile::Profile;
 use crate::evaluate::roles::profile::correlation;
@@ -57,14 +58,16 @@ impl Dependencies {
             let is_label = column.is_some_and(|column| names::is_label(&column.column.name));
             let is_time = column.is_some_and(|column| column.column.column_type.is_time());
             let order = match hint {
-                _ if is_derived => 5,
+                _ if is_derived => 6,
                 Some(Hint::Identifier) => 0,
                 Some(Hint::Entity) if !is_label => 1,
+                // Orders that were placed at moments of their own.
+                _ if column.is_some_and(has_many_codes) => 2,
                 // The day of the month stands for a date, not the date for it.
-                _ if is_time => 2,
+                _ if is_time => 3,
                 // A name belongs to a code.
-                _ if is_label => 4,
-                _ => 3,
+                _ if is_label => 5,
+                _ => 4,
             };
             (order, at)
         };
@@ -77,6 +80,15 @@ impl Dependencies {
         let follows = (0..columns.len()).map(|column| follows(column, columns)).collect();
         Self { determines, copy_of, follows }
     }
+}
+
+/// Number of values above which codes are not those of weeks or quarters.
+const MANY_CODES: usize = 500;
+
+/// Whether a column has codes of many things: one word with digits in each row.
+fn has_many_codes(column: &Profile<'_>) -> bool {
+    let are_codes = |words: &Words| words.codes > 0.9 && words.mean_words < 1.1 && words.dates < 0.5;
+    column.distinct > MANY_CODES && matches!(&column.form, Form::Text(words) if are_codes(words))
 }
 
 /// Correlation from which numbers are the same amount in another unit.

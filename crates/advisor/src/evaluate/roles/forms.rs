@@ -232,6 +232,8 @@ impl Whole {
             [(a, _), (b, _)] => divisor(step, a.abs_diff(*b)),
             _ => step,
         });
+        // None of something is no value among others.
+        let some: Vec<(i128, f64)> = counts.iter().copied().filter(|(number, _)| *number != 0).collect();
         let round = counts.iter().filter(|(number, _)| number % 10 == 0).count();
         Some(Self {
             least,
@@ -239,7 +241,7 @@ impl Whole {
             negative: least < 0,
             zeros: numbers.iter().filter(|number| **number == 0).count() as f64 / rows as f64,
             tail: (greatest - at(0.99)) as f64 / reach,
-            dispersion: dispersion(&counts),
+            dispersion: dispersion(&some),
             rounded: counts.len() > 20 && round * 10 > counts.len() * 8,
             middle: middle(&numbers),
             hours_and_minutes: (0..=2359).contains(&least)

@@ -16,6 +16,8 @@ const MOST_LINES: i128 = 10_000;
 /// Share of the parents within which a line number counts without gaps; places of a sample cut some
 /// parents in two.
 const WITHOUT_GAPS: f64 = 0.9;
+/// Share of the parents with the same number of rows from which all have it; a sample cuts some.
+const EQUALLY_MANY: f64 = 0.85;
 
 /// Finds the columns within whose values `column` counts, by ones, or by tens as lines are numbered
 /// that others may be put between: one column, or those of `composite` that stand for one thing.
@@ -55,6 +57,9 @@ pub(super) fn day_of(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<us
                 *rows += 1;
                 *most = (*most).max(*number);
             }
+        }
+        if are_equally_many(days.iter().map(|(rows, _)| *rows)) {
+            return false;
         }
         let full = days.iter().filter(|(rows, most)| *rows == most - least + 1).count();
         full as f64 >= WITHOUT_GAPS * days.len() as f64 && are_unique_together(&[day, column])
@@ -125,9 +130,7 @@ fn counts_within(numbers: &[i128], least: i128, codes: &[u32], parents: usize) -
             *most = (*most).max(*number);
         }
     }
-    // If all parents have equally many, these are the same things in each of them, not its parts.
-    let same = seen.iter().filter(|(rows, _)| seen.first().is_some_and(|first| first.0 == *rows)).count();
-    if same * 10 > seen.len() * 9 {
+    if are_equally_many(seen.iter().map(|(rows, _)| *rows as i128)) {
         return false;
     }
     let full = seen.iter().filter(|(rows, most)| *rows as i128 == most - least + 1).count();
@@ -138,6 +141,16 @@ fn counts_within(numbers: &[i128], least: i128, codes: &[u32], parents: usize) -
     lines.sort_unstable();
     let repeated = lines.windows(2).filter(|pair| pair.first() == pair.last()).count();
     repeated * 1_000 <= codes.len()
+}
+
+/// Whether nearly all parents have the same number of rows: these are the same things in each of
+/// them, not its parts.
+fn are_equally_many(rows_of_parents: impl Iterator<Item = i128>) -> bool {
+    let mut rows: Vec<i128> = rows_of_parents.collect();
+    rows.sort_unstable();
+    let median = rows.get(rows.len() / 2).copied().unwrap_or_default();
+    let same = rows.iter().filter(|rows| **rows == median).count();
+    same as f64 > EQUALLY_MANY * rows.len() as f64
 }
 
 /// Whether the rows of each parent come one after the other with rising numbers, and the numbers

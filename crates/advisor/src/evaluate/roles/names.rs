@@ -39,6 +39,18 @@ pub(crate) fn is_of_receipt(name: &str) -> bool {
     words(name).iter().any(|word| RECEIPT.contains(&word.as_str()))
 }
 
+/// Whether the name of a time is that of the creation of a record.
+pub(crate) fn is_of_creation(name: &str) -> bool {
+    const CREATION: &[&str] = &["create", "created", "creation", "insert", "inserted", "erdat"];
+    words(name).iter().any(|word| CREATION.contains(&word.as_str()))
+}
+
+/// Whether the name is that of the user who created a record: `CREATED_BY`, `create_uid`.
+pub(crate) fn is_of_creator(name: &str) -> bool {
+    let is_user = |word: &String| ["by", "uid", "user", "nam"].contains(&word.as_str());
+    is_of_creation(name) && words(name).last().is_some_and(is_user)
+}
+
 /// Whether the name of a time is that of a birth.
 pub(crate) fn is_of_birth(name: &str) -> bool {
     words(name).iter().any(|word| BIRTH.contains(&word.as_str()))

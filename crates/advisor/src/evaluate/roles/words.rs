@@ -1143,7 +1143,7 @@ pub(super) const BIRTH: &[&str] =
 pub(super) const STEPS: &[&str] =
     &["sample", "tick", "cycle", "step", "slot", "period", "interval", "snap", "snapshot", "frame"];
 /// Words for the messages that carry rows: their numbers identify no thing that rows are about.
-pub(super) const TRANSMISSION: &[&str] = &["interchange", "transmission"];
+pub(super) const TRANSMISSION: &[&str] = &["interchange", "transmission", "bundle"];
 /// Words for the run of a system that brought rows from another one.
 pub(super) const LOADS: &[&str] = &[
     "etl",

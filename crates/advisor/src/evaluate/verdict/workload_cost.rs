@@ -34,7 +34,7 @@ const PRIOR_BESIDE_STATEMENTS: f64 = 0.05;
 /// under all others.
 const CANNOT_PLACE_ROWS: f64 = 0.1;
 /// Weight of the reads of an entity that is even enough, but not even.
-const NOT_QUITE_EVEN: f64 = 0.7;
+const NOT_QUITE_EVEN: f64 = 0.45;
 /// Values for each partition from which an entity spreads well.
 const MANY_VALUES: f64 = 100.0;
 
@@ -50,6 +50,8 @@ const OF_RECURRING: f64 = 0.5;
 const ROWS_OF_A_THING: f64 = 3.0;
 /// Share of the reads of an entity that remain if rows are things with ids and names of their own.
 const OF_THINGS: f64 = 0.35;
+/// Number of identifiers of its rows from which an export has things, whatever times they have.
+const IDS_OF_THINGS: usize = 3;
 /// Least weight of an entity by whose rows, its parts, they are read.
 const OF_PARTS: f64 = 0.25;
 /// Weight of an entity that is the row itself, although some rows share its id.
@@ -250,7 +252,9 @@ impl<'a> Workload<'a> {
             .any(|report| report.role == Role::Time && !is_later(&report.column) && report.copy_of.is_none());
         let has_wholes =
             knowledge.roles.iter().any(|report| report.holds_parts && weights.weight(report) > OF_PARTS);
-        let of_things = if is_of_things && !has_event && !has_wholes { OF_THINGS } else { 1.0 };
+        let has_many_ids = ids.len() >= IDS_OF_THINGS;
+        let of_things =
+            if is_of_things && (!has_event || has_many_ids) && !has_wholes { OF_THINGS } else { 1.0 };
         let spread = |report: &RoleReport| if is_of_things { 1.0 } else { weights.spread(report) };
         let mut entities: Vec<(Vec<String>, f64)> =
             knowledge.roles.iter().map(|report| (report.thing(), weights.weight(report))).collect();
