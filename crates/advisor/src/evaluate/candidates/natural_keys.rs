@@ -87,7 +87,8 @@ impl SampledColumns<'_> {
         let all: Vec<usize> = (0..self.columns.len()).filter(usable).collect();
         let (mut first, second): (Vec<usize>, Vec<usize>) =
             all.into_iter().partition(|at| self.role(*at).can_identify_rows() && !self.is_wordy(*at));
-        first.sort_by_key(|at| std::cmp::Reverse(self.distinct(*at)));
+        // Of wide exports only the first are combined, which must have the numbers of lines.
+        first.sort_by_key(|at| (self.role(*at) != Role::LineNumber, std::cmp::Reverse(self.distinct(*at))));
         let tolerated = once.len() / 1_000;
         let natural = |columns: &[usize], tolerated| {
             let found = minimal_unique(&self.columns, columns, &once, tolerated);
@@ -221,7 +222,7 @@ impl SampledColumns<'_> {
     }
 
     /// Whether a column has short texts that repeat, by which things may be known.
-    fn names_things(&self, at: usize) -> bool {
+    pub(super) fn names_things(&self, at: usize) -> bool {
         let Some(column) = self.columns.get(at) else { return false };
         let is_short = |words: &Words| {
             words.mean_chars <= MOST_CHARACTERS_OF_NAMES

@@ -325,8 +325,11 @@ impl SampledColumns<'_> {
             .collect();
         left.sort_by_key(|at| {
             let role = self.role(*at);
-            // Nobody looks up a measurement, but rows may be read by their time.
-            (role == Role::Text, role == Role::Measure, std::cmp::Reverse(self.distinct(*at)))
+            // Names may be looked up, though they are none of an id. Nobody looks up a measurement, but
+            // rows may be read by their time.
+            let is_text = role == Role::Text;
+            let is_name = is_text && self.names_things(*at);
+            (!is_name, is_text, role == Role::Measure, std::cmp::Reverse(self.distinct(*at)))
         });
         for at in left.iter().take(2) {
             found.keep(&[self.name(*at)], format!("a {}, as there is nothing better", self.role(*at)));

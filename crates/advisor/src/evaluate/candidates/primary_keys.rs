@@ -81,11 +81,14 @@ impl SampledColumns<'_> {
             });
         }
         if natural.is_empty() {
+            // A flag tells apart by chance what it does not identify.
+            let is_flag = |at: &usize| self.role(*at) == Role::Dimension && self.distinct(*at) <= 2;
+            let keys: Vec<&UniqueKey> = keys.iter().filter(|key| !key.columns.iter().any(is_flag)).collect();
             let length = keys.first().map_or(0, |key| key.columns.len());
-            let holds = |key: &&UniqueKey| {
+            let holds = |key: &&&UniqueKey| {
                 key.columns.len() <= length && within.iter().all(|at| key.columns.contains(at))
             };
-            keys.iter().find(holds).or(keys.first()).into_iter().collect()
+            keys.iter().find(holds).or(keys.first()).copied().into_iter().collect()
         } else {
             natural
         }

@@ -37,6 +37,9 @@ const DAY: i64 = 86_400_000_000;
 const NEAR: f64 = 0.99;
 /// Last time, in 2034, of rows in no order: greater numbers are serial numbers of devices.
 const LATEST: i64 = 2_050_000_000_000_000;
+/// Shortest range of times of rows in no order: teams with numbers that follow each other are not
+/// seconds.
+const SHORTEST: u64 = 600_000_000;
 /// Longest range of times, in days, that is narrow beside the years that numbers may stand for.
 const NARROW_DAYS: u64 = 1_100;
 
@@ -154,7 +157,9 @@ pub(super) fn epoch(column: &Profile<'_>) -> Option<TimeReading> {
         // Rows mostly arrive, or are sorted within something, by time; telephone numbers are not.
         _ => {
             let narrow = column.times.is_some_and(|times| {
+                let span = times.latest_micros.abs_diff(times.earliest_micros);
                 times.latest_micros <= LATEST
+                    && span >= SHORTEST
                     && times.latest_micros.abs_diff(times.earliest_micros)
                         <= NARROW_DAYS * DAY.cast_unsigned()
             });

@@ -192,7 +192,10 @@ fn is_decimal(text: &str) -> bool {
 
 /// Whether a text is a time of day, with or without seconds and their fraction.
 fn is_time_of_day(text: &str) -> bool {
-    let text = text.trim_end_matches(['Z', 'z']);
+    let half = [" AM", " PM", " am", " pm"].iter().find_map(|half| text.strip_suffix(half));
+    let padded =
+        half.map(|text| if text.find(':') == Some(1) { format!("0{text}") } else { text.to_owned() });
+    let text = padded.as_deref().unwrap_or(text.trim_end_matches(['Z', 'z']));
     let parts: Vec<&str> = text.split(':').collect();
     let within =
         |part: &str, most: u32| part.len() == 2 && part.parse().is_ok_and(|number: u32| number <= most);
@@ -350,10 +353,21 @@ mod tests {
         for text in ["SEP23", "01Sep", "32Sep23", "1Set23", "A01Sep23", "01Sep234", "", "01Sep23 x"] {
             assert!(!is_written_date(text), "{text}");
         }
-        for text in ["09:30", "09:30:00", "23:59:60.123456", "00:00:00Z"] {
+        for text in ["09:30", "09:30:00", "23:59:60.123456", "00:00:00Z", "7:10 PM", "11:05:09 am"] {
             assert!(is_time_of_day(text), "{text}");
         }
-        for text in ["9:30", "09:61", "aa:bb:cc", "00:1b:44:11:3a:b7", "10:20:30:40", "", "25:00"] {
+        for text in [
+            "9:30",
+            "PM",
+            " AM",
+            "7 PM",
+            "09:61",
+            "aa:bb:cc",
+            "00:1b:44:11:3a:b7",
+            "10:20:30:40",
+            "",
+            "25:00",
+        ] {
             assert!(!is_time_of_day(text), "{text}");
         }
     }

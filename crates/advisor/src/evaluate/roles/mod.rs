@@ -216,12 +216,18 @@ fn block_number(
     let time = determined.filter_map(|other| columns.get(*other)).find(|other| other.is_time());
     let evidence = match time {
         Some(time) => format!("numbers of blocks, each with one {}", time.column.name),
-        None if column.ascends >= MOSTLY_ASCENDING => {
+        None if column.ascends >= MOSTLY_ASCENDING && columns.iter().any(is_of_ledger) => {
             "numbers of blocks, which rise from row to row".to_owned()
         }
         None => return None,
     };
     Some((Role::Time, vec![evidence]))
+}
+
+/// Whether a column is one that ledgers have beside the numbers of their blocks.
+fn is_of_ledger(column: &Profile<'_>) -> bool {
+    names::is_of_transaction(&column.column.name)
+        || matches!(&column.form, Form::Text(words) if words.opaque > 0.9)
 }
 
 /// Infers a role that needs no scores.

@@ -31,7 +31,11 @@ pub(crate) enum Hint {
 
 /// Whether the name of a time says that it is later than what a row is about.
 pub(crate) fn is_later(name: &str) -> bool {
-    words(name).iter().any(|word| LATER.contains(&word.as_str())) || is_of_receipt(name)
+    let is_later = |word: &String| {
+        LATER.contains(&word.as_str())
+            || ["lastmodified", "lastupdate"].iter().any(|part| word.contains(part))
+    };
+    words(name).iter().any(is_later) || is_of_receipt(name)
 }
 
 /// Whether the name of a time is that of the receipt of a row.
@@ -215,6 +219,12 @@ pub(super) fn is_of_calendar(name: &str) -> bool {
     }
 }
 
+/// Whether the name is that of a transaction or of a hash.
+pub(super) fn is_of_transaction(name: &str) -> bool {
+    const OF_LEDGERS: &[&str] = &["hash", "tx", "txid", "txhash", "txn", "transaction", "miner", "gas"];
+    words(name).iter().any(|word| OF_LEDGERS.contains(&word.as_str()))
+}
+
 /// Whether the name is that of the number of a block of a ledger.
 pub(super) fn is_of_block(name: &str) -> bool {
     let words = words(last_part(name));
@@ -267,6 +277,14 @@ pub(super) fn is_amount_of_thing(name: &str) -> bool {
     let words = words(without_brackets(last_part(name)));
     let is_amount = words.first().is_some_and(|word| AMOUNT_HEADS.contains(&word.as_str()));
     words.len() > 1 && is_amount && hint(name) == Some(Hint::Entity)
+}
+
+/// Whether the name of a number ends with its unit: "dwell_days".
+pub(super) fn is_in_unit(name: &str) -> bool {
+    const OF_TIME: &[&str] = &["seconds", "minutes", "hours", "days", "weeks", "months", "years"];
+    let words = words(without_brackets(last_part(name)));
+    let is_unit = |word: &String| UNITS.contains(&word.as_str()) || OF_TIME.contains(&word.as_str());
+    words.len() > 1 && words.last().is_some_and(is_unit)
 }
 
 /// Whether the name of a number that is no point in time is that of a length of time: "air_time".
@@ -339,6 +357,7 @@ pub(super) fn hints(name: &str) -> Vec<Hint> {
             .any(|suffix| word.len() > suffix.len() + 2 && word.ends_with(suffix) && !is_word);
         let is_amount = AMOUNTS.iter().any(|amount| word.starts_with(amount) || word.ends_with(amount))
             || AMOUNT_ENDINGS.iter().any(|ending| word.ends_with(ending))
+            || (word.ends_with("area") && word != "area")
             || (words.len() > 1 && (UNITS.contains(&word) || AXES.contains(&word)));
         [
             (IDENTIFIERS.contains(&word) || joined || is_number_of_thing(word), Hint::Identifier),
@@ -357,6 +376,9 @@ pub(super) fn hints(name: &str) -> Vec<Hint> {
         // "num_items" counts; "num_factura" is the number of one.
         ["num", .., last] if last.ends_with('s') => vec![Hint::Measure],
         ["num", ..] => vec![Hint::Identifier],
+        [_, .., "in", "currency"] | [_, .., "in", _, "currency"] => vec![Hint::Measure],
+        // How long a request took.
+        [.., "time", "taken" | "spent" | "elapsed"] => vec![Hint::Measure],
         // "line_no" counts lines, "order_no" is that of an order.
         [.., thing, last] if NUMBERS.contains(last) && LINES.contains(thing) => vec![Hint::Line],
         [.., last] if words.len() > 1 && NUMBERS.contains(last) => vec![Hint::Identifier],

@@ -69,14 +69,23 @@ pub(super) fn score_text(column: &Profile<'_>, words: &Words, scores: &mut Score
     if words.mean_words >= 2.5 {
         scores.add(Role::Text, 7.0, format!("{:.1} words in each value", words.mean_words));
     }
-    if words.mean_chars >= 40.0 && words.opaque < 0.5 {
+    // The path of a resource may be its id, however long it is.
+    let is_path = column.hint == Some(Hint::Identifier)
+        && words.mean_words < 1.1
+        && words.codes > 0.9
+        && words.structured < 0.1;
+    if is_path {
+        scores.add(Role::Text, -3.0, "");
+    } else if words.mean_chars >= 40.0 && words.opaque < 0.5 {
         scores.add(Role::Text, 3.0, format!("{:.0} characters in each value", words.mean_chars));
         if words.codes < 0.5 {
             scores.add(Role::Text, 3.0, "");
             scores.add(Role::RowId, -3.0, "");
         }
     }
-    if words.mean_chars > LONGEST_ID {
+    if is_path {
+        // Neither a text nor too long for an id.
+    } else if words.mean_chars > LONGEST_ID {
         scores.add(Role::Text, 6.0, format!("{:.0} characters in each value", words.mean_chars));
         scores.add(Role::RowId, -4.0, "");
         scores.add(Role::Entity, -4.0, "");
@@ -242,6 +251,12 @@ pub(super) fn score_relations(
         }
         (Numbering::Serial(_) | Numbering::Rising(_), ..) if is_counter() => {
             scores.add(Role::Measure, 9.0, format!("adds up within each {parents}, as others do"));
+        }
+        (Numbering::Lines(_) | Numbering::Serial(_), ..)
+            if is_amount
+                && columns.get(index).is_some_and(|column| names::is_in_unit(&column.column.name)) =>
+        {
+            scores.add(Role::Measure, 9.0, format!("adds up within each {parents}"));
         }
         (Numbering::Things(_), ..) => {
             scores.add(Role::Entity, 8.0, format!("numbers things within each {parents}"));

@@ -103,7 +103,25 @@ pub(super) const EVENTS: &[&str] = &[
     "события",
 ];
 /// Things that are counted, beside entities.
-pub(super) const COUNTED: &[&str] = &["events", "rows", "items", "records", "messages", "lines"];
+pub(super) const COUNTED: &[&str] = &[
+    "events",
+    "rows",
+    "items",
+    "records",
+    "messages",
+    "lines",
+    "people",
+    "persons",
+    "households",
+    "respondents",
+    "participants",
+    "attendees",
+    "voters",
+    "passengers",
+    "cases",
+    "births",
+    "deaths",
+];
 /// Things whose hashes are those of their contents.
 pub(super) const CONTENTS: &[&str] = &["file", "doc", "document", "image", "page", "row", "blob"];
 pub(super) const ENTITIES: &[&str] = &[
@@ -1037,6 +1055,12 @@ pub(super) const RECEIPT: &[&str] = &[
     "recorded",
     "stored",
     "synced",
+    "synchronised",
+    "synchronisiert",
+    "sincronizado",
+    "sincronizada",
+    "sincronizzato",
+    "zsynchronizowano",
     "erfasst",
     "empfangen",
     "eingegangen",
