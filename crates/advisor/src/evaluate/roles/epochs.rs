@@ -62,6 +62,25 @@ pub(super) fn epoch_near<'p>(
     Some((reading, &other.column.name))
 }
 
+/// Whether numbers that each row has one of its own of would be times that no other time of the
+/// export is near: identifiers that were given in order.
+pub(super) fn is_apart_from_times(column: &Profile<'_>, columns: &[Profile<'_>]) -> bool {
+    let Some(own) = column.times.filter(|times| !times.reading.is_written_out()) else { return false };
+    if !column.is_unique() || names::hints(&column.column.name).contains(&Hint::Time) {
+        return false;
+    }
+    let length = |(first, last): (i64, i64)| last.saturating_sub(first).max(0);
+    let range = |other: &Profile<'_>| {
+        let micros = other.micros.as_ref().filter(|_| other.column.name != column.column.name)?;
+        Some((*micros.iter().min()?, *micros.iter().max()?))
+    };
+    let shared =
+        |(first, last): (i64, i64)| length((first.max(own.earliest_micros), last.min(own.latest_micros)));
+    let others: Vec<(i64, i64)> = columns.iter().filter_map(range).collect();
+    let own = length((own.earliest_micros, own.latest_micros));
+    !others.is_empty() && others.iter().all(|other| shared(*other) < own / 2)
+}
+
 /// Fewest spans of time that show that they are equal.
 const FEWEST_SPANS: usize = 30;
 

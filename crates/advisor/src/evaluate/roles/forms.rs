@@ -214,7 +214,14 @@ fn is_time_of_day(text: &str) -> bool {
 pub(super) fn is_structured(text: &str) -> bool {
     let text = text.trim();
     let enclosed = |open, close| text.starts_with(open) && text.ends_with(close);
-    (enclosed('{', '}') && (text.contains([':', '=']) || text.len() == 2)) || enclosed('[', ']')
+    // As PHP writes them: a:2:{s:4:"name";i:7;}.
+    let is_serialized = || {
+        let start = text.split_once('{').map(|(start, _)| start);
+        start.is_some_and(|start| start.starts_with(['a', 'O']) && start.matches(':').count() >= 2)
+    };
+    (enclosed('{', '}') && (text.contains([':', '=']) || text.len() == 2))
+        || enclosed('[', ']')
+        || (text.ends_with('}') && is_serialized())
 }
 
 impl Whole {

@@ -1,5 +1,6 @@
 //! Columns that number the lines of things: the rows of each parent, from 0 or 1.
 
+use crate::evaluate::roles::names::share_a_noun;
 use crate::evaluate::roles::profile::{Profile, codes_together, distinct_together};
 
 /// Maximum number of columns of which pairs are tried.
@@ -31,10 +32,15 @@ pub(super) fn line_of(column: &Profile<'_>, columns: &[Profile<'_>], composite: 
         return Vec::new();
     }
     let can_have_lines = |parent: &Profile<'_>| parent.column.name != column.column.name && !parent.is_time();
-    let mut single = columns.iter().enumerate().filter(|(_, parent)| can_have_lines(parent));
-    let found = single.find(|(_, parent)| counts_within(&numbers, least, &parent.codes, parent.distinct));
-    if let Some((parent, _)) = found {
-        return vec![parent];
+    // "session_line_num" counts within sessions, rather than within their processes.
+    let has_its_name = |parent: &Profile<'_>| share_a_noun(&column.column.name, &parent.column.name);
+    let mut single: Vec<(usize, &Profile<'_>)> =
+        columns.iter().enumerate().filter(|(_, parent)| can_have_lines(parent)).collect();
+    single.sort_by_key(|(_, parent)| !has_its_name(parent));
+    let counts =
+        |(_, parent): &&(usize, &Profile<'_>)| counts_within(&numbers, least, &parent.codes, parent.distinct);
+    if let Some((parent, _)) = single.iter().find(counts) {
+        return vec![*parent];
     }
     let have_lines = |parents: &&Vec<usize>| {
         let profiles: Vec<&Profile<'_>> = parents.iter().filter_map(|at| columns.get(*at)).collect();
@@ -101,7 +107,7 @@ fn pairs_of(column: &Profile<'_>, columns: &[Profile<'_>]) -> Vec<Vec<usize>> {
         columns.get(*at).is_some_and(|part| {
             part.distinct * 4 <= part.rows
                 && !part.is_constant()
-                && !part.column.column_type.is_time()
+                && !part.is_moment()
                 && part.column.name != column.column.name
         })
     };

@@ -20,7 +20,7 @@ pub use crate::evaluate::roles::role::{Role, RoleError, RoleReport};
 
 use crate::evaluate::roles::dependencies::Dependencies;
 use crate::evaluate::roles::epochs::{
-    MOSTLY_ASCENDING, epoch, epoch_beside, epoch_near, paced_by, truncated_time,
+    MOSTLY_ASCENDING, epoch, epoch_beside, epoch_near, is_apart_from_times, paced_by, truncated_time,
 };
 use crate::evaluate::roles::forms::Form;
 use crate::evaluate::roles::names::Hint;
@@ -170,6 +170,7 @@ pub(super) fn infer_roles(
                     && !relations.has_parts(index)),
             is_obscure,
             is_address: matches!(&column.form, Form::Text(words) if words.addresses > 0.9),
+            is_page: matches!(&column.form, Form::Text(words) if words.addresses - words.networks > 0.9),
             is_label: names::is_label(&column.column.name) || is_words(&column.form),
             recurs: names::recurs(&column.column.name),
             is_contact: names::is_contact(&column.column.name),
@@ -245,7 +246,7 @@ fn certain(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<(Role, Vec<S
             vec!["numbers the rows of the file, which another export does anew".to_owned()],
         ));
     }
-    if let Some(reading) = epoch(column) {
+    if let Some(reading) = epoch(column).filter(|_| !is_apart_from_times(column, columns)) {
         return Some((Role::Time, vec![reading.to_string()]));
     }
     if let Some((reading, other)) = epoch_beside(column, columns) {

@@ -111,6 +111,13 @@ pub(crate) fn is_of_events(name: &str) -> bool {
     words(name).iter().any(|word| EVENTS.contains(&word.as_str()))
 }
 
+/// Whether two names have the same first word, which is a thing: `session_line` and `session_id`.
+pub(super) fn share_a_noun(a: &str, b: &str) -> bool {
+    let (a, b) = (words(last_part(a)), words(last_part(b)));
+    let is_thing = |word: &&String| !IDENTIFIERS.contains(&word.as_str()) && !LINES.contains(&word.as_str());
+    a.len() > 1 && a.first() == b.first() && a.first().filter(is_thing).is_some()
+}
+
 /// Whether the name says no more than that the column identifies something: `id`, `uuid`.
 pub(crate) fn is_bare_id(name: &str) -> bool {
     words(name).iter().all(|word| IDENTIFIERS.contains(&word.as_str()))
@@ -195,7 +202,13 @@ pub(super) fn recurs(name: &str) -> bool {
 
 /// Whether the name is that of an address or a number by which a person is reached.
 pub(super) fn is_contact(name: &str) -> bool {
-    words(last_part(name)).last().is_some_and(|word| CONTACTS.contains(&word.as_str()))
+    let words = words(last_part(name));
+    let is_contact = |word: &str| CONTACTS.contains(&word);
+    match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        [.., contact, last] if NUMBERS.contains(last) => is_contact(contact),
+        [.., last] => is_contact(last),
+        [] => false,
+    }
 }
 
 /// Whether the name is that of what stands for a thing beside its id: its hash, its address.

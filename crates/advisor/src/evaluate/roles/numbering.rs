@@ -144,7 +144,7 @@ fn serial_of(column: &Profile<'_>, columns: &[Profile<'_>]) -> Vec<usize> {
     let can_number = |parent: &Profile<'_>| {
         parent.distinct * 4 <= parent.rows
             && !parent.is_constant()
-            && !parent.column.column_type.is_time()
+            && !parent.is_moment()
             && parent.column.name != column.column.name
     };
     let parents: Vec<usize> =

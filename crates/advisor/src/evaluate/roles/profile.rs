@@ -214,6 +214,12 @@ impl<'a> Profile<'a> {
         self.rows > 1 && self.distinct <= 1
     }
 
+    /// Whether the values are times that do not identify anything, unlike the second in which a visit
+    /// began as the id of the visit.
+    pub(crate) fn is_moment(&self) -> bool {
+        self.is_time() && (self.column.column_type.is_time() || !self.is_named_id())
+    }
+
     /// Whether the values are times and nothing else, by their type or by how they are written.
     pub(crate) fn is_time(&self) -> bool {
         self.column.column_type.is_time() || self.times.is_some_and(|times| times.reading.is_time_alone())

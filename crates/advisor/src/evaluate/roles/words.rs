@@ -1159,7 +1159,7 @@ pub(super) const RECURRING: &[&str] = &[
     "клиент",
 ];
 /// Words for e-mail addresses and phone numbers.
-pub(super) const CONTACTS: &[&str] = &["email", "mail", "phone", "telephone", "telefon", "mobile"];
+pub(super) const CONTACTS: &[&str] = &["email", "mail", "phone", "telephone", "telefon", "mobile", "fax"];
 /// Words for the birth of a person, which is no event of the export.
 pub(super) const BIRTH: &[&str] =
     &["birth", "birthdate", "birthday", "born", "dob", "geburtsdatum", "naissance", "nacimiento"];

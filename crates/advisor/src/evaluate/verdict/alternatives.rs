@@ -174,6 +174,7 @@ mod tests {
             is_reference: false,
             is_vague: false,
             is_address: false,
+            is_page: false,
             times: None,
             null_share: 0.0,
             given: false,

@@ -35,6 +35,10 @@ const PRIOR_BESIDE_STATEMENTS: f64 = 0.05;
 const CANNOT_PLACE_ROWS: f64 = 0.1;
 /// Weight of the reads of an entity that is even enough, but not even.
 const NOT_QUITE_EVEN: f64 = 0.45;
+/// Weight of the reads of an entity that only the number of its values makes uneven.
+const NEARLY_EVEN: f64 = 0.7;
+/// Max/mean up to which an entity of few values is nearly even.
+const LITTLE_SKEW: f64 = 1.5;
 /// Values for each partition from which an entity spreads well.
 const MANY_VALUES: f64 = 100.0;
 
@@ -54,6 +58,8 @@ const OF_THINGS: f64 = 0.35;
 const IDS_OF_THINGS: usize = 3;
 /// Least weight of an entity by whose rows, its parts, they are read.
 const OF_PARTS: f64 = 0.25;
+/// Weight of the address of a page, which requests are for, beside what sent them.
+const OF_PAGES: f64 = 0.5;
 /// Weight of an entity that is the row itself, although some rows share its id.
 const ITSELF: f64 = 0.2;
 
@@ -174,13 +180,14 @@ impl<Q: Fn(&PartitionKeyReport) -> bool> EntityWeights<'_, Q> {
 
     /// Weight of the reads of a key by how evenly it places rows.
     fn usable(&self, key: &PartitionKeyReport) -> f64 {
-        let is_even = key
-            .over(self.partitions)
-            .is_some_and(|placement| matches!(placement.verdict, Verdict::Even | Verdict::FewRows));
-        match (self.qualifies)(key) {
-            true if is_even => 1.0,
-            true => NOT_QUITE_EVEN,
-            false => CANNOT_PLACE_ROWS,
+        match key.over(self.partitions) {
+            _ if !(self.qualifies)(key) => CANNOT_PLACE_ROWS,
+            Some(placement) => match placement.verdict {
+                Verdict::Even | Verdict::FewRows => 1.0,
+                Verdict::FewKeys if placement.skew.max_over_mean <= LITTLE_SKEW => NEARLY_EVEN,
+                _ => NOT_QUITE_EVEN,
+            },
+            None => NOT_QUITE_EVEN,
         }
     }
 
@@ -204,11 +211,14 @@ impl<Q: Fn(&PartitionKeyReport) -> bool> EntityWeights<'_, Q> {
         let is_identifying = self.knowledge.identifying.contains(&report.column);
         let natural = if is_identifying { 1.0 + gathers } else { 1.0 };
         let whole = if report.holds_parts { PARTS_OF_A_WHOLE } else { 1.0 };
+        // Who asked for a page is read more often than the page.
+        let page = if report.is_page { OF_PAGES } else { 1.0 };
         let itself = if report.is_of_rows && rows_each < ROWS_OF_A_THING { ITSELF } else { 1.0 };
         // The rows of one message have little in common but that they were sent together.
         let standing = if report.is_reference { 1.0 } else { whole * (1.0 + 0.5 * attributes) * natural };
         report.identity(self.knowledge.roles)
             * itself
+            * page
             * self.usable(counted)
             * base
             * self.spreads(counted)
