@@ -18,6 +18,7 @@
 //! (SELECT count(*) IS NULL FROM ...)            ->  false
 //! ```
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
@@ -156,6 +157,7 @@ fn is_correlated(subquery: &Subquery) -> bool {
 fn in_subquery(set: InSubquery, schema: &DFSchema, is_condition: bool) -> Result<Expr> {
     let InSubquery { expr: value, subquery, negated } = set;
     let subquery = with_name(&subquery)?;
+    check_windows(&subquery, &subquery.subquery)?;
     if always_one_row(&subquery.subquery) {
         let op = if negated { Operator::NotEq } else { Operator::Eq };
         return Ok(binary_expr(*value, op, Expr::ScalarSubquery(subquery)));
@@ -254,12 +256,18 @@ fn exists(subquery: Subquery) -> Result<Expr> {
         let subquery = restricted(&unsorted, None)?;
         return Ok(Expr::Exists(Exists { subquery, negated: false }));
     }
+    // A window adds no rows and removes none.
+    let below = match without_order(&subquery.subquery) {
+        LogicalPlan::Window(window) => &window.input,
+        other => other,
+    };
+    check_windows(&subquery, below)?;
     match without_order(&subquery.subquery) {
         LogicalPlan::Limit(limit) => match (limit.get_skip_type()?, limit.get_fetch_type()?) {
             (_, FetchType::Literal(Some(0))) => Ok(lit(false)),
             (SkipType::Literal(0), FetchType::Literal(_)) => exists(of_plan(&limit.input, &subquery)),
             (SkipType::Literal(skipped), FetchType::Literal(_)) => {
-                let counted = LogicalPlanBuilder::from(Arc::clone(&limit.input))
+                let counted = LogicalPlanBuilder::from(unsorted(&limit.input)?)
                     .aggregate(Vec::<Expr>::new(), [count(lit(1))])?
                     .build()?;
                 let counted = Expr::ScalarSubquery(of_plan(&Arc::new(counted), &subquery));
@@ -315,6 +323,43 @@ fn checked_exists(subquery: Subquery) -> Result<Expr> {
         ),
         None => Ok(Expr::Exists(Exists { subquery, negated: false })),
     }
+}
+
+/// Refuses windows over rows that belong to several rows of the query. DataFusion joins the rows of
+/// all of them, and then no longer computes the window for each.
+fn check_windows(subquery: &Subquery, plan: &LogicalPlan) -> Result<()> {
+    let mixes = |node: &LogicalPlan| {
+        let LogicalPlan::Window(window) = node else { return Ok(false) };
+        let correlated = correlated_columns(&window.input)?;
+        let is_partitioned = |expr: &Expr| match expr.clone().unalias() {
+            Expr::WindowFunction(call) => correlated
+                .iter()
+                .all(|column| call.params.partition_by.contains(&Expr::Column(column.clone()))),
+            _ => false,
+        };
+        Ok(!correlated.is_empty() && !window.window_expr.iter().all(is_partitioned))
+    };
+    if is_correlated(subquery) && plan.exists(mixes)? {
+        return not_impl_err!(
+            "a window function in a subquery that depends on its query must be partitioned by the columns that they \
+             share; join the tables instead"
+        );
+    }
+    Ok(())
+}
+
+/// Columns of a subquery's tables that conditions compare with the query's.
+fn correlated_columns(plan: &LogicalPlan) -> Result<HashSet<Column>> {
+    let mut columns = HashSet::new();
+    plan.apply(|node| {
+        let conditions = node.expressions().into_iter().flat_map(split_conjunction_owned);
+        let correlated = conditions.filter(Expr::contains_outer);
+        columns.extend(
+            correlated.flat_map(|condition| condition.column_refs().into_iter().cloned().collect::<Vec<_>>()),
+        );
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    Ok(columns)
 }
 
 fn visit_upwards(plan: &LogicalPlan, visit: &mut impl FnMut(&LogicalPlan)) {
@@ -489,7 +534,10 @@ mod tests {
             (format!("NOT EXISTS (SELECT max(v) {of_i} HAVING count(*) < 2)"), vec![1]),
             (format!("EXISTS (SELECT 1 {of_i} GROUP BY ROLLUP (i.k))"), vec![1, 2, 3]),
             (format!("EXISTS (SELECT 1 {of_i} GROUP BY GROUPING SETS ((i.k), (i.v)))"), vec![1, 3]),
+            (format!("EXISTS (SELECT row_number() OVER (ORDER BY v) {of_i})"), vec![1, 3]),
+            (format!("2 IN (SELECT row_number() OVER (PARTITION BY i.k ORDER BY v) {of_i})"), vec![1]),
             (format!("EXISTS (SELECT * {of_i} OFFSET 1)"), vec![1]),
+            (format!("EXISTS (SELECT * {of_i} ORDER BY v OFFSET 1)"), vec![1]),
             (format!("NOT EXISTS (SELECT * {of_i} OFFSET 1)"), vec![2, 3]),
             (format!("EXISTS (SELECT * {of_i} ORDER BY v LIMIT 1)"), vec![1, 3]),
             (format!("EXISTS (SELECT * {of_i} LIMIT 0)"), vec![]),
@@ -505,6 +553,9 @@ mod tests {
     async fn what_a_join_cannot_look_below_is_refused() {
         let context = context();
         for condition in [
+            "k IN (SELECT row_number() OVER (ORDER BY i.v) FROM i WHERE i.k = o.k)",
+            "k NOT IN (SELECT rank() OVER (PARTITION BY i.v ORDER BY i.v) FROM i WHERE i.k = o.k)",
+            "EXISTS (SELECT 1 FROM (SELECT row_number() OVER (ORDER BY v) AS n FROM i WHERE i.k = o.k) a WHERE n = 2)",
             "EXISTS (SELECT 1 FROM (SELECT * FROM i WHERE i.k = o.k) a JOIN (SELECT k FROM o LIMIT 1) b ON a.k = b.k)",
             "EXISTS (SELECT 1 FROM (SELECT * FROM i WHERE i.k = o.k ORDER BY v LIMIT 1) a WHERE a.v > 10)",
             "EXISTS (SELECT 1 FROM (SELECT count(*) AS n FROM i WHERE i.k = o.k) a JOIN u ON a.n = u.k)",

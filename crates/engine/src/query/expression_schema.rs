@@ -24,8 +24,13 @@ pub(super) fn rewrite_expressions(
     mut rewrite: impl FnMut(Expr) -> Result<Transformed<Expr>>,
 ) -> Result<Transformed<LogicalPlan>> {
     let names = NamePreserver::new(&plan);
-    plan.map_expressions(|expr| {
+    let mut rewritten = |expr: Expr| {
         let name = names.save(&expr);
         Ok(expr.transform_up(&mut rewrite)?.update_data(|expr| name.restore(expr)))
+    };
+    plan.map_expressions(|expr| match expr {
+        // The members of a set have names, not the set.
+        Expr::GroupingSet(_) => expr.map_children(&mut rewritten),
+        expr => rewritten(expr),
     })
 }

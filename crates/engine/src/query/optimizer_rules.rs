@@ -31,13 +31,14 @@ pub(super) fn corrected_logical_rules(rules: &[LogicalRule]) -> Vec<LogicalRule>
         }
         corrected.push(Arc::clone(rule));
         if rule.name() == "simplify_expressions" {
-            corrected.push(Arc::new(SignlessZeros));
+            corrected.push(Arc::new(SignlessZeros::Lookups));
         }
         if rule.name() == "push_down_filter" {
             corrected.extend([Arc::new(NoRows) as LogicalRule, Arc::new(SemiJoinsFirst)]);
             corrected.push(Arc::new(SelectiveJoinsFirst));
         }
     }
+    corrected.push(Arc::new(SignlessZeros::Orders));
     corrected
 }
 

@@ -19,6 +19,7 @@ use crate::query::local_joins::{Joins, LocalJoins, ShowPartitions};
 use crate::query::opaque_casts::OpaqueCasts;
 use crate::query::optimizer_rules::{corrected_logical_rules, corrected_rules};
 use crate::query::partition_aware::PartitionAware;
+use crate::query::signless_zeros::SignlessZeros;
 use crate::query::static_conditions::StaticConditions;
 use crate::query::unnested_rows::UnnestedRows;
 use crate::query::window_frames::FramesWithoutOffsets;
@@ -66,6 +67,7 @@ pub(super) fn corrected_context(state: SessionState) -> SessionContext {
     context.add_analyzer_rule(Arc::new(CheckedArithmetic::new()));
     context.add_analyzer_rule(Arc::new(OpaqueCasts::new()));
     context.add_analyzer_rule(Arc::new(DrawnValues::new()));
+    context.add_analyzer_rule(Arc::new(SignlessZeros::Lookups));
     context.add_analyzer_rule(Arc::new(ExactSubqueries));
     context
 }

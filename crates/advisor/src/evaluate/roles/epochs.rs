@@ -37,9 +37,9 @@ const DAY: i64 = 86_400_000_000;
 const NEAR: f64 = 0.99;
 /// Last time, in 2034, of rows in no order: greater numbers are serial numbers of devices.
 const LATEST: i64 = 2_050_000_000_000_000;
-/// Shortest range of times of rows in no order: teams with numbers that follow each other are not
-/// seconds.
-const SHORTEST: u64 = 600_000_000;
+/// Shortest range of times of rows in no order. A few ids that follow one another fill a shorter one,
+/// read as seconds.
+const SHORTEST: u64 = 60_000_000;
 /// Longest range of times, in days, that is narrow beside the years that numbers may stand for.
 const NARROW_DAYS: u64 = 1_100;
 
@@ -71,7 +71,10 @@ pub(super) fn is_apart_from_times(column: &Profile<'_>, columns: &[Profile<'_>])
     }
     let length = |(first, last): (i64, i64)| last.saturating_sub(first).max(0);
     let range = |other: &Profile<'_>| {
-        let micros = other.micros.as_ref().filter(|_| other.column.name != column.column.name)?;
+        let name = &other.column.name;
+        // Births and planned dates are far from the time of an event.
+        let is_near = *name != column.column.name && !names::is_of_birth(name) && !names::is_later(name);
+        let micros = other.micros.as_ref().filter(|_| is_near)?;
         Some((*micros.iter().min()?, *micros.iter().max()?))
     };
     let shared =

@@ -197,6 +197,7 @@ fn is_time_of_day(text: &str) -> bool {
         half.map(|text| if text.find(':') == Some(1) { format!("0{text}") } else { text.to_owned() });
     let text = padded.as_deref().unwrap_or(text.trim_end_matches(['Z', 'z']));
     let parts: Vec<&str> = text.split(':').collect();
+    let hours = if half.is_some() { 12 } else { 24 };
     let within =
         |part: &str, most: u32| part.len() == 2 && part.parse().is_ok_and(|number: u32| number <= most);
     let is_second = |part: &str| {
@@ -204,8 +205,8 @@ fn is_time_of_day(text: &str) -> bool {
         within(second, 60) && fraction.bytes().all(|byte| byte.is_ascii_digit())
     };
     match parts.as_slice() {
-        [hour, minute] => within(hour, 24) && within(minute, 59),
-        [hour, minute, second] => within(hour, 24) && within(minute, 59) && is_second(second),
+        [hour, minute] => within(hour, hours) && within(minute, 59),
+        [hour, minute, second] => within(hour, hours) && within(minute, 59) && is_second(second),
         _ => false,
     }
 }
@@ -216,8 +217,10 @@ pub(super) fn is_structured(text: &str) -> bool {
     let enclosed = |open, close| text.starts_with(open) && text.ends_with(close);
     // As PHP writes them: a:2:{s:4:"name";i:7;}.
     let is_serialized = || {
-        let start = text.split_once('{').map(|(start, _)| start);
-        start.is_some_and(|start| start.starts_with(['a', 'O']) && start.matches(':').count() >= 2)
+        let mut parts = text.splitn(3, ':');
+        let kind = parts.next().is_some_and(|kind| kind == "a" || kind == "O");
+        let length = parts.next().is_some_and(|length| length.parse::<u32>().is_ok());
+        kind && length && parts.next().is_some_and(|rest| rest.starts_with(['{', '"']))
     };
     (enclosed('{', '}') && (text.contains([':', '=']) || text.len() == 2))
         || enclosed('[', ']')
@@ -242,7 +245,7 @@ impl Whole {
             [(a, _), (b, _)] => divisor(step, a.abs_diff(*b)),
             _ => step,
         });
-        // None of something is no value among others.
+        // Zero often means that there is none, which says nothing about how the others are spread.
         let some: Vec<(i128, f64)> = counts.iter().copied().filter(|(number, _)| *number != 0).collect();
         let round = counts.iter().filter(|(number, _)| number % 10 == 0).count();
         Some(Self {
@@ -376,6 +379,16 @@ mod tests {
             "25:00",
         ] {
             assert!(!is_time_of_day(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn objects_and_lists_are_told_from_texts_with_braces() {
+        for text in ["{\"a\":1}", "{}", "[1, 2]", "a:2:{s:4:\"name\";i:7;}", "O:8:\"stdClass\":0:{}"] {
+            assert!(is_structured(text), "{text}");
+        }
+        for text in ["a note: see: {5}", "{5}", "a:b:{c}", "On: 8: {x}", "", "x{y}"] {
+            assert!(!is_structured(text), "{text}");
         }
     }
 

@@ -17,8 +17,10 @@ const MOST_LINES: i128 = 10_000;
 /// Share of the parents within which a line number counts without gaps; places of a sample cut some
 /// parents in two.
 const WITHOUT_GAPS: f64 = 0.9;
-/// Share of the parents with the same number of rows from which all have it; a sample cuts some.
-const EQUALLY_MANY: f64 = 0.85;
+/// Share of the parents with the same number of rows from which all have it.
+const EQUAL_PARENTS: f64 = 0.9;
+/// The same share of days, of which a sample cuts some.
+const EQUAL_DAYS: f64 = 0.85;
 
 /// Finds the columns within whose values `column` counts, by ones, or by tens as lines are numbered
 /// that others may be put between: one column, or those of `composite` that stand for one thing.
@@ -64,7 +66,7 @@ pub(super) fn day_of(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<us
                 *most = (*most).max(*number);
             }
         }
-        if are_equally_many(days.iter().map(|(rows, _)| *rows)) {
+        if are_equally_many(days.iter().map(|(rows, _)| *rows), EQUAL_DAYS) {
             return false;
         }
         let full = days.iter().filter(|(rows, most)| *rows == most - least + 1).count();
@@ -136,7 +138,7 @@ fn counts_within(numbers: &[i128], least: i128, codes: &[u32], parents: usize) -
             *most = (*most).max(*number);
         }
     }
-    if are_equally_many(seen.iter().map(|(rows, _)| *rows as i128)) {
+    if are_equally_many(seen.iter().map(|(rows, _)| *rows as i128), EQUAL_PARENTS) {
         return false;
     }
     let full = seen.iter().filter(|(rows, most)| *rows as i128 == most - least + 1).count();
@@ -151,12 +153,12 @@ fn counts_within(numbers: &[i128], least: i128, codes: &[u32], parents: usize) -
 
 /// Whether nearly all parents have the same number of rows: these are the same things in each of
 /// them, not its parts.
-fn are_equally_many(rows_of_parents: impl Iterator<Item = i128>) -> bool {
+fn are_equally_many(rows_of_parents: impl Iterator<Item = i128>, share: f64) -> bool {
     let mut rows: Vec<i128> = rows_of_parents.collect();
     rows.sort_unstable();
     let median = rows.get(rows.len() / 2).copied().unwrap_or_default();
     let same = rows.iter().filter(|rows| **rows == median).count();
-    same as f64 > EQUALLY_MANY * rows.len() as f64
+    same as f64 > share * rows.len() as f64
 }
 
 /// Whether the rows of each parent come one after the other with rising numbers, and the numbers

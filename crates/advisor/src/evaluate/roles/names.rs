@@ -6,9 +6,9 @@
 use std::collections::HashMap;
 
 use crate::evaluate::roles::words::{
-    AMOUNT_ENDINGS, AMOUNT_HEADS, AMOUNTS, ATTRIBUTES, AXES, BEFORE, BIRTH, CALENDAR, CONTACTS, CONTENTS,
-    COUNTED, DIMENSIONS, ENTITIES, EVENTS, IDENTIFIERS, LABELS, LATER, LINES, LOADS, MEASURES, NOT_IDS,
-    NUMBERS, RECEIPT, RECURRING, STEPS, TEXTS, TIMES, TRANSMISSION, UNITS, WHOLES,
+    AMOUNT_ENDINGS, AMOUNT_HEADS, AMOUNTS, AREAS, ATTRIBUTES, AXES, BEFORE, BIRTH, CALENDAR, CONTACTS,
+    CONTENTS, COUNTED, DIMENSIONS, ENTITIES, EVENTS, IDENTIFIERS, LABELS, LATER, LINES, LOADS, MEASURES,
+    NOT_IDS, NUMBERS, RECEIPT, RECURRING, STEPS, TEXTS, TIMES, TRANSMISSION, UNITS, WHOLES,
 };
 
 /// Weight of a hint.
@@ -232,9 +232,27 @@ pub(super) fn is_of_calendar(name: &str) -> bool {
     }
 }
 
-/// Whether the name is that of a transaction or of a hash.
+/// Whether the name is that of something that ledgers have beside their blocks.
 pub(super) fn is_of_transaction(name: &str) -> bool {
-    const OF_LEDGERS: &[&str] = &["hash", "tx", "txid", "txhash", "txn", "transaction", "miner", "gas"];
+    const OF_LEDGERS: &[&str] = &[
+        "hash",
+        "tx",
+        "txid",
+        "txhash",
+        "txn",
+        "transaction",
+        "miner",
+        "gas",
+        "from",
+        "to",
+        "sender",
+        "receiver",
+        "recipient",
+        "wallet",
+        "contract",
+        "token",
+        "validator",
+    ];
     words(name).iter().any(|word| OF_LEDGERS.contains(&word.as_str()))
 }
 
@@ -279,9 +297,9 @@ pub(super) fn is_row_number(name: &str) -> bool {
 
 /// Whether the name says no more than that the column numbers something: `n`, `seq`, `row_number`.
 pub(crate) fn is_bare_number(name: &str) -> bool {
-    const NUMBERS: &[&str] =
+    const COUNTS: &[&str] =
         &["n", "i", "no", "nr", "num", "number", "seq", "sequence", "idx", "index", "serial", "counter"];
-    is_row_number(name) || words(name).iter().all(|word| NUMBERS.contains(&word.as_str()))
+    is_row_number(name) || words(name).iter().all(|word| COUNTS.contains(&word.as_str()))
 }
 
 /// Whether the name of a number is that of an amount of a thing, with the amount first, as in many
@@ -370,7 +388,7 @@ pub(super) fn hints(name: &str) -> Vec<Hint> {
             .any(|suffix| word.len() > suffix.len() + 2 && word.ends_with(suffix) && !is_word);
         let is_amount = AMOUNTS.iter().any(|amount| word.starts_with(amount) || word.ends_with(amount))
             || AMOUNT_ENDINGS.iter().any(|ending| word.ends_with(ending))
-            || (word.ends_with("area") && word != "area")
+            || word.strip_suffix("area").is_some_and(|of| AREAS.contains(&of))
             || (words.len() > 1 && (UNITS.contains(&word) || AXES.contains(&word)));
         [
             (IDENTIFIERS.contains(&word) || joined || is_number_of_thing(word), Hint::Identifier),
@@ -562,6 +580,39 @@ mod tests {
         for name in ["ITEM_NO", "visit_id", "id", "order_number", "c1", "invoice_nr", "serial_id"] {
             assert!(!is_bare_number(name), "{name}");
         }
+    }
+
+    #[test]
+    fn names_of_contacts_units_creators_and_lines_are_told_from_others() {
+        for (is_one, names, others) in [
+            (
+                is_contact as fn(&str) -> bool,
+                vec!["email", "Mailing Address Telephone Number", "fax_no", "user.phone"],
+                vec!["phone_model", "number", "mail_id", "telephone_exchange_code"],
+            ),
+            (
+                is_in_unit,
+                vec!["dwell_days", "wait_minutes", "powerKw"],
+                vec!["days", "line_no", "seq", "weekday"],
+            ),
+            (is_of_creator, vec!["CREATED_BY", "create_uid"], vec!["created_at", "updated_by", "creation"]),
+            (
+                is_of_transaction,
+                vec!["txHash", "from", "gas_used", "transaction_index"],
+                vec!["lot", "borough", "block", "zipcode"],
+            ),
+            (
+                |name| hint(name) == Some(Hint::Measure),
+                vec!["lotarea", "bldgarea", "time-taken", "CostInBillingCurrency"],
+                vec!["tarea", "area", "community_area", "currency"],
+            ),
+        ] {
+            assert!(names.iter().all(|name| is_one(name)), "{names:?}");
+            assert!(!others.iter().any(|name| is_one(name)), "{others:?}");
+        }
+        assert!(share_a_noun("session_line_num", "session_id") && share_a_noun("orderLine", "order"));
+        assert!(!share_a_noun("line_no", "line_id") && !share_a_noun("seq", "seq_id"));
+        assert!(!share_a_noun("session_line_num", "process_id"));
     }
 
     #[test]

@@ -83,9 +83,7 @@ pub(super) fn score_text(column: &Profile<'_>, words: &Words, scores: &mut Score
             scores.add(Role::RowId, -3.0, "");
         }
     }
-    if is_path {
-        // Neither a text nor too long for an id.
-    } else if words.mean_chars > LONGEST_ID {
+    if words.mean_chars > LONGEST_ID && !is_path {
         scores.add(Role::Text, 6.0, format!("{:.0} characters in each value", words.mean_chars));
         scores.add(Role::RowId, -4.0, "");
         scores.add(Role::Entity, -4.0, "");

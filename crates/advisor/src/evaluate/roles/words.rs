@@ -19,6 +19,11 @@ pub(super) const AMOUNTS: &[&str] =
 /// Amounts at the end of longer words: "Listenpreis", "cilinderinhoud".
 pub(super) const AMOUNT_ENDINGS: &[&str] =
     &["preis", "prijs", "betrag", "bedrag", "gewicht", "inhoud", "vermogen", "snelheid", "kosten"];
+/// Things whose area is an amount: "lotarea".
+pub(super) const AREAS: &[&str] = &[
+    "lot", "bldg", "building", "com", "res", "office", "retail", "garage", "floor", "land", "living",
+    "total", "gross", "net", "plot", "site", "roof", "surface",
+];
 /// Amounts that stand before the thing that they are of: "massa_voertuig".
 pub(super) const AMOUNT_HEADS: &[&str] = &[
     "massa",
@@ -118,7 +123,6 @@ pub(super) const COUNTED: &[&str] = &[
     "attendees",
     "voters",
     "passengers",
-    "cases",
     "births",
     "deaths",
 ];
