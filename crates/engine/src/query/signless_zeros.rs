@@ -14,8 +14,7 @@ use crate::query::expression_schema::{expression_schema, rewrite_expressions};
 ///
 /// To DataFusion 55 they are equal in `=`, in groups and in the keys of joins. But it looks the
 /// values of IN, CASE and DISTINCT up by their bits, tells partitions and peers of windows apart by
-/// their order, in which -0.0 comes before 0.0, no matter what else a query sorts by, and makes a
-/// list of `x = 0 OR x = 1 OR ...`:
+/// their order, in which -0.0 comes before 0.0, and makes a list of `x = 0 OR x = 1 OR ...`:
 ///
 /// ```text
 /// x IN (0.0, 1.0)                       x IN (0.0, 1.0, -0.0)
@@ -99,7 +98,7 @@ fn signless_lookup(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
 fn signless_call(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     match expr {
         Expr::AggregateFunction(AggregateFunction { func, mut params }) => {
-            // What DISTINCT is ordered by must be what it is applied to.
+            // DISTINCT values can be ordered by themselves only.
             let changes = if params.distinct {
                 let order = params.order_by.iter_mut().map(|sort| &mut sort.expr);
                 all_signless(params.args.iter_mut().chain(order), schema)?

@@ -61,7 +61,7 @@ impl Dependencies {
                 _ if is_derived => 6,
                 Some(Hint::Identifier) => 0,
                 Some(Hint::Entity) if !is_label => 1,
-                // Orders that were placed at moments of their own.
+                // An order has a moment of its own, which does not stand for the order.
                 _ if column.is_some_and(has_many_codes) => 2,
                 // The day of the month stands for a date, not the date for it.
                 _ if is_time => 3,

@@ -146,7 +146,7 @@ pub struct RoleReport {
     /// Whether its values are IP addresses or URLs, which many share and few are looked up by.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_address: bool,
-    /// Whether its values are URLs, which requests are for, rather than addresses that send them.
+    /// Whether its values are URLs: of pages that were requested, not of who requested them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_page: bool,
     /// Points in time that its values carry, if they are not of a type of time.

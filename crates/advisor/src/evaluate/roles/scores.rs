@@ -198,13 +198,8 @@ pub(super) fn is_unique_code(column: &Profile<'_>) -> bool {
     matches!(&column.form, Form::Text(words) if is_code(words)) && column.is_unique()
 }
 
-pub(super) fn score_relations(
-    index: usize,
-    columns: &[Profile<'_>],
-    relations: &Relations,
-    scores: &mut Scores,
-) {
-    let name = |at: usize| columns.get(at).map(|column| column.column.name.as_str()).unwrap_or_default();
+/// Scores of a column by what other columns of the export are.
+fn score_company(index: usize, columns: &[Profile<'_>], relations: &Relations, scores: &mut Scores) {
     if relations.unique_texts >= MANY_UNIQUE
         && relations.first_code != Some(index)
         && columns.get(index).is_some_and(is_unique_text)
@@ -224,6 +219,16 @@ pub(super) fn score_relations(
         scores.add(Role::Dimension, 6.0, "a process or thread ID of the operating system");
         scores.add(Role::Entity, -8.0, "");
     }
+}
+
+pub(super) fn score_relations(
+    index: usize,
+    columns: &[Profile<'_>],
+    relations: &Relations,
+    scores: &mut Scores,
+) {
+    score_company(index, columns, relations, scores);
+    let name = |at: usize| columns.get(at).map(|column| column.column.name.as_str()).unwrap_or_default();
     let numbering = relations.numbering(index);
     let is_amount = columns
         .get(index)

@@ -211,7 +211,7 @@ impl<Q: Fn(&PartitionKeyReport) -> bool> EntityWeights<'_, Q> {
         let is_identifying = self.knowledge.identifying.contains(&report.column);
         let natural = if is_identifying { 1.0 + gathers } else { 1.0 };
         let whole = if report.holds_parts { PARTS_OF_A_WHOLE } else { 1.0 };
-        // Who asked for a page is read more often than the page.
+        // Reads name the client more often than the page that it requested.
         let page = if report.is_page { OF_PAGES } else { 1.0 };
         let itself = if report.is_of_rows && rows_each < ROWS_OF_A_THING { ITSELF } else { 1.0 };
         // The rows of one message have little in common but that they were sent together.
