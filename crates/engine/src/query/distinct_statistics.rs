@@ -50,12 +50,10 @@ impl PhysicalOptimizerRule for DistinctIsCounted {
 #[cfg(test)]
 mod tests {
     use arrow::array::{ArrayRef, Int64Array, RecordBatch};
-    use datafusion::execution::SessionStateBuilder;
     use datafusion::physical_optimizer::aggregate_statistics::AggregateStatistics;
-    use datafusion::prelude::SessionContext;
 
     use super::*;
-    use crate::testing::joins::{Tables, answer, tables};
+    use crate::testing::joins::{Tables, answer, tables, with_own_rule};
 
     #[tokio::test]
     async fn constants_without_rows_and_null_have_no_distinct_values() {
@@ -70,14 +68,7 @@ mod tests {
             FROM (SELECT * FROM numbers LIMIT 0) a FULL JOIN numbers b ON a.k = b.k WHERE a.c <> a.c AND b.k IS NULL";
         let expected = "+---+---+---+\n| n | d | m |\n+---+---+---+\n| 0 | 0 |   |\n+---+---+---+";
         assert_eq!(answer(ours, sql).await, expected);
-        let state = ours.state();
-        let rules = state.physical_optimizers().iter().map(|rule| match rule.name() {
-            "aggregate_statistics" => Arc::new(AggregateStatistics::new()) as Arc<_>,
-            _ => Arc::clone(rule),
-        });
-        let rules = rules.collect();
-        let state = SessionStateBuilder::new_from_existing(state).with_physical_optimizer_rules(rules);
-        let twin = SessionContext::new_with_state(state.build());
+        let twin = with_own_rule(ours, Arc::new(AggregateStatistics::new()));
         assert_ne!(answer(&twin, sql).await, expected, "DataFusion answers right: the rule may go");
     }
 }

@@ -32,7 +32,7 @@ impl PhysicalOptimizerRule for KeptOrder {
         config: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let optimized = self.rule.optimize(Arc::clone(&plan), config)?;
-        Ok(if lacks_order(&optimized)? && !lacks_order(&plan)? { plan } else { optimized })
+        unless_order_is_lost(optimized, plan)
     }
 
     fn name(&self) -> &str {
@@ -44,8 +44,16 @@ impl PhysicalOptimizerRule for KeptOrder {
     }
 }
 
+/// Returns the optimized plan, or the one before if only that has the orders that its nodes require.
+pub(super) fn unless_order_is_lost(
+    optimized: Arc<dyn ExecutionPlan>,
+    before: Arc<dyn ExecutionPlan>,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    Ok(if lacks_order(&optimized)? && !lacks_order(&before)? { before } else { optimized })
+}
+
 /// Whether a node requires an order that its input does not have.
-pub(super) fn lacks_order(plan: &Arc<dyn ExecutionPlan>) -> Result<bool> {
+fn lacks_order(plan: &Arc<dyn ExecutionPlan>) -> Result<bool> {
     plan.exists(|node| {
         for (input, required) in node.children().into_iter().zip(node.required_input_ordering()) {
             let Some(required) = required else { continue };
@@ -60,12 +68,10 @@ pub(super) fn lacks_order(plan: &Arc<dyn ExecutionPlan>) -> Result<bool> {
 
 #[cfg(test)]
 mod tests {
-    use datafusion::execution::SessionStateBuilder;
     use datafusion::physical_optimizer::pushdown_sort::PushdownSort;
-    use datafusion::prelude::SessionContext;
 
     use super::*;
-    use crate::testing::joins::{Tables, answer, tables};
+    use crate::testing::joins::{Tables, answer, tables, with_own_rule};
 
     #[tokio::test]
     async fn constants_of_an_outer_join_without_matches_can_be_sorted_by() {
@@ -81,14 +87,7 @@ mod tests {
         let found = answer(ours, sql).await;
         let rows: Vec<&str> = found.lines().filter(|line| line.contains(" 12 ")).collect();
         assert_eq!(rows, expected.collect::<Vec<_>>(), "{found}");
-        let state = ours.state();
-        let rules = state.physical_optimizers().iter().map(|rule| match rule.name() {
-            "PushdownSort" => Arc::new(PushdownSort::new()) as Arc<_>,
-            _ => Arc::clone(rule),
-        });
-        let rules = rules.collect();
-        let state = SessionStateBuilder::new_from_existing(state).with_physical_optimizer_rules(rules);
-        let twin = SessionContext::new_with_state(state.build());
+        let twin = with_own_rule(ours, Arc::new(PushdownSort::new()));
         let planned = twin.sql(sql).await.unwrap().create_physical_plan().await;
         assert!(planned.is_err(), "DataFusion keeps constants above merges: the rule may go");
     }

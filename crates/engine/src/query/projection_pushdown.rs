@@ -11,7 +11,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::filter::{FilterExec, FilterExecBuilder};
 use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
 
-use crate::query::kept_order::lacks_order;
+use crate::query::kept_order::unless_order_is_lost;
 
 /// Moves projections down as the wrapped rule does, with two corrections.
 ///
@@ -42,7 +42,7 @@ impl PhysicalOptimizerRule for SafeProjectionPushdown {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let separated = Arc::clone(&plan).transform_up(without_projection)?.data;
         let optimized = self.rule.optimize(separated, config)?;
-        Ok(if lacks_order(&optimized)? && !lacks_order(&plan)? { plan } else { optimized })
+        unless_order_is_lost(optimized, plan)
     }
 
     fn name(&self) -> &str {

@@ -1,6 +1,10 @@
 //! Random joins of tables that all have the same columns.
 
+use std::sync::Arc;
+
 use arrow::util::pretty::pretty_format_batches;
+use datafusion::execution::SessionStateBuilder;
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::displayable;
 use datafusion::prelude::SessionContext;
 use rand::RngExt;
@@ -37,6 +41,18 @@ pub(crate) async fn tables() -> Tables {
         }
     }
     Tables { ours, plain, _folders: folders }
+}
+
+/// Returns the same session with DataFusion's own physical rule in place of the one with its name.
+pub(crate) fn with_own_rule(
+    context: &SessionContext,
+    own: Arc<dyn PhysicalOptimizerRule + Send + Sync>,
+) -> SessionContext {
+    let state = context.state();
+    let rules = state.physical_optimizers().iter();
+    let rules = rules.map(|rule| Arc::clone(if rule.name() == own.name() { &own } else { rule })).collect();
+    let state = SessionStateBuilder::new_from_existing(state).with_physical_optimizer_rules(rules);
+    SessionContext::new_with_state(state.build())
 }
 
 pub(crate) async fn answer(context: &SessionContext, sql: &str) -> String {
