@@ -18,6 +18,8 @@ from pathlib import Path
 
 import duckdb
 
+from richer_statements import RicherStatements
+
 # name in YQL, name in DuckDB, whether it may be in a key
 TYPES = {
     "int64": ("BIGINT", True),
@@ -104,7 +106,7 @@ class Column:
         }[self.kind]
 
 
-class Round:
+class Round(RicherStatements):
     def __init__(self, options, seed, folder, server):
         self.rng = rng = random.Random(seed)
         self.seed, self.folder, self.server, self.options = seed, folder, server, options
@@ -284,6 +286,8 @@ class Round:
 
     def statement(self):
         rng = self.rng
+        if rng.random() < self.options.richer:
+            return self.richer()
         kind = rng.randrange(18)
         if kind >= 13:
             return [self.joined, self.joined, self.with_subqueries, self.with_subqueries, self.shifted][kind - 13]()
@@ -532,6 +536,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=math.inf, help="stop after this time")
     parser.add_argument("--large", type=float, default=0.04, help="share of tables with several row groups")
+    parser.add_argument("--richer", type=float, default=0.4, help="share of the statements of richer_statements.py")
     parser.add_argument("--keep-going", action="store_true", help="report every difference")
     options = parser.parse_args()
     server = subprocess.Popen([options.server, "--ignored", "--exact", "sql_server::statements_from_standard_input",

@@ -34,7 +34,7 @@ pub enum QueryError {
     #[error("there are {count} statements; run one at a time")]
     Several { count: usize },
     #[error(
-        "an outer join with USING or NATURAL is not run, because its column could come from the side that has no row; \
+        "this outer join with USING or NATURAL is not run, because the text does not tell which tables have its columns; \
         write ON a.k = b.k, and coalesce(a.k, b.k) for the column of both"
     )]
     OuterJoinByName,

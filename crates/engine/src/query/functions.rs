@@ -18,6 +18,7 @@ use crate::query::drawn_values::is_between;
 use crate::query::float_extremes::extremes;
 use crate::query::later_values::earlier_value;
 use crate::query::opaque_casts::opaque_casts;
+use crate::query::plain_nans::plain_nan;
 use evenkeel_model::table::{ColumnType, PlacementFunction};
 use evenkeel_model::units::PartitionCount;
 use evenkeel_placement::placement::Placement;
@@ -29,7 +30,7 @@ use evenkeel_placement::transform::{bit_reverse, fingerprints, shard_id};
 pub fn functions() -> impl Iterator<Item = ScalarUDF> {
     let all = [Function::FarmFingerprint, Function::BitReverse, Function::ShardId, Function::YdbPartition];
     let of_keys = all.into_iter().map(|function| ScalarUDF::new_from_impl(KeyFunction::new(function)));
-    of_keys.chain(checked_functions()).chain(opaque_casts()).chain([array_has(), is_between()])
+    of_keys.chain(checked_functions()).chain(opaque_casts()).chain([array_has(), is_between(), plain_nan()])
 }
 
 /// Returns `min`, `max` and `sum`, which replace those of DataFusion.

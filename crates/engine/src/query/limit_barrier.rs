@@ -22,12 +22,13 @@ use datafusion::physical_plan::sorts::sort::SortExec;
 #[derive(Debug)]
 pub(super) struct LimitBarrier;
 
-/// Keeps the limit of a sort above a join in a node of its own.
+/// Keeps the limit of a sort in a node of its own, unless it sorts the rows of a scan.
 ///
-/// When DataFusion 55 pushes a sort with a limit down, or finds that a join has its order already,
-/// it gives the limit to the sorts below the join: in `... WHERE k IN (SELECT k FROM t ORDER BY k
-/// DESC LIMIT 100) ORDER BY k LIMIT 10`, the inner limit became 10. The pushdown of limits,
-/// which runs later, gives the sort its limit back.
+/// When DataFusion 55 pushes a sort with a limit down, or finds that rows have its order already, it
+/// gives the limit to the sorts below, even below joins: in `... WHERE k IN (SELECT k FROM t ORDER BY
+/// k DESC LIMIT 100) ORDER BY k LIMIT 10`, the inner limit became 10. If there is no sort below, the
+/// limit is lost: `SELECT ..., rank() OVER (ORDER BY k) ... ORDER BY k LIMIT 10` returned all rows.
+/// The pushdown of limits, which runs later, gives the sort its limit back.
 #[derive(Debug)]
 pub(super) struct LimitsOverSorts;
 
@@ -40,7 +41,10 @@ impl PhysicalOptimizerRule for LimitsOverSorts {
         let split = |node: Arc<dyn ExecutionPlan>| {
             let Some(sort) = node.downcast_ref::<SortExec>() else { return Ok(Transformed::no(node)) };
             let Some(rows) = sort.fetch() else { return Ok(Transformed::no(node)) };
-            if !sort.input().exists(|below| Ok(below.name().ends_with("JoinExec")))? {
+            let is_scan = |below: &dyn ExecutionPlan| {
+                below.children().is_empty() || ["ProjectionExec", "FilterExec"].contains(&below.name())
+            };
+            if !sort.input().exists(|below| Ok(!is_scan(below.as_ref())))? {
                 return Ok(Transformed::no(node));
             }
             let sorted = SortExec::new(sort.expr().clone(), Arc::clone(sort.input()))

@@ -9,6 +9,7 @@ use crate::query::distinct_matches::DistinctMatches;
 use crate::query::distinct_statistics::DistinctIsCounted;
 use crate::query::filter_pushdown::SafeFilterPushdown;
 use crate::query::float_groups::FloatGroups;
+use crate::query::grouping_sets::SetsOfGroups;
 use crate::query::guards::GuardedConditions;
 use crate::query::kept_order::KeptOrder;
 use crate::query::limit_barrier::{LimitBarrier, LimitsOverSorts};
@@ -18,6 +19,7 @@ use crate::query::projection_pushdown::SafeProjectionPushdown;
 use crate::query::selective_joins_first::SelectiveJoinsFirst;
 use crate::query::semi_joins_first::SemiJoinsFirst;
 use crate::query::signless_zeros::SignlessZeros;
+use crate::query::whole_orders::WholeOrders;
 
 type LogicalRule = Arc<dyn OptimizerRule + Send + Sync>;
 type Rule = Arc<dyn PhysicalOptimizerRule + Send + Sync>;
@@ -45,9 +47,11 @@ pub(super) fn corrected_logical_rules(rules: &[LogicalRule]) -> Vec<LogicalRule>
 /// Adds the corrections to DataFusion's rules for physical plans.
 pub fn corrected_rules(rules: Vec<Rule>) -> Vec<Rule> {
     let last_pushdown = rules.iter().rposition(|rule| is_filter_pushdown(rule.as_ref()));
-    let mut corrected = Vec::with_capacity(rules.len() + 5);
+    let mut corrected = Vec::with_capacity(rules.len() + 8);
+    corrected.push(Arc::new(SetsOfGroups) as Rule);
     for (position, rule) in rules.into_iter().enumerate() {
-        if is_sort_placement(rule.as_ref()) {
+        let places_sorts = is_sort_placement(rule.as_ref());
+        if places_sorts {
             corrected.push(Arc::new(LimitsOverSorts) as Rule);
         }
         if Some(position) == last_pushdown {
@@ -68,7 +72,12 @@ pub fn corrected_rules(rules: Vec<Rule>) -> Vec<Rule> {
         } else {
             rule
         });
+        if places_sorts {
+            corrected.push(Arc::new(WholeOrders));
+        }
     }
+    // Other rules merge streams, too.
+    corrected.push(Arc::new(WholeOrders));
     // Even after the check of the plan: an equality in a CASE is no constant to it.
     corrected.push(Arc::new(GuardedConditions));
     corrected
@@ -117,11 +126,13 @@ mod tests {
             let position = names_of_all.iter().position(|found| found == name).unwrap();
             names_of_all[position + 1].as_str()
         };
+        assert_eq!(names_of_all[0], "SetsOfGroups");
         assert_eq!(after("LimitsOverSorts"), "EnsureRequirements");
+        assert_eq!(after("EnsureRequirements"), "WholeOrders");
         assert_eq!(after("DistinctMatches"), "FloatGroups");
         assert_eq!(after("FloatGroups"), "LimitBarrier");
         assert_eq!(after("LimitBarrier"), "FilterPushdown(Post)");
-        assert_eq!(after("SanityCheckPlan"), "GuardedConditions");
+        assert_eq!(after("SanityCheckPlan"), "WholeOrders");
         assert_eq!(names_of_all.last().map(String::as_str), Some("GuardedConditions"));
         for (is_pushdown, wrapper) in [
             (is_projection_pushdown as fn(&dyn PhysicalOptimizerRule) -> bool, "SafeProjectionPushdown"),

@@ -10,6 +10,7 @@ use datafusion::prelude::{SessionConfig, SessionContext};
 
 use crate::query::catalog::NamedTable;
 use crate::query::checked::CheckedArithmetic;
+use crate::query::dates_as_times::DatesAsTimes;
 use crate::query::drawn_values::DrawnValues;
 use crate::query::exact_subqueries::ExactSubqueries;
 use crate::query::functions::{aggregates, functions, window_functions};
@@ -19,6 +20,8 @@ use crate::query::local_joins::{Joins, LocalJoins, ShowPartitions};
 use crate::query::opaque_casts::OpaqueCasts;
 use crate::query::optimizer_rules::{corrected_logical_rules, corrected_rules};
 use crate::query::partition_aware::PartitionAware;
+use crate::query::plain_nans::PlainNans;
+use crate::query::repeated_orders::RepeatedOrders;
 use crate::query::signless_zeros::SignlessZeros;
 use crate::query::static_conditions::StaticConditions;
 use crate::query::unnested_rows::UnnestedRows;
@@ -51,8 +54,13 @@ pub(super) fn local_state(tables: &[NamedTable], runtime: Arc<RuntimeEnv>, joins
 /// Returns a context in a given state, with the logical rules and the functions of all queries.
 pub(super) fn corrected_context(state: SessionState) -> SessionContext {
     let mut rules = Analyzer::new().rules;
-    let first: [Arc<dyn AnalyzerRule + Send + Sync>; 3] =
-        [Arc::new(FramesWithoutOffsets), Arc::new(LaterValues::new()), Arc::new(IntervalsAsDurations)];
+    let first: [Arc<dyn AnalyzerRule + Send + Sync>; 5] = [
+        Arc::new(FramesWithoutOffsets),
+        Arc::new(LaterValues::new()),
+        Arc::new(IntervalsAsDurations),
+        Arc::new(DatesAsTimes),
+        Arc::new(RepeatedOrders),
+    ];
     rules.splice(0..0, first);
     let optimizers = corrected_logical_rules(state.optimizers());
     let state = SessionStateBuilder::new_from_existing(state)
@@ -65,6 +73,7 @@ pub(super) fn corrected_context(state: SessionState) -> SessionContext {
     window_functions().for_each(|function| context.register_udwf(function));
     context.add_analyzer_rule(Arc::new(UnnestedRows::new()));
     context.add_analyzer_rule(Arc::new(CheckedArithmetic::new()));
+    context.add_analyzer_rule(Arc::new(PlainNans::new()));
     context.add_analyzer_rule(Arc::new(OpaqueCasts::new()));
     context.add_analyzer_rule(Arc::new(DrawnValues::new()));
     context.add_analyzer_rule(Arc::new(SignlessZeros::Lookups));

@@ -4,11 +4,11 @@
 mod calls;
 mod conditions;
 mod distinct_from;
+mod joins_by_name;
 mod limits;
 mod list_parameters;
 mod messages;
 mod names;
-mod outer_using;
 mod params;
 mod query_log;
 mod set_operations;
@@ -19,13 +19,13 @@ mod time_literals;
 
 pub use crate::sql::calls::call;
 pub(crate) use crate::sql::conditions::FixedColumns;
+pub(crate) use crate::sql::joins_by_name::has_outer_join_by_name;
 pub use crate::sql::limits::{SqlLimitError, check_text};
 pub(crate) use crate::sql::limits::{check_condition, parse_within_limits};
 pub(crate) use crate::sql::list_parameters::{list_parameters, with_elements};
 pub(crate) use crate::sql::messages::FILTER_FAILED;
 pub use crate::sql::messages::{plain_message, plain_text};
 pub use crate::sql::names::quoted_name;
-pub(crate) use crate::sql::outer_using::has_outer_join_by_name;
 pub(crate) use crate::sql::params::{NOW, casts_of, parameters_of};
 pub use crate::sql::params::{ParamError, Params};
 pub use crate::sql::query_log::{QueryLog, is_query_log, read_query_log};

@@ -11,6 +11,7 @@ use arrow::compute::filter_record_batch;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::error::ArrowError;
 
+use crate::floats::with_plain_nans;
 use crate::source::delete_marks::{delete_marks, filled};
 use crate::source::deletes::Deletes;
 use crate::source::error::SourceError;
@@ -298,6 +299,9 @@ impl Conform {
         };
         let mut parsed = parsed.unwrap_or_else(null);
         check_range(column.column_type, &mut parsed);
+        if let Some(plain) = with_plain_nans(&parsed.values) {
+            parsed.values = plain;
+        }
         if self.views {
             parsed.values = as_view(&parsed.values)
                 .map_err(|source| SourceError::Arrow { file: self.file.clone(), source })?;

@@ -1,5 +1,6 @@
 //! Natural keys: sets of columns that distinguish the rows, and not by chance.
 
+use ahash::AHashMap;
 use arrow::array::{Array, ArrayRef, RecordBatch, UInt32Array};
 use arrow::compute::{concat, take};
 
@@ -34,6 +35,9 @@ const DENSE: f64 = 0.1;
 
 /// Share of the rows that have a value of their own from which a column is nearly the id of a row.
 const NEARLY_UNIQUE: f64 = 0.9;
+
+/// Share of the things whose numbers begin at 0 or 1 up to which these are no counts.
+const FEW_BEGIN: f64 = 0.2;
 
 /// Maximum number of levels at which things are measured.
 const MOST_LEVELS: usize = 16;
@@ -312,6 +316,26 @@ impl SampledColumns<'_> {
         self.roles.get(at).is_some_and(|report| !report.counts_within.is_empty())
     }
 
+    /// Whether a column rises within others as time does, and hardly ever from where a count begins:
+    /// the age of a thing, or the hours that it has run.
+    fn is_age(&self, at: usize) -> bool {
+        let has_time = (0..self.columns.len()).any(|other| self.is_time(other));
+        let Some(column) = self.columns.get(at).filter(|column| column.hint != Some(Hint::Line)) else {
+            return false;
+        };
+        let parents = self.roles.get(at).map(|report| report.counts_within.as_slice()).unwrap_or_default();
+        let [parent] = parents else { return false };
+        let parent = self.columns.iter().find(|column| column.column.name == *parent);
+        let (true, Some(parent), Some(numbers)) = (has_time, parent, &column.numbers) else { return false };
+        let mut least: AHashMap<u32, i128> = AHashMap::new();
+        for (thing, number) in parent.codes.iter().zip(numbers) {
+            let known = least.entry(*thing).or_insert(*number);
+            *known = (*known).min(*number);
+        }
+        let begin = least.values().filter(|number| **number <= 1).count();
+        begin as f64 <= FEW_BEGIN * least.len() as f64
+    }
+
     /// Whether a column numbers the rows within others of a key.
     pub(super) fn counts_within(&self, at: usize, key: &[usize]) -> bool {
         let Some(report) = self.roles.get(at).filter(|report| report.role == Role::LineNumber) else {
@@ -340,7 +364,9 @@ impl SampledColumns<'_> {
         // So is a line number without what it counts within.
         let is_strange = |at: &&usize| match self.role(**at) {
             Role::Time => self.is_other_time(**at),
-            Role::LineNumber => self.has_parents(**at) && !self.counts_within(**at, &key.columns),
+            Role::LineNumber => {
+                (self.has_parents(**at) && !self.counts_within(**at, &key.columns)) || self.is_age(**at)
+            }
             Role::Entity => self.is_address_beside_id(**at),
             _ => false,
         };

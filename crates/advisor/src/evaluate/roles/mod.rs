@@ -131,6 +131,13 @@ pub(super) fn infer_roles(
     let is_counted = |index: usize| counted.get(index).copied().unwrap_or_default();
     let names_tell =
         columns.iter().enumerate().any(|(index, column)| column.hint.is_some() && !is_counted(index));
+    let has = |is_one: fn(&str) -> bool| columns.iter().any(|column| is_one(&column.column.name));
+    // Messages have words beside who wrote them, and where.
+    let is_message = |column: &Profile<'_>| {
+        column.hint == Some(Hint::Text) && matches!(&column.form, Form::Text(words) if words.mean_words > 2.0)
+    };
+    let has_talks = columns.iter().any(is_message) && has(names::is_of_talk) && has(names::is_of_author);
+    let (has_traces, has_log) = (has(names::is_of_trace), has(names::is_of_log));
     let rows_have_id = columns.iter().any(|column| column.is_unique() && column.is_named_id());
     let report = |(index, column): (usize, &Profile<'_>)| {
         let given = given.get(index).copied().flatten();
@@ -175,8 +182,13 @@ pub(super) fn infer_roles(
             recurs: names::recurs(&column.column.name),
             is_contact: names::is_contact(&column.column.name),
             is_reference: names::is_of_before(&column.column.name)
-                || names::is_of_transmission(&column.column.name),
-            holds_parts: column.gathered || names::is_whole(&column.column.name),
+                || names::is_of_transmission(&column.column.name)
+                || (has_log && names::is_of_commit(&column.column.name)),
+            is_member: (has_talks && names::is_of_author(&column.column.name))
+                || (has_traces && names::is_of_span(&column.column.name)),
+            holds_parts: column.gathered
+                || names::is_whole(&column.column.name)
+                || (has_talks && names::is_of_talk(&column.column.name)),
             times: column.times.filter(|times| role == Role::Time || !times.reading.is_time_alone()),
             null_share: column.nulls as f64 / column.rows.max(1) as f64,
             given: given.is_some(),

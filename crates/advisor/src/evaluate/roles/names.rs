@@ -85,6 +85,51 @@ pub(super) fn is_of_load(name: &str) -> bool {
         || words.iter().any(is_batch) && words.iter().any(|word| word == "load")
 }
 
+/// Whether the name is that of a transaction: `tx_id`, `xid`.
+pub(super) fn is_of_commit(name: &str) -> bool {
+    const COMMITS: &[&str] = &["tx", "txn", "txid", "xid", "transaction", "gtid"];
+    words(last_part(name)).iter().any(|word| COMMITS.contains(&word.as_str()))
+}
+
+/// Whether the name is that of a place in the log of a database: `lsn`, `scn`.
+pub(crate) fn is_of_log(name: &str) -> bool {
+    const LOGS: &[&str] = &["lsn", "scn", "gtid", "binlog", "wal"];
+    words(last_part(name)).iter().any(|word| LOGS.contains(&word.as_str()))
+}
+
+/// Whether the name is that of what messages are part of: `channel_id`, `thread`.
+pub(super) fn is_of_talk(name: &str) -> bool {
+    const TALKS: &[&str] = &[
+        "channel",
+        "conversation",
+        "conv",
+        "chat",
+        "room",
+        "thread",
+        "dialog",
+        "dialogue",
+        "forum",
+        "topic",
+    ];
+    words(last_part(name)).iter().any(|word| TALKS.contains(&word.as_str()))
+}
+
+/// Whether the name is that of who wrote a message: `author_id`, `sender`.
+pub(super) fn is_of_author(name: &str) -> bool {
+    const AUTHORS: &[&str] = &["author", "sender", "poster", "speaker", "commenter", "writer"];
+    words(last_part(name)).iter().any(|word| AUTHORS.contains(&word.as_str()))
+}
+
+/// Whether the name is that of a step of a traced request.
+pub(super) fn is_of_span(name: &str) -> bool {
+    words(last_part(name)).iter().any(|word| word == "span")
+}
+
+/// Whether the name is that of a traced request.
+pub(super) fn is_of_trace(name: &str) -> bool {
+    words(last_part(name)).iter().any(|word| word == "trace")
+}
+
 /// Whether the name is that of a step in time: a sample, a tick.
 pub(super) fn is_of_step(name: &str) -> bool {
     words(last_part(name)).iter().any(|word| STEPS.contains(&word.as_str()))
@@ -595,6 +640,9 @@ mod tests {
                 vec!["dwell_days", "wait_minutes", "powerKw"],
                 vec!["days", "line_no", "seq", "weekday"],
             ),
+            (is_of_commit, vec!["tx_id", "xid", "source.txId"], vec!["tax_id", "taxi", "text"]),
+            (is_of_talk, vec!["channel_id", "ThreadId", "room"], vec!["roommate", "chatty"]),
+            (is_of_author, vec!["author_id", "senderId"], vec!["authority", "authorized_by"]),
             (is_of_creator, vec!["CREATED_BY", "create_uid"], vec!["created_at", "updated_by", "creation"]),
             (
                 is_of_transaction,

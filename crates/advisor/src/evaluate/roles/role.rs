@@ -149,6 +149,10 @@ pub struct RoleReport {
     /// Whether its values are URLs: of pages that were requested, not of who requested them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_page: bool,
+    /// Whether its rows are read as parts of something larger: the author of messages in a channel,
+    /// a span of a trace.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_member: bool,
     /// Points in time that its values carry, if they are not of a type of time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub times: Option<CarriedTimes>,

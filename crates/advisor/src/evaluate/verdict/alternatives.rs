@@ -175,6 +175,7 @@ mod tests {
             is_vague: false,
             is_address: false,
             is_page: false,
+            is_member: false,
             times: None,
             null_share: 0.0,
             given: false,

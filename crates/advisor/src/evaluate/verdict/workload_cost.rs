@@ -7,7 +7,7 @@
 use crate::evaluate::figures::evaluation::Evaluation;
 use crate::evaluate::figures::partition_key::PartitionKeyReport;
 use crate::evaluate::options::JoinedColumn;
-use crate::evaluate::roles::names::{is_bare_id, is_bare_number, is_later};
+use crate::evaluate::roles::names::{is_bare_id, is_bare_number, is_later, is_of_log};
 use crate::evaluate::roles::{Role, RoleReport, is_identifier};
 use evenkeel_model::units::PartitionCount;
 use evenkeel_stats::skew::Verdict;
@@ -60,6 +60,8 @@ const IDS_OF_THINGS: usize = 3;
 const OF_PARTS: f64 = 0.25;
 /// Weight of the address of a page, which requests are for, beside what sent them.
 const OF_PAGES: f64 = 0.5;
+/// Weight of an entity whose rows are read as parts of something larger.
+const OF_MEMBERS: f64 = 0.25;
 /// Weight of an entity that is the row itself, although some rows share its id.
 const ITSELF: f64 = 0.2;
 
@@ -201,7 +203,8 @@ impl<Q: Fn(&PartitionKeyReport) -> bool> EntityWeights<'_, Q> {
         let Some(counted) = self.counted(report) else { return 0.02 * base };
         let values = counted.distinct.estimate.max(1) as f64;
         let rows_each = self.evaluation.rows as f64 / values;
-        let attributes = report.attributes(self.knowledge.roles);
+        // Of a property without a name, others may follow by chance.
+        let attributes = if report.is_obscure { 0.0 } else { report.attributes(self.knowledge.roles) };
         // Values that hardly repeat gather nothing. Beyond that, the rows of a value say how
         // long the export is rather than what is read.
         let gathers = ((rows_each - 1.0) / FEW_ROWS_EACH).clamp(0.0, 1.0);
@@ -213,12 +216,14 @@ impl<Q: Fn(&PartitionKeyReport) -> bool> EntityWeights<'_, Q> {
         let whole = if report.holds_parts { PARTS_OF_A_WHOLE } else { 1.0 };
         // Reads name the client more often than the page that it requested.
         let page = if report.is_page { OF_PAGES } else { 1.0 };
+        let member = if report.is_member { OF_MEMBERS } else { 1.0 };
         let itself = if report.is_of_rows && rows_each < ROWS_OF_A_THING { ITSELF } else { 1.0 };
         // The rows of one message have little in common but that they were sent together.
         let standing = if report.is_reference { 1.0 } else { whole * (1.0 + 0.5 * attributes) * natural };
         report.identity(self.knowledge.roles)
             * itself
             * page
+            * member
             * self.usable(counted)
             * base
             * self.spreads(counted)
@@ -248,10 +253,12 @@ impl<'a> Workload<'a> {
             // too, are parts of what these stand for.
             [only] => {
                 !knowledge.of_events
+                    && !knowledge.roles.iter().any(|report| report.is_member)
                     && !has_lines
                     && knowledge.natural_key.is_empty()
                     && !is_bare_id(&only.column)
                     && !is_bare_number(&only.column)
+                    && !is_of_log(&only.column)
             }
             [_, _, ..] => true,
         };

@@ -21,6 +21,7 @@ use datafusion::sql::parser::{DFParser, DFParserBuilder, Statement};
 use datafusion::sql::sqlparser::tokenizer::Token;
 
 use crate::sql::distinct_from::bind_distinct_from;
+use crate::sql::joins_by_name::resolve_using;
 pub use crate::sql::limits::error::SqlLimitError;
 pub(super) use crate::sql::limits::tables::check_tables;
 pub use crate::sql::limits::text::check_text;
@@ -37,6 +38,7 @@ pub(crate) fn parse_within_limits<E: From<SqlLimitError> + From<DataFusionError>
     let mut statements = DFParser::parse_sql(sql)?;
     statements.iter_mut().for_each(bind_distinct_from);
     statements.iter_mut().for_each(compare_text_plainly);
+    statements.iter_mut().for_each(resolve_using);
     statements.iter().try_for_each(check_tables)?;
     Ok(statements)
 }
