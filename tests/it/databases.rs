@@ -266,7 +266,7 @@ fn wrong_names_and_places_of_tables_are_refused_in_one_line() {
         );
     }
     for sql in
-        ["SELECT * FROM events LEFT JOIN users USING (id)", "SELECT 1 FROM events NATURAL FULL JOIN users"]
+        ["SELECT * FROM events NATURAL LEFT JOIN users", "SELECT 1 FROM events NATURAL FULL JOIN users"]
     {
         let refused = query(dir, "{}/db", sql);
         assert!(refused.code == 1 && refused.stderr.contains("write ON"), "{sql}: {}", refused.stderr);

@@ -38,8 +38,8 @@ pub(crate) fn parse_within_limits<E: From<SqlLimitError> + From<DataFusionError>
     let mut statements = DFParser::parse_sql(sql)?;
     statements.iter_mut().for_each(bind_distinct_from);
     statements.iter_mut().for_each(compare_text_plainly);
-    statements.iter_mut().for_each(resolve_using);
     statements.iter().try_for_each(check_tables)?;
+    statements.iter_mut().for_each(resolve_using);
     Ok(statements)
 }
 
