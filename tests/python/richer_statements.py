@@ -75,14 +75,10 @@ class RicherStatements:
         if rng.random() < 0.4:
             return self.where(prefix)
         column = rng.choice(self.columns)
-        parts = [self.mixed(prefix), f"({self.expression(column, prefix)}) IS NOT NULL",
-                 f"({self.expression(column, prefix)}) IS NOT DISTINCT FROM ({self.expression(column, prefix)})"]
-        if column.kind in ("bool", "string"):
-            parts.pop()
-        else:
-            # Both sides have to be of one type.
+        parts = [self.mixed(prefix), f"({self.expression(column, prefix)}) IS NOT NULL"]
+        if column.kind not in ("bool", "string"):
             same = self.expression(column, prefix)
-            parts[2] = f"({same}) = ({same})"
+            parts.append(f"({same}) = ({same})")
         return f" WHERE {rng.choice(['', 'NOT '])}({rng.choice(parts)})"
 
     def computed(self):
@@ -186,11 +182,10 @@ class RicherStatements:
         rng = self.rng
         group = rng.choice(self.keys)
         other = rng.choice(self.columns)
-        # Row numbers instead of a key of few values, which would join each row with many.
-        grouped = (f"SELECT {group.name} AS k, count(*) AS n, count({other.name}) AS m, max({self.keys[-1].name}) AS upper_k "
+        last = self.keys[-1]
+        upper = f"max({last.name})" if last.kind != "string" else "max(1)"
+        grouped = (f"SELECT {group.name} AS k, count(*) AS n, count({other.name}) AS m, {upper} AS upper_k "
                    f"FROM t{self.richer_where()} GROUP BY {group.name}")
-        if self.keys[-1].kind == "string":
-            grouped = grouped.replace(f"max({self.keys[-1].name})", "max(1)")
         limited = f"SELECT {group.name} AS k, count(*) AS n, 1 AS m, 2 AS upper_k FROM {self.limited([c.name for c in self.columns], 1000)} x GROUP BY 1"
         keys = ", ".join(f"t.{c.name}" for c in self.keys)
         named = rng.choice([grouped, grouped, limited])
@@ -198,7 +193,7 @@ class RicherStatements:
             f"SELECT k, n, upper_k FROM x WHERE n = (SELECT max(n) FROM x) ORDER BY k{self.limit()}",
             f"SELECT a.k, a.n, b.m FROM x a JOIN x b ON a.k = b.k WHERE b.n >= a.m ORDER BY a.k{self.limit()}",
             f"SELECT a.k, b.n FROM x a LEFT JOIN (SELECT * FROM x WHERE n > 1) b ON a.k = b.k ORDER BY a.k{self.limit()}",
-            f"SELECT count(*), CAST(sum(n) AS BIGINT) FROM (SELECT * FROM x UNION ALL SELECT * FROM x WHERE m > 0)",
+            "SELECT count(*), CAST(sum(n) AS BIGINT) FROM (SELECT * FROM x UNION ALL SELECT * FROM x WHERE m > 0)",
             f"SELECT k, n FROM x WHERE k NOT IN (SELECT k FROM x WHERE n > 1) ORDER BY k{self.limit()}",
             f"SELECT k, n, (SELECT count(*) FROM x y WHERE y.n = x.n) AS same FROM x ORDER BY k{self.limit()}",
             f"SELECT t.{other.name}, x.n FROM t JOIN x ON t.{group.name} = x.k ORDER BY {keys}{self.limit()}",
@@ -233,19 +228,22 @@ class RicherStatements:
     def by_using(self):
         """Joins with USING, whose columns stand for both sides."""
         rng = self.rng
-        keys = [c.name for c in self.keys]
+        names = [c.name for c in self.keys]
+        keys = ", ".join(names)
         kind = rng.choice(["JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"])
         left, right = (f"(SELECT * FROM t{self.where()})" for _ in range(2))
         other = rng.choice(self.columns).name
-        pick = rng.choice(keys)
+        pick = rng.choice(names)
+        joined = f"{left} a {kind} {right} b USING ({keys})"
         if rng.random() < 0.3:
-            return f"SELECT count(*), count({pick}), min(b.{keys[-1]}) FROM {left} a {kind} {right} b USING ({', '.join(keys)})" \
-                if self.keys[-1].kind != "string" else f"SELECT count(*), count({pick}) FROM {left} a {kind} {right} b USING ({', '.join(keys)})", True
-        order = ", ".join(f"{name} NULLS LAST" for name in keys)
-        if rng.random() < 0.2 and len(self.columns) > len(keys):
-            return f"SELECT * FROM (SELECT {', '.join(keys)} FROM {left} z) a {kind} {right} b USING ({', '.join(keys)}) ORDER BY {order}{self.limit()}", True
+            least = f", min(b.{names[-1]})" if self.keys[-1].kind != "string" else ""
+            return f"SELECT count(*), count({pick}){least} FROM {joined}", True
+        order = ", ".join(f"{name} NULLS LAST" for name in names)
+        if rng.random() < 0.2:
+            return (f"SELECT * FROM (SELECT {keys} FROM {left} z) a {kind} {right} b USING ({keys}) "
+                    f"ORDER BY {order}{self.limit()}"), True
         where = rng.choice(["", f" WHERE {pick} IS NOT NULL", f" WHERE a.{other} IS NULL"])
-        return f"SELECT {', '.join(keys)}, a.{other} AS x, b.{other} AS y FROM {left} a {kind} {right} b USING ({', '.join(keys)}){where} ORDER BY {order}{self.limit()}", True
+        return f"SELECT {keys}, a.{other} AS x, b.{other} AS y FROM {joined}{where} ORDER BY {order}{self.limit()}", True
 
     def nested_sets(self):
         """Set operations within others."""

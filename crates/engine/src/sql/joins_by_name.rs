@@ -18,7 +18,7 @@ use datafusion::sql::sqlparser::ast::{
 ///
 /// ```text
 /// SELECT k, n FROM a JOIN b USING (k) WHERE k > 1
-///     SELECT k, n FROM a JOIN b USING (k) WHERE b.k > 1
+///     SELECT k, n FROM a JOIN b USING (k) WHERE a.k > 1
 /// SELECT k, n FROM a LEFT JOIN b USING (k) WHERE k > 1
 ///     SELECT a.k AS k, n FROM a LEFT JOIN b ON a.k = b.k WHERE a.k > 1
 /// SELECT * FROM a FULL JOIN b USING (k)
@@ -63,7 +63,7 @@ struct Joins {
 
 fn resolve_in(query: &mut Query) {
     let SetExpr::Select(select) = query.body.as_mut() else { return };
-    let Some(items) = select.from.iter().map(joins_of).collect::<Option<Vec<Joins>>>() else { return };
+    let Some(items) = select.from.iter_mut().map(joins_of).collect::<Option<Vec<Joins>>>() else { return };
     let mut columns =
         Columns { shared: items.iter().flat_map(|joins| joins.shared.clone()).collect(), depth: 0 };
     if columns.shared.is_empty() {
@@ -81,7 +81,7 @@ fn resolve_in(query: &mut Query) {
     let operators =
         select.from.iter_mut().flat_map(|table| &mut table.joins).map(|join| &mut join.join_operator);
     for (operator, condition) in operators.zip(conditions) {
-        if let (Some(constraint), Some(condition)) = (constraint_of_mut(operator), condition) {
+        if let (Some(constraint), Some(condition)) = (constraint_of(operator), condition) {
             *constraint = JoinConstraint::On(condition);
         }
     }
@@ -150,10 +150,10 @@ fn others_of(table: &Ident, shared: &[Ident]) -> SelectItem {
 }
 
 /// Returns the joins of an item of FROM; `None` if the text does not tell whose columns they use.
-fn joins_of(table: &TableWithJoins) -> Option<Joins> {
+fn joins_of(table: &mut TableWithJoins) -> Option<Joins> {
     let mut joins = Joins::default();
     joins.tables.push((name_of_table(&table.relation)?, Vec::new()));
-    for join in &table.joins {
+    for join in &mut table.joins {
         let condition = joins.add(join)?;
         joins.conditions.push(condition);
     }
@@ -162,9 +162,9 @@ fn joins_of(table: &TableWithJoins) -> Option<Joins> {
 
 impl Joins {
     /// Adds a join to those before it, and returns its condition if it has one by USING.
-    fn add(&mut self, join: &Join) -> Option<Option<Expr>> {
+    fn add(&mut self, join: &mut Join) -> Option<Option<Expr>> {
         let right = name_of_table(&join.relation)?;
-        let columns = match constraint_of(&join.join_operator) {
+        let columns = match constraint_of(&mut join.join_operator) {
             Some(JoinConstraint::Using(columns)) => columns.as_slice(),
             Some(JoinConstraint::Natural) => return None,
             _ => &[],
@@ -186,7 +186,7 @@ impl Joins {
                     Expr::BinaryOp { left: Box::new(before), op: BinaryOperator::And, right: Box::new(equal) }
                 }
             });
-            let value = match &join.join_operator {
+            let value = match join.join_operator {
                 JoinOperator::Right(_) | JoinOperator::RightOuter(_) => of_right,
                 JoinOperator::FullOuter(_) => coalesce(of_left, of_right),
                 _ => of_left,
@@ -286,20 +286,7 @@ fn single_name(name: &ObjectName) -> Option<Ident> {
     }
 }
 
-fn constraint_of(operator: &JoinOperator) -> Option<&JoinConstraint> {
-    match operator {
-        JoinOperator::Join(on)
-        | JoinOperator::Inner(on)
-        | JoinOperator::Left(on)
-        | JoinOperator::LeftOuter(on)
-        | JoinOperator::Right(on)
-        | JoinOperator::RightOuter(on)
-        | JoinOperator::FullOuter(on) => Some(on),
-        _ => None,
-    }
-}
-
-fn constraint_of_mut(operator: &mut JoinOperator) -> Option<&mut JoinConstraint> {
+fn constraint_of(operator: &mut JoinOperator) -> Option<&mut JoinConstraint> {
     match operator {
         JoinOperator::Join(on)
         | JoinOperator::Inner(on)

@@ -125,7 +125,9 @@ impl SampledColumns<'_> {
         }
         // Sets that were not tried have more columns than those that were found.
         cut_short &= !keys.iter().any(|key| key.by_nature);
-        keys.sort_by(|a, b| self.rank(a).partial_cmp(&self.rank(b)).unwrap_or(std::cmp::Ordering::Equal));
+        let mut ranked: Vec<_> = keys.into_iter().map(|key| (self.rank(&key), key)).collect();
+        ranked.sort_by(|(a, _), (b, _)| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
+        let mut keys: Vec<UniqueKey> = ranked.into_iter().map(|(_, key)| key).collect();
         if let Some(finer) = self.with_finer_time(&keys) {
             let finer = keys.remove(finer);
             keys.insert(0, finer);
@@ -316,17 +318,19 @@ impl SampledColumns<'_> {
         self.roles.get(at).is_some_and(|report| !report.counts_within.is_empty())
     }
 
-    /// Whether a column rises within others as time does, and hardly ever from where a count begins:
-    /// the age of a thing, or the hours that it has run.
+    /// Whether the numbers of each thing rise with time, but seldom start at 0 or 1: its age, or its
+    /// hours of operation.
     fn is_age(&self, at: usize) -> bool {
-        let has_time = (0..self.columns.len()).any(|other| self.is_time(other));
-        let Some(column) = self.columns.get(at).filter(|column| column.hint != Some(Hint::Line)) else {
-            return false;
-        };
+        let column = self.columns.get(at).filter(|column| column.hint != Some(Hint::Line));
+        let Some(numbers) = column.and_then(|column| column.numbers.as_ref()) else { return false };
         let parents = self.roles.get(at).map(|report| report.counts_within.as_slice()).unwrap_or_default();
         let [parent] = parents else { return false };
-        let parent = self.columns.iter().find(|column| column.column.name == *parent);
-        let (true, Some(parent), Some(numbers)) = (has_time, parent, &column.numbers) else { return false };
+        let Some(parent) = self.columns.iter().find(|column| column.column.name == *parent) else {
+            return false;
+        };
+        if !(0..self.columns.len()).any(|other| self.is_time(other)) {
+            return false;
+        }
         let mut least: AHashMap<u32, i128> = AHashMap::new();
         for (thing, number) in parent.codes.iter().zip(numbers) {
             let known = least.entry(*thing).or_insert(*number);

@@ -132,7 +132,7 @@ pub(super) fn infer_roles(
     let names_tell =
         columns.iter().enumerate().any(|(index, column)| column.hint.is_some() && !is_counted(index));
     let has = |is_one: fn(&str) -> bool| columns.iter().any(|column| is_one(&column.column.name));
-    // Messages have words beside who wrote them, and where.
+    // A message has a text, an author and a conversation.
     let is_message = |column: &Profile<'_>| {
         column.hint == Some(Hint::Text) && matches!(&column.form, Form::Text(words) if words.mean_words > 2.0)
     };

@@ -88,13 +88,13 @@ pub(super) fn is_of_load(name: &str) -> bool {
 /// Whether the name is that of a transaction: `tx_id`, `xid`.
 pub(super) fn is_of_commit(name: &str) -> bool {
     const COMMITS: &[&str] = &["tx", "txn", "txid", "xid", "transaction", "gtid"];
-    words(last_part(name)).iter().any(|word| COMMITS.contains(&word.as_str()))
+    has_word(name, COMMITS)
 }
 
 /// Whether the name is that of a place in the log of a database: `lsn`, `scn`.
 pub(crate) fn is_of_log(name: &str) -> bool {
     const LOGS: &[&str] = &["lsn", "scn", "gtid", "binlog", "wal"];
-    words(last_part(name)).iter().any(|word| LOGS.contains(&word.as_str()))
+    has_word(name, LOGS)
 }
 
 /// Whether the name is that of what messages are part of: `channel_id`, `thread`.
@@ -111,28 +111,28 @@ pub(super) fn is_of_talk(name: &str) -> bool {
         "forum",
         "topic",
     ];
-    words(last_part(name)).iter().any(|word| TALKS.contains(&word.as_str()))
+    has_word(name, TALKS)
 }
 
 /// Whether the name is that of who wrote a message: `author_id`, `sender`.
 pub(super) fn is_of_author(name: &str) -> bool {
     const AUTHORS: &[&str] = &["author", "sender", "poster", "speaker", "commenter", "writer"];
-    words(last_part(name)).iter().any(|word| AUTHORS.contains(&word.as_str()))
+    has_word(name, AUTHORS)
 }
 
 /// Whether the name is that of a step of a traced request.
 pub(super) fn is_of_span(name: &str) -> bool {
-    words(last_part(name)).iter().any(|word| word == "span")
+    has_word(name, &["span"])
 }
 
 /// Whether the name is that of a traced request.
 pub(super) fn is_of_trace(name: &str) -> bool {
-    words(last_part(name)).iter().any(|word| word == "trace")
+    has_word(name, &["trace"])
 }
 
 /// Whether the name is that of a step in time: a sample, a tick.
 pub(super) fn is_of_step(name: &str) -> bool {
-    words(last_part(name)).iter().any(|word| STEPS.contains(&word.as_str()))
+    has_word(name, STEPS)
 }
 
 /// Whether the name is that of a number that an operating system gives to processes.
@@ -371,6 +371,11 @@ pub(super) fn is_duration(name: &str) -> bool {
 /// The name of a field within the structures that hold it: "orig_h" of "id.orig_h".
 fn last_part(name: &str) -> &str {
     name.rsplit('.').find(|part| !part.is_empty()).unwrap_or(name)
+}
+
+/// Whether one of the words of a name, apart from what it is nested in, is among others.
+fn has_word(name: &str, others: &[&str]) -> bool {
+    words(last_part(name)).iter().any(|word| others.contains(&word.as_str()))
 }
 
 /// The name without what is in brackets behind it, such as a unit: "price (EUR)".
