@@ -18,6 +18,7 @@ mod array_has;
 mod catalog;
 mod checked;
 mod checked_sum;
+mod computed_once;
 mod count;
 mod database;
 mod dates_as_times;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use datafusion::optimizer::OptimizerRule;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 
+use crate::query::computed_once::FiltersOfCopies;
 use crate::query::distinct_matches::DistinctMatches;
 use crate::query::distinct_statistics::DistinctIsCounted;
 use crate::query::filter_pushdown::SafeFilterPushdown;
@@ -26,7 +27,7 @@ type Rule = Arc<dyn PhysicalOptimizerRule + Send + Sync>;
 
 /// Adds the corrections to DataFusion's rules for logical plans.
 pub(super) fn corrected_logical_rules(rules: &[LogicalRule]) -> Vec<LogicalRule> {
-    let mut corrected = Vec::with_capacity(rules.len() + 5);
+    let mut corrected = Vec::with_capacity(rules.len() + 7);
     for rule in rules {
         if rule.name() == "simplify_expressions" {
             corrected.push(Arc::new(NullableLists) as LogicalRule);
@@ -37,7 +38,7 @@ pub(super) fn corrected_logical_rules(rules: &[LogicalRule]) -> Vec<LogicalRule>
         }
         if rule.name() == "push_down_filter" {
             corrected.extend([Arc::new(NoRows) as LogicalRule, Arc::new(SemiJoinsFirst)]);
-            corrected.push(Arc::new(SelectiveJoinsFirst));
+            corrected.extend([Arc::new(SelectiveJoinsFirst) as LogicalRule, Arc::new(FiltersOfCopies)]);
         }
     }
     corrected.push(Arc::new(SignlessZeros::Orders));
@@ -118,7 +119,8 @@ mod tests {
         let place = logical.iter().position(|name| *name == "NullableLists").unwrap();
         assert_eq!(logical[place + 1..][..2], ["simplify_expressions", "SignlessZeros"]);
         let place = logical.iter().position(|name| *name == "push_down_filter").unwrap();
-        assert_eq!(logical[place + 1..][..3], ["NoRows", "SemiJoinsFirst", "SelectiveJoinsFirst"]);
+        let added = ["NoRows", "SemiJoinsFirst", "SelectiveJoinsFirst", "FiltersOfCopies"];
+        assert_eq!(logical[place + 1..][..4], added);
 
         let rules = corrected_rules(PhysicalOptimizer::new().rules);
         let names_of_all = names(&rules);

@@ -21,6 +21,7 @@ use futures::TryStreamExt;
 use evenkeel_model::note::Note;
 
 use crate::query::catalog::{NamedTable, register_tables};
+use crate::query::computed_once::CtesComputedOnce;
 use crate::query::error::QueryError;
 use crate::query::explanation::Explanation;
 use crate::query::export_table::ExportTable;
@@ -35,8 +36,8 @@ use crate::query::stoppable::Consumer;
 use crate::query::tasks::{plan_in_thread, run_in_task};
 use crate::query::watch::Watch;
 use crate::sql::{
-    NOW, Params, casts_of, list_parameters, parameters_of, read_times_in_microseconds, side_effect,
-    with_elements,
+    NOW, Params, casts_of, list_parameters, mark_repeated_ctes, parameters_of, read_times_in_microseconds,
+    side_effect, with_elements,
 };
 
 /// A DataFusion session with tables and their system tables `sys.partition_stats` and
@@ -109,6 +110,7 @@ impl TableSession {
             (named, provider)
         };
         let session = Self::with_providers(state, tables.into_iter().map(scanned).collect())?;
+        session.context.add_analyzer_rule(Arc::new(CtesComputedOnce));
         Ok(Self { joins, ..session })
     }
 
@@ -346,6 +348,7 @@ impl TableSession {
         let state = self.context.state();
         let mut statement = parse_query(&self.context, &state, &self.names, sql)?;
         let lists = list_parameters(&mut statement);
+        mark_repeated_ctes(&mut statement);
         read_times_in_microseconds(&mut statement);
         let plan = state.statement_to_plan(statement).await?;
         if let Some(action) = side_effect(&plan)? {

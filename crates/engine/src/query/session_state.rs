@@ -10,6 +10,7 @@ use datafusion::prelude::{SessionConfig, SessionContext};
 
 use crate::query::catalog::NamedTable;
 use crate::query::checked::CheckedArithmetic;
+use crate::query::computed_once::OncePlanner;
 use crate::query::dates_as_times::DatesAsTimes;
 use crate::query::drawn_values::DrawnValues;
 use crate::query::exact_subqueries::ExactSubqueries;
@@ -48,6 +49,7 @@ pub(super) fn local_state(tables: &[NamedTable], runtime: Arc<RuntimeEnv>, joins
         .with_runtime_env(runtime)
         .with_default_features()
         .with_physical_optimizer_rules(rules)
+        .with_query_planner(Arc::new(OncePlanner))
         .build()
 }
 
