@@ -84,6 +84,24 @@ pub(super) fn is_apart_from_times(column: &Profile<'_>, columns: &[Profile<'_>])
     !others.is_empty() && others.iter().all(|other| shared(*other) < own / 2)
 }
 
+/// Name of a column of dates of which a column numbers the hours, half or quarter hours, two of
+/// them more on the day on which the clocks are set back.
+pub(super) fn part_of_day<'p>(column: &Profile<'_>, columns: &'p [Profile<'_>]) -> Option<&'p str> {
+    let numbers = column.numbers.as_ref().filter(|_| names::is_of_part_of_day(&column.column.name))?;
+    let (least, greatest) = (*numbers.iter().min()?, *numbers.iter().max()?);
+    let parts = greatest - least + 1;
+    let is_whole_day =
+        (24..=25).contains(&parts) || (48..=50).contains(&parts) || (96..=100).contains(&parts);
+    if !(0..=1).contains(&least) || !is_whole_day || column.distinct as i128 != parts {
+        return None;
+    }
+    let is_date = |other: &&Profile<'_>| {
+        let days = other.micros.as_ref().filter(|_| other.distinct > 1);
+        days.is_some_and(|micros| micros.iter().all(|micros| micros.rem_euclid(DAY) == 0))
+    };
+    columns.iter().find(is_date).map(|date| date.column.name.as_str())
+}
+
 /// Fewest spans of time that show that they are equal.
 const FEWEST_SPANS: usize = 30;
 

@@ -20,7 +20,8 @@ pub use crate::evaluate::roles::role::{Role, RoleError, RoleReport};
 
 use crate::evaluate::roles::dependencies::Dependencies;
 use crate::evaluate::roles::epochs::{
-    MOSTLY_ASCENDING, epoch, epoch_beside, epoch_near, is_apart_from_times, paced_by, truncated_time,
+    MOSTLY_ASCENDING, epoch, epoch_beside, epoch_near, is_apart_from_times, paced_by, part_of_day,
+    truncated_time,
 };
 use crate::evaluate::roles::forms::Form;
 use crate::evaluate::roles::names::Hint;
@@ -281,6 +282,9 @@ fn certain(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<(Role, Vec<S
     }
     if let Some(evidence) = time_of_day(column) {
         return Some((Role::Time, vec![evidence.to_owned()]));
+    }
+    if let Some(date) = part_of_day(column, columns) {
+        return Some((Role::Time, vec![format!("numbers the parts of each {date}")]));
     }
     if matches!(column.form, Form::Whole(_))
         && column.hint == Some(Hint::Time)

@@ -277,6 +277,34 @@ pub(super) fn is_of_calendar(name: &str) -> bool {
     }
 }
 
+/// Whether the name of a number is that of a part of the day: "hour", "settlement_period".
+pub(super) fn is_of_part_of_day(name: &str) -> bool {
+    const PARTS: &[&str] = &[
+        "hour",
+        "hours",
+        "hr",
+        "hh",
+        "hora",
+        "heure",
+        "stunde",
+        "uur",
+        "ora",
+        "period",
+        "interval",
+        "slot",
+        "halfhour",
+        "quarterhour",
+    ];
+    words(last_part(name)).last().is_some_and(|word| PARTS.contains(&word.as_str()))
+}
+
+/// Whether the name is that of a code, which things have: "precinct_code".
+pub(super) fn is_of_code(name: &str) -> bool {
+    const CODES: &[&str] = &["code", "cd", "codes", "kode", "codigo", "código", "codice"];
+    let words = words(last_part(name));
+    words.len() > 1 && words.last().is_some_and(|word| CODES.contains(&word.as_str()))
+}
+
 /// Whether the name is that of something that ledgers have beside their blocks.
 pub(super) fn is_of_transaction(name: &str) -> bool {
     const OF_LEDGERS: &[&str] = &[

@@ -193,6 +193,19 @@ impl<Q: Fn(&PartitionKeyReport) -> bool> EntityWeights<'_, Q> {
         }
     }
 
+    /// Whether rows are the lines of what a column stands for, by their natural key: most orders of
+    /// a shop have one line, and are read as orders.
+    fn has_lines(&self, report: &RoleReport) -> bool {
+        let thing = report.thing();
+        let [thing] = thing.as_slice() else { return false };
+        let is_line = |other: &RoleReport| {
+            other.role == Role::LineNumber
+                && other.counts_within == [thing.clone()]
+                && self.knowledge.natural_key.contains(&other.column)
+        };
+        self.knowledge.natural_key.contains(thing) && self.knowledge.roles.iter().any(is_line)
+    }
+
     /// Weight of a column as an entity that reads name; 0 if it is none.
     fn weight(&self, report: &RoleReport) -> f64 {
         let base = match report.role {
@@ -209,7 +222,7 @@ impl<Q: Fn(&PartitionKeyReport) -> bool> EntityWeights<'_, Q> {
         // long the export is rather than what is read.
         let gathers = ((rows_each - 1.0) / FEW_ROWS_EACH).clamp(0.0, 1.0);
         let comes_back = report.recurs && rows_each >= COMES_BACK;
-        let gathers = if comes_back { gathers.max(OF_RECURRING) } else { gathers };
+        let gathers = if comes_back || self.has_lines(report) { gathers.max(OF_RECURRING) } else { gathers };
         // One row of many parts is no more than that row.
         let is_identifying = self.knowledge.identifying.contains(&report.column);
         let natural = if is_identifying { 1.0 + gathers } else { 1.0 };
