@@ -36,8 +36,8 @@ use crate::query::stoppable::Consumer;
 use crate::query::tasks::{plan_in_thread, run_in_task};
 use crate::query::watch::Watch;
 use crate::sql::{
-    NOW, Params, casts_of, list_parameters, mark_repeated_ctes, parameters_of, read_times_in_microseconds,
-    side_effect, with_elements,
+    NOW, Params, casts_of, list_parameters, mark_repeated_ctes, number_repeated_columns, parameters_of,
+    read_times_in_microseconds, repeats_a_column, side_effect, with_elements,
 };
 
 /// A DataFusion session with tables and their system tables `sys.partition_stats` and
@@ -350,7 +350,13 @@ impl TableSession {
         let lists = list_parameters(&mut statement);
         mark_repeated_ctes(&mut statement);
         read_times_in_microseconds(&mut statement);
-        let plan = state.statement_to_plan(statement).await?;
+        let plan = match state.statement_to_plan(statement.clone()).await {
+            Err(error) if repeats_a_column(&error) => {
+                number_repeated_columns(&mut statement);
+                state.statement_to_plan(statement).await?
+            }
+            planned => planned?,
+        };
         if let Some(action) = side_effect(&plan)? {
             return Err(QueryError::NotAQuery { action });
         }

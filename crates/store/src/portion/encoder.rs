@@ -6,7 +6,7 @@ use bytes::Bytes;
 use crate::portion::checksum::file_checksum;
 use crate::portion::error::PortionError;
 use crate::portion::key_ranges::KeyRanges;
-use crate::portion::properties::{distinct_integers, writer_properties};
+use crate::portion::properties::{stored_as_differences, writer_properties};
 use crate::portion::row_group::PortionFile;
 use evenkeel_model::table::{KeyRange, ROW_GROUP_ROWS, TableSpec};
 use evenkeel_model::units::{ByteSize, PartitionId};
@@ -108,11 +108,12 @@ impl<'a> PortionEncoder<'a> {
         let file = match self.file.as_mut() {
             Some(file) => file,
             None => {
-                let distinct = distinct_integers(batch);
                 let most_values = self.most_rows.unwrap_or(ROW_GROUP_ROWS).clamp(1, ROW_GROUP_ROWS);
+                let differences = stored_as_differences(self.spec, batch, most_values);
                 let properties =
-                    writer_properties(self.spec, partition, most_values, &distinct, self.deletes);
-                let file = PortionFile::new(self.spec, properties, &distinct, self.group_memory.as_usize());
+                    writer_properties(self.spec, partition, most_values, &differences, self.deletes);
+                let file =
+                    PortionFile::new(self.spec, properties, &differences, self.group_memory.as_usize());
                 self.file.insert(file.map_err(failed)?)
             }
         };

@@ -3,7 +3,7 @@
 use ahash::AHashSet;
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::compute::cast;
-use arrow::datatypes::{DataType, Int64Type};
+use arrow::datatypes::{DECIMAL64_MAX_PRECISION, DataType, Decimal128Type, Int64Type};
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::file::metadata::{KeyValue as MetadataEntry, SortingColumn};
 use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder, WriterVersion};
@@ -19,13 +19,12 @@ pub(super) const DELETES: &str = "evenkeel.deletes";
 pub(super) const PAGE_ROWS: usize = 1 << 13;
 
 /// Returns the settings with which the library writes the file. They also cover the columns that
-/// the library encodes itself: those in `distinct`, as differences, and types that only it can
-/// write. Bloom filters of these columns are sized for `most_values`.
+/// the library encodes itself: those in `differences`, as such, and types that only it can write. Bloom filters of these columns are sized for `most_values`.
 pub(super) fn writer_properties(
     spec: &TableSpec,
     partition: PartitionId,
     most_values: usize,
-    distinct: &[bool],
+    differences: &[bool],
     deletes: bool,
 ) -> WriterProperties {
     let primary_key: Vec<&str> = spec.primary_key_columns().map(|column| column.name.as_str()).collect();
@@ -49,7 +48,7 @@ pub(super) fn writer_properties(
         .set_key_value_metadata(Some(metadata))
         .set_sorting_columns(Some(sorting));
     let builder = with_bloom_filters(builder, spec, most_values);
-    with_differences(builder, spec, distinct).build()
+    with_differences(builder, spec, differences).build()
 }
 
 /// Adds the Bloom filters, sized for `most_values`.
@@ -69,16 +68,15 @@ fn with_bloom_filters(
     builder
 }
 
-/// Stores the columns in `distinct` as differences.
+/// Stores the columns in `differences` as such.
 fn with_differences(
     mut builder: WriterPropertiesBuilder,
     spec: &TableSpec,
-    distinct: &[bool],
+    differences: &[bool],
 ) -> WriterPropertiesBuilder {
-    for (column, distinct) in spec.columns().iter().zip(distinct) {
-        if *distinct {
-            // A dictionary of values that hardly repeat costs time and stores them twice; their
-            // differences are small.
+    for (column, is_smaller) in spec.columns().iter().zip(differences) {
+        if *is_smaller {
+            // A dictionary of values that hardly repeat costs time and stores them twice.
             let path = ColumnPath::new(vec![column.name.clone()]);
             builder = builder
                 .set_column_dictionary_enabled(path.clone(), false)
@@ -95,25 +93,115 @@ pub(super) fn has_bloom_filter(spec: &TableSpec, column: usize) -> bool {
     spec.partition_key().contains(&column) && spec.primary_key().first() != Some(&column)
 }
 
-/// Returns which columns hold integers that hardly repeat.
-pub(super) fn distinct_integers(first: &RecordBatch) -> Vec<bool> {
-    first.columns().iter().map(mostly_distinct_integers).collect()
+/// Returns which columns are stored as differences, judging by the first rows of row groups of
+/// `rows` rows.
+pub(super) fn stored_as_differences(spec: &TableSpec, first: &RecordBatch, rows: usize) -> Vec<bool> {
+    let is_smaller = |(index, array): (usize, &ArrayRef)| {
+        let sample = array.slice(0, array.len().min(SAMPLE_ROWS));
+        let Some(values) = stored_integers(&sample) else { return false };
+        // A Bloom filter has the values of a dictionary, and otherwise those of all rows.
+        let is_enough =
+            if has_bloom_filter(spec, index) { hardly_repeat } else { are_smaller_as_differences };
+        is_enough(&values, rows)
+    };
+    first.columns().iter().enumerate().map(is_smaller).collect()
 }
 
 /// Rows sampled to choose an encoding.
-const SAMPLE_ROWS: usize = 4096;
+const SAMPLE_ROWS: usize = 1 << 13;
+/// Part of the bytes of a dictionary and its numbers that differences may take: they are not
+/// compressed.
+const OF_A_DICTIONARY: f64 = 0.8;
+/// Values whose differences have one width, and those with one least difference.
+const NARROW: usize = 32;
+const BLOCK: usize = 128;
+/// Least bits of a block beside its values.
+const BLOCK_HEADER: usize = 40;
 
-/// Whether a column holds integers or times of which more than half are distinct, judging by its
-/// first rows.
-fn mostly_distinct_integers(array: &ArrayRef) -> bool {
-    let sample = array.slice(0, array.len().min(SAMPLE_ROWS));
-    // Parquet stores these types as integers.
-    let integers = sample.data_type().is_integer()
-        || matches!(sample.data_type(), DataType::Date32 | DataType::Timestamp(_, _) | DataType::Duration(_));
-    if !integers {
-        return false;
+/// Values of a column that Parquet stores as integers, without NULLs.
+fn stored_integers(array: &ArrayRef) -> Option<Vec<i64>> {
+    match array.data_type() {
+        DataType::Decimal128(precision, _) if *precision <= DECIMAL64_MAX_PRECISION => {
+            let values = array.as_primitive::<Decimal128Type>();
+            values.iter().flatten().map(|value| i64::try_from(value).ok()).collect()
+        }
+        DataType::Date32 | DataType::Timestamp(_, _) | DataType::Duration(_) => {
+            Some(cast(array, &DataType::Int64).ok()?.as_primitive::<Int64Type>().iter().flatten().collect())
+        }
+        integers if integers.is_integer() => {
+            Some(cast(array, &DataType::Int64).ok()?.as_primitive::<Int64Type>().iter().flatten().collect())
+        }
+        _ => None,
     }
-    let Ok(numbers) = cast(&sample, &DataType::Int64) else { return false };
-    let distinct: AHashSet<i64> = numbers.as_primitive::<Int64Type>().iter().flatten().collect();
-    distinct.len() > sample.len() / 2
+}
+
+fn hardly_repeat(values: &[i64], _rows: usize) -> bool {
+    distinct(values) > values.len() / 2
+}
+
+/// Whether the differences of values take fewer bytes than a dictionary of `rows` such values.
+fn are_smaller_as_differences(values: &[i64], rows: usize) -> bool {
+    let (Some(least), Some(greatest)) = (values.iter().min(), values.iter().max()) else { return false };
+    let known = distinct(values).max(1) as f64;
+    // As many new values as in the second half of the sample come with each doubling of the rows.
+    let growth = known / distinct(values.get(..values.len() / 2).unwrap_or_default()).max(1) as f64;
+    let doublings = (rows.max(values.len()) as f64 / values.len() as f64).log2();
+    let possible = greatest.abs_diff(*least) as f64 + 1.0;
+    let distinct = (known * growth.min(2.0).powf(doublings)).min(possible).min(rows as f64);
+    let bits_of_dictionary = distinct.log2().ceil() + distinct * f64::from(i64::BITS) / rows as f64;
+    (bits_of_differences(values) as f64) < OF_A_DICTIONARY * bits_of_dictionary * values.len() as f64
+}
+
+fn distinct(values: &[i64]) -> usize {
+    values.iter().collect::<AHashSet<_>>().len()
+}
+
+/// Bits that the differences of values take, as Parquet packs them.
+fn bits_of_differences(values: &[i64]) -> usize {
+    let differences: Vec<i64> = values
+        .windows(2)
+        .map(|pair| pair.iter().rev().copied().reduce(i64::wrapping_sub).unwrap_or(0))
+        .collect();
+    let of_block = |block: &[i64]| {
+        let least = block.iter().min().copied().unwrap_or(0);
+        let width = |narrow: &[i64]| {
+            let widest = narrow.iter().map(|value| value.wrapping_sub(least).cast_unsigned()).max();
+            narrow.len() * widest.map_or(0, |widest| (u64::BITS - widest.leading_zeros()) as usize)
+        };
+        BLOCK_HEADER + block.chunks(NARROW).map(width).sum::<usize>()
+    };
+    differences.chunks(BLOCK).map(of_block).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_smaller_encoding_is_chosen() {
+        let rows = 1_000_000;
+        let hash = |row: i64| (row.wrapping_mul(0x9e37_79b9_7f4a_7c15_u64.cast_signed()) as u64 >> 20) as i64;
+        let sample = |value: &dyn Fn(i64) -> i64| (0..8192).map(value).collect::<Vec<i64>>();
+        for (name, values, expected) in [
+            ("distinct numbers", sample(&|row| hash(row)), true),
+            ("prices", sample(&|row| hash(row) % 10_000_000), true),
+            ("sorted orders of four lines", sample(&|row| row / 4 * 16), true),
+            ("quantities", sample(&|row| hash(row) % 50), false),
+            ("line numbers", sample(&|row| row % 7), false),
+            ("dates of seven years", sample(&|row| hash(row) % 2_500), false),
+            ("few large numbers", sample(&|row| (hash(row) % 90) * 1_000_000_007), false),
+            ("one value", sample(&|_| 7), false),
+        ] {
+            assert_eq!(are_smaller_as_differences(&values, rows), expected, "{name}");
+        }
+        assert!(!are_smaller_as_differences(&[], rows));
+    }
+
+    #[test]
+    fn differences_of_extremes_do_not_overflow() {
+        assert_eq!(bits_of_differences(&[i64::MIN, i64::MAX, i64::MIN, 0]), BLOCK_HEADER + 3 * 64);
+        assert_eq!(bits_of_differences(&[5, 6, 7, 8]), BLOCK_HEADER);
+        assert_eq!(bits_of_differences(&[5, 6, 9]), BLOCK_HEADER + 2 * 2);
+        assert_eq!(bits_of_differences(&[]), 0);
+    }
 }

@@ -42,18 +42,18 @@ enum ColumnEncoder {
 }
 
 impl PortionFile {
-    /// Creates an empty file. Columns that are `distinct` get no dictionary.
+    /// Creates an empty file. Columns that are stored as `differences` get no dictionary.
     pub(super) fn new(
         spec: &TableSpec,
         properties: WriterProperties,
-        distinct: &[bool],
+        differences: &[bool],
         group_memory: usize,
     ) -> Result<Self, ParquetError> {
         let writer = ArrowWriter::try_new(Vec::new(), Arc::clone(spec.schema()), Some(properties))?;
         let (file, factory) = writer.into_serialized_writer()?;
-        let columns = distinct.iter().enumerate().map(|(index, distinct)| Column {
+        let columns = differences.iter().enumerate().map(|(index, differences)| Column {
             bloom_filter: has_bloom_filter(spec, index),
-            repeats: !distinct,
+            repeats: !differences,
         });
         Ok(Self { file, factory, columns: columns.collect(), group_memory, group: None })
     }

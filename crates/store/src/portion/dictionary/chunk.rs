@@ -74,6 +74,7 @@ impl ChunkWriter {
 
     fn write(&mut self, body: &[u8], page: impl FnOnce(Bytes) -> Page) -> Result<(u64, usize), ParquetError> {
         let compressed = self.zstd.compress(body).map_err(|error| ParquetError::External(Box::new(error)))?;
+        let compressed = if compressed.len() * 8 > body.len() * 7 { stored(body) } else { compressed };
         let page = CompressedPage::new(page(compressed.into()), body.len());
         let written = SerializedPageWriter::new(&mut self.sink).write_page(page)?;
         self.uncompressed += written.uncompressed_size;
@@ -214,6 +215,32 @@ impl ChunkWriter {
     }
 }
 
+/// Returns a frame of zstd that holds bytes as they are. Packed numbers hardly compress, and take
+/// as long to decompress as if they did.
+///
+/// The format is that of RFC 8878: a header with the size of the content, and blocks of type Raw.
+fn stored(body: &[u8]) -> Vec<u8> {
+    const MAGIC: u32 = 0xFD2F_B528;
+    /// One segment, and a content size of four bytes.
+    const DESCRIPTOR: u8 = 0b1010_0000;
+    const MOST_BYTES: usize = 1 << 17;
+    let mut frame = Vec::with_capacity(body.len() + 16 + body.len() / MOST_BYTES * 3);
+    frame.extend(MAGIC.to_le_bytes());
+    frame.push(DESCRIPTOR);
+    frame.extend((body.len() as u32).to_le_bytes());
+    let mut rest = body;
+    loop {
+        let (block, after) = rest.split_at(rest.len().min(MOST_BYTES));
+        let header = (block.len() as u32) << 3 | u32::from(after.is_empty());
+        frame.extend(header.to_le_bytes().iter().take(3));
+        frame.extend_from_slice(block);
+        rest = after;
+        if rest.is_empty() {
+            return frame;
+        }
+    }
+}
+
 /// Returns the part of a page that says which rows have a value, with its length in front.
 fn definition_levels(ranks: &[u32]) -> Vec<u8> {
     let levels: Vec<u32> = ranks.iter().map(|rank| u32::from(*rank != NULL)).collect();
@@ -247,5 +274,21 @@ fn boundary_order(ranges: &[(Option<(u32, u32)>, i64)]) -> BoundaryOrder {
         BoundaryOrder::DESCENDING
     } else {
         BoundaryOrder::UNORDERED
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stored_bytes_are_a_frame_of_zstd() {
+        for length in [0, 1, 1000, (1 << 17) - 1, 1 << 17, (1 << 17) + 1, 3 << 17] {
+            let body: Vec<u8> = (0..length).map(|byte: usize| (byte * byte % 251) as u8).collect();
+            let frame = stored(&body);
+            assert!(frame.len() <= body.len() + 12 + 3 * (body.len() >> 17), "{length}");
+            assert_eq!(zstd::bulk::decompress(&frame, length).unwrap(), body, "{length}");
+            assert_eq!(zstd::stream::decode_all(frame.as_slice()).unwrap(), body, "{length}");
+        }
     }
 }

@@ -1,0 +1,116 @@
+//! Columns that a SELECT returns twice.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+
+use datafusion::error::DataFusionError;
+use datafusion::sql::parser::Statement;
+use datafusion::sql::sqlparser::ast::{
+    Expr, Ident, Query, Select, SelectItem, SetExpr, VisitMut, VisitorMut,
+};
+
+/// Whether a statement has no plan because a SELECT returns two columns of one name, which
+/// DataFusion 55 refuses.
+pub(crate) fn repeats_a_column(error: &DataFusionError) -> bool {
+    matches!(error.find_root(), DataFusionError::Plan(text) if text.contains("require unique expression names"))
+}
+
+/// Numbers the columns that a SELECT returns again, and those beside `*`, as joins do:
+///
+/// ```text
+/// SELECT k, k, 0, 0 FROM t      ->  SELECT k, k AS "k:1", 0, 0 AS "0:1" FROM t
+/// SELECT *, k FROM t            ->  SELECT *, k AS "k:1" FROM t
+/// SELECT count(*), (SELECT count(*) FROM u) FROM t
+///     SELECT count(*), (SELECT count(*) FROM u) AS "count(*):1" FROM t
+/// ```
+pub(crate) fn number_repeated_columns(statement: &mut Statement) {
+    match statement {
+        Statement::Statement(statement) => {
+            let _ = VisitMut::visit(statement.as_mut(), &mut Numbering);
+        }
+        Statement::Explain(explain) => number_repeated_columns(&mut explain.statement),
+        _ => {}
+    }
+}
+
+struct Numbering;
+
+impl VisitorMut for Numbering {
+    type Break = ();
+
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
+        number(&mut select.projection);
+        ControlFlow::Continue(())
+    }
+}
+
+fn number(items: &mut [SelectItem]) {
+    let is_wildcard =
+        |item: &SelectItem| matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..));
+    let has_wildcard = items.iter().any(is_wildcard);
+    let mut seen: HashMap<String, usize> = HashMap::new();
+    for item in items {
+        let (name, expr) = match item {
+            SelectItem::UnnamedExpr(expr) => (name_of(expr), expr),
+            SelectItem::ExprWithAlias { expr, alias } => (alias.value.clone(), expr),
+            _ => continue,
+        };
+        let is_column = matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_));
+        let known = usize::from(has_wildcard && is_column);
+        let count = seen.entry(name.clone()).or_insert(known);
+        if *count > 0 {
+            let alias = Ident::with_quote('"', format!("{name}:{count}"));
+            *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias };
+        }
+        *count += 1;
+    }
+}
+
+/// Name of the column that an expression becomes.
+fn name_of(expr: &Expr) -> String {
+    match expr {
+        Expr::Identifier(name) => name.value.clone(),
+        Expr::CompoundIdentifier(names) => names.last().map(|name| name.value.clone()).unwrap_or_default(),
+        Expr::Nested(inner) => name_of(inner),
+        Expr::Subquery(query) => name_of_query(query).unwrap_or_else(|| expr.to_string()),
+        _ => expr.to_string(),
+    }
+}
+
+fn name_of_query(query: &Query) -> Option<String> {
+    let SetExpr::Select(select) = query.body.as_ref() else { return None };
+    match select.projection.first()? {
+        SelectItem::UnnamedExpr(expr) => Some(name_of(expr)),
+        SelectItem::ExprWithAlias { alias, .. } => Some(alias.value.clone()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::query::Params;
+    use crate::testing::{overlapping_commits, scores};
+
+    #[tokio::test]
+    async fn a_select_may_return_a_column_twice() {
+        let (_folder, table) = scores(&overlapping_commits()).await;
+        let session = table.session().unwrap();
+        for (sql, expected) in [
+            ("SELECT points, points, points FROM t", vec!["points", "points:1", "points:2"]),
+            ("SELECT *, game FROM t ORDER BY game", vec!["player", "game", "points", "game:1"]),
+            ("SELECT 0, 0", vec!["Int64(0)", "0:1"]),
+            ("SELECT count(*), (SELECT count(*) FROM t) FROM t", vec!["count(*)", "count(*):1"]),
+            ("SELECT x, \"x:1\" FROM (SELECT 1 AS x, 2 AS x)", vec!["x", "x:1"]),
+            ("SELECT a.game, b.game FROM t a JOIN t b ON a.player = b.player", vec!["game", "game"]),
+        ] {
+            let rows = session.collect(sql, &Params::default()).await;
+            let rows = rows.unwrap_or_else(|error| panic!("{sql}: {error}"));
+            let names: Vec<String> =
+                rows[0].schema().fields().iter().map(|field| field.name().clone()).collect();
+            assert_eq!(names, expected, "{sql}");
+        }
+        let sql = "SELECT points, points FROM t WHERE nothing = 1";
+        let error = session.collect(sql, &Params::default()).await.unwrap_err().to_string();
+        assert!(error.contains("'nothing'"), "{error}");
+    }
+}
