@@ -5,7 +5,8 @@
 //!                                           constants fold through them too
 //! sum(whole numbers, Decimal)  -> 128 bits inside, checked when the sum is returned
 //! ```
-//! All other arithmetic of whole numbers, decimals, dates and times already fails in DataFusion.
+//! All other arithmetic of whole numbers, decimals, dates and times already fails in DataFusion; that
+//! of decimals is computed by the same functions since they are faster (see `decimal_arithmetic`).
 //! Floats follow IEEE 754: they become infinite.
 
 use std::fmt;
@@ -17,6 +18,7 @@ use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, Result, exec_err, internal_err};
 use datafusion::config::ConfigOptions;
 use datafusion::logical_expr::expr::{BinaryExpr, ScalarFunction};
+use datafusion::logical_expr::type_coercion::binary::BinaryTypeCoercer;
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ExprSchemable, LogicalPlan, Operator, ReturnFieldArgs, ScalarFunctionArgs,
     ScalarUDF, ScalarUDFImpl, Signature, Volatility,
@@ -24,11 +26,12 @@ use datafusion::logical_expr::{
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::physical_expr_common::datum::apply;
 
+use crate::query::decimal_arithmetic::compute;
 use crate::query::expression_schema::{expression_schema, rewrite_expressions};
 
 /// An operation whose result can leave the range of its type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Operation {
+pub(super) enum Operation {
     Add,
     Subtract,
     Multiply,
@@ -43,6 +46,14 @@ impl Operation {
             Operator::Minus => Some(Self::Subtract),
             Operator::Multiply => Some(Self::Multiply),
             _ => None,
+        }
+    }
+
+    fn operator(self) -> Operator {
+        match self {
+            Self::Add => Operator::Plus,
+            Self::Subtract => Operator::Minus,
+            Self::Multiply => Operator::Multiply,
         }
     }
 
@@ -73,7 +84,7 @@ impl fmt::Display for Operation {
     }
 }
 
-/// An operation as a function of two whole numbers of one type.
+/// An operation as a function of two whole numbers of one type, or of two decimals.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Checked {
     operation: Operation,
@@ -130,7 +141,10 @@ impl ScalarUDFImpl for Checked {
     fn return_type(&self, arguments: &[DataType]) -> Result<DataType> {
         match arguments {
             [left, right] if left == right && left.is_integer() => Ok(left.clone()),
-            _ => exec_err!("{} needs two whole numbers of the same type", self.name()),
+            [left @ DataType::Decimal128(..), right @ DataType::Decimal128(..)] => {
+                BinaryTypeCoercer::new(left, &self.operation.operator(), right).get_result_type()
+            }
+            _ => exec_err!("{} needs two whole numbers of the same type, or two decimals", self.name()),
         }
     }
 
@@ -144,6 +158,9 @@ impl ScalarUDFImpl for Checked {
         let [left, right] = args.args.as_slice() else {
             return internal_err!("{} has two arguments", self.name());
         };
+        if matches!(left.data_type(), DataType::Decimal128(..)) {
+            return apply(left, right, |left, right| compute(self.operation, left, right));
+        }
         match self.operation {
             Operation::Add => apply(left, right, add),
             Operation::Subtract => apply(left, right, sub),
@@ -152,7 +169,7 @@ impl ScalarUDFImpl for Checked {
     }
 }
 
-/// Inserts checks into the arithmetic of whole numbers. Runs after the rules that coerce types.
+/// Inserts checks into the arithmetic of whole numbers, and fast functions into that of decimals. Runs after the rules that coerce types.
 #[derive(Debug)]
 pub(super) struct CheckedArithmetic {
     functions: [Arc<ScalarUDF>; 3],
@@ -171,8 +188,10 @@ impl CheckedArithmetic {
         });
         let checked = match function {
             Some((_, function)) => {
-                let data_type = left.get_type(schema)?;
-                (data_type.is_integer() && data_type == right.get_type(schema)?).then_some(function)
+                let (one, other) = (left.get_type(schema)?, right.get_type(schema)?);
+                let is_decimal = |data_type: &DataType| matches!(data_type, DataType::Decimal128(..));
+                let is_taken = (one.is_integer() && one == other) || (is_decimal(&one) && is_decimal(&other));
+                is_taken.then_some(function)
             }
             None => None,
         };

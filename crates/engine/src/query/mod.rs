@@ -22,6 +22,7 @@ mod computed_once;
 mod count;
 mod database;
 mod dates_as_times;
+mod decimal_arithmetic;
 mod distinct_matches;
 mod distinct_statistics;
 mod drawn_values;

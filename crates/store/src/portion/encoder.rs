@@ -158,8 +158,8 @@ impl<'a> PortionEncoder<'a> {
 mod tests {
     use std::sync::Arc;
 
-    use arrow::array::{ArrayRef, AsArray, Int8Array, Int64Array, StringArray};
-    use arrow::datatypes::Int64Type;
+    use arrow::array::{ArrayRef, AsArray, Decimal128Array, Int8Array, Int64Array, StringArray};
+    use arrow::datatypes::{Decimal128Type, Int64Type};
     use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
     use parquet::basic::Encoding;
     use parquet::file::properties::ReaderProperties;
@@ -248,6 +248,38 @@ mod tests {
             .flat_map(|batch| batch.unwrap().column(0).as_primitive::<Int64Type>().values().to_vec())
             .collect();
         assert_eq!(read, keys.iter().map(|key| key.0).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn prices_are_stored_as_differences_and_read_back() {
+        let decimal = ColumnType::Decimal { precision: 12, scale: 2 };
+        let definition = TableDefinition {
+            columns: vec![Column::required("k", ColumnType::Int64), Column::nullable("price", decimal)],
+            primary_key: vec!["k".into()],
+            partition_key: vec!["k".into()],
+            ..spec().definition().clone()
+        };
+        let spec = TableSpec::new(definition).unwrap();
+        let price = |row: i64| (row % 97 != 5).then(|| i128::from(row * row % 1_000_003) - 400_000);
+        let mut encoder = PortionEncoder::new(&spec, PartitionId(0)).for_rows(60_000);
+        for first in (0..60_000).step_by(20_000) {
+            let keys: ArrayRef = Arc::new(Int64Array::from_iter_values(first..first + 20_000));
+            let prices: Decimal128Array = (first..first + 20_000).map(price).collect();
+            let prices = prices.with_precision_and_scale(12, 2).unwrap();
+            let batch = RecordBatch::try_new(Arc::clone(spec.schema()), vec![keys, Arc::new(prices)]);
+            encoder.push(&batch.unwrap()).unwrap();
+        }
+        let reader = ParquetRecordBatchReaderBuilder::try_new(encoder.finish().unwrap().bytes).unwrap();
+        let encodings: Vec<Encoding> = reader.metadata().row_group(0).column(1).encodings().collect();
+        assert!(encodings.contains(&Encoding::DELTA_BINARY_PACKED), "{encodings:?}");
+        let read: Vec<Option<i128>> = reader
+            .build()
+            .unwrap()
+            .flat_map(|batch| {
+                batch.unwrap().column(1).as_primitive::<Decimal128Type>().iter().collect::<Vec<_>>()
+            })
+            .collect();
+        assert_eq!(read, (0..60_000).map(price).collect::<Vec<_>>());
     }
 
     #[test]
