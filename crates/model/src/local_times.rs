@@ -32,7 +32,7 @@ const MONTHS: [&str; 12] =
 /// its first. A time zone may be given as an offset; without one, the time is taken for UTC.
 pub(crate) fn instant(text: &str, order: DateOrder) -> Option<i64> {
     let text = text.trim();
-    if text.len() > LONGEST {
+    if text.len() > LONGEST || !begins_with_day(text) {
         return None;
     }
     let (date, rest) = split(text)?;
@@ -42,6 +42,13 @@ pub(crate) fn instant(text: &str, order: DateOrder) -> Option<i64> {
         time => time_of_day(time)?,
     };
     Some(NaiveDateTime::new(date, time).and_utc().timestamp_micros() - offset * 1_000_000)
+}
+
+/// Whether a text begins with one or two digits, and a mark or a letter behind them.
+fn begins_with_day(text: &str) -> bool {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let is_end = |byte: &u8| [b'.', b'/', b'-'].contains(byte) || byte.is_ascii_alphabetic();
+    (1..=2).contains(&digits) && text.as_bytes().get(digits).is_some_and(is_end)
 }
 
 /// Splits a text into a date, and what follows it with the mark between them.

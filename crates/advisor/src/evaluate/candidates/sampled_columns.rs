@@ -13,6 +13,7 @@ use evenkeel_model::table::{Column, ColumnType};
 use evenkeel_model::time_reading::TimeReading;
 use evenkeel_model::units::{Micros, PartitionCount};
 use evenkeel_placement::placement::Function;
+use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
 
 /// Export that is searched for candidates, and what they are for.
 #[derive(Debug, Clone, Copy)]
@@ -79,7 +80,7 @@ impl<'a> SampledColumns<'a> {
         let Searched { export, columns, time, partitions, function, given, widens } = *searched;
         let whole = rows.extent.whole;
         let columns: Vec<Profile<'a>> = columns
-            .iter()
+            .par_iter()
             .enumerate()
             .map(|(index, column)| Profile::new(column, index, &rows.batches, whole))
             .collect();

@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use arrow::array::{RecordBatch, UInt32Array};
 use arrow::compute::take_record_batch;
 use evenkeel_model::values::row_bytes;
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use serde::{Deserialize, Serialize};
 
 use crate::source::error::SourceError;
@@ -66,19 +67,22 @@ impl Export {
     /// # Errors
     /// [`SourceError`] if an input cannot be read, or if one of the first rows cannot and
     /// `on_unreadable` makes that an error.
-    pub fn rows_across<E: From<SourceError>>(
+    pub fn rows_across<E: From<SourceError> + Send>(
         &self,
         on_unreadable: OnUnreadable,
         (most_rows, most_bytes): (usize, usize),
         stop: &AtomicBool,
     ) -> Result<RowsAcross, E> {
         let (mut batches, mut rows, mut bytes, mut whole) = (Vec::new(), 0, 0, true);
+        let is_large = self.has_more_rows_than(most_rows);
         self.read_columns::<E>(on_unreadable, &|_| true, |_, batch| {
             rows += batch.num_rows();
             // Not the memory, which depends on the format: rows of one buffer share it.
             bytes += row_bytes(&batch).iter().map(|bytes| *bytes as usize).sum::<usize>();
             batches.push(batch);
             whole = rows <= most_rows && bytes < most_bytes && !stop.load(Ordering::Relaxed);
+            // The first batch says how large rows are.
+            whole &= !is_large;
             Ok(whole)
         })?;
         let of_inputs = self.inputs().len() as u64;
@@ -99,12 +103,12 @@ impl Export {
             rows: (most_rows / places.max(1)).min(most_bytes / places.max(1) / row_bytes).max(1),
             bytes: (most_bytes / places.max(1)).max(1),
         };
-        let (mut across, mut inputs) = (Vec::new(), 0);
-        for (path, places) in plan {
-            let before = across.len();
-            self.rows_of_input::<E>(path, places, block, stop, &mut across)?;
-            inputs += u64::from(across.len() > before);
-        }
+        let batches_of_inputs = plan
+            .into_par_iter()
+            .map(|(path, places)| self.rows_of_input::<E>(path, places, block, stop))
+            .collect::<Result<Vec<_>, E>>()?;
+        let inputs = batches_of_inputs.iter().filter(|batches| !batches.is_empty()).count() as u64;
+        let across: Vec<RecordBatch> = batches_of_inputs.into_iter().flatten().collect();
         // No input has a format that can be sampled: keep the first rows.
         if across.is_empty() {
             return Ok(RowsAcross { batches, extent: first });
@@ -114,26 +118,47 @@ impl Export {
         Ok(RowsAcross { batches: across, extent })
     }
 
+    /// Whether the inputs are known to have more rows than that, by their footers.
+    fn has_more_rows_than(&self, most_rows: usize) -> bool {
+        let options = self.options_for(&|_| true);
+        let mut rows = 0;
+        for path in self.inputs() {
+            let input = Input::open_unknown(path, &self.column_names(), &options);
+            let Some(more) = input.ok().and_then(|input| input.row_count()) else { return false };
+            rows += more;
+            if rows > most_rows as u64 {
+                return true;
+            }
+        }
+        false
+    }
+
+    fn column_names(&self) -> Vec<String> {
+        self.columns().iter().map(|column| column.name.clone()).collect()
+    }
+
     /// Reads rows from some places of an input.
-    fn rows_of_input<E: From<SourceError>>(
+    fn rows_of_input<E: From<SourceError> + Send>(
         &self,
         path: &InputPath,
         places: usize,
         block: Block,
         stop: &AtomicBool,
-        across: &mut Vec<RecordBatch>,
-    ) -> Result<(), E> {
-        let names: Vec<String> = self.columns().iter().map(|column| column.name.clone()).collect();
+    ) -> Result<Vec<RecordBatch>, E> {
+        let names = self.column_names();
         let options = InputOptions { batch_rows: block.rows, ..self.options_for(&|_| true) };
         let input = match Input::open_unknown(path, &names, &options) {
-            Err(SourceError::Empty { .. }) if self.inputs().len() > 1 => return Ok(()),
+            Err(SourceError::Empty { .. }) if self.inputs().len() > 1 => return Ok(Vec::new()),
             opened => opened?,
         };
         match (input.row_count(), input.format()) {
             (Some(rows), _) => {
-                let options = InputOptions { places: places_of_rows(rows, places, block.rows), ..options };
-                let input = Input::open_unknown(path, &names, &options)?;
-                self.readable(input, &options, &mut |batch| across.push(batch))
+                let places = places_of_rows(rows, places, block.rows);
+                let parts = places.len().div_ceil(rayon::current_num_threads());
+                in_parallel(places.chunks(parts.max(1)).collect(), |places| {
+                    let options = InputOptions { places: places.to_vec(), ..options.clone() };
+                    self.readable(Input::open_unknown(path, &names, &options)?, &options)
+                })
             }
             (None, format @ (InputFormat::Csv | InputFormat::Ndjson)) => {
                 let delimiter = input.delimiter();
@@ -141,16 +166,14 @@ impl Export {
                 let read = |source| SourceError::Read { file: path.name(), source };
                 let lines = Lines::across(open_decompressed(path)?, delimiter, places, block, stop);
                 let Lines { header, blocks } = lines.map_err(read)?;
-                for records in blocks {
+                in_parallel(blocks, |records| {
                     let text = Box::new(Cursor::new(header.clone()).chain(Cursor::new(records)));
-                    let input = Input::open_reader(&path.name(), text, &names, &options)?;
-                    self.readable(input, &options, &mut |batch| across.push(batch))?;
-                }
-                Ok(())
+                    self.readable(Input::open_reader(&path.name(), text, &names, &options)?, &options)
+                })
             }
             (None, _) => {
                 let mut blocks = Thinned::new(places);
-                self.readable(input, &options, &mut |batch| {
+                self.each_readable(input, &options, &mut |batch| {
                     let mut begin = 0;
                     while begin < batch.num_rows() {
                         let rows = block.rows.min(batch.num_rows() - begin);
@@ -158,15 +181,24 @@ impl Export {
                         begin += rows;
                     }
                 })?;
-                across.extend(blocks.finish());
-                Ok(())
+                Ok(blocks.finish())
             }
         }
     }
 
+    fn readable<E: From<SourceError>>(
+        &self,
+        input: Input,
+        options: &InputOptions,
+    ) -> Result<Vec<RecordBatch>, E> {
+        let mut batches = Vec::new();
+        self.each_readable(input, options, &mut |batch| batches.push(batch))?;
+        Ok(batches)
+    }
+
     /// Reads the readable rows of an input. The pass over all rows reports the problems of the
     /// others.
-    fn readable<E: From<SourceError>>(
+    fn each_readable<E: From<SourceError>>(
         &self,
         input: Input,
         options: &InputOptions,
@@ -179,6 +211,15 @@ impl Export {
         };
         self.read_input(input, options, OnUnreadable::Skip, &mut left_out, &mut each).map(|_| ())
     }
+}
+
+/// Reads parts of an input on all cores, and returns their batches in order.
+fn in_parallel<P: Send, E: Send>(
+    parts: Vec<P>,
+    read: impl Fn(P) -> Result<Vec<RecordBatch>, E> + Send + Sync,
+) -> Result<Vec<RecordBatch>, E> {
+    let read: Vec<Vec<RecordBatch>> = parts.into_par_iter().map(read).collect::<Result<_, E>>()?;
+    Ok(read.into_iter().flatten().collect())
 }
 
 /// Maximum number of rows and bytes of one place.
