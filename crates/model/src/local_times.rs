@@ -32,7 +32,7 @@ const MONTHS: [&str; 12] =
 /// its first. A time zone may be given as an offset; without one, the time is taken for UTC.
 pub(crate) fn instant(text: &str, order: DateOrder) -> Option<i64> {
     let text = text.trim();
-    if text.len() > LONGEST || !begins_with_day(text) {
+    if text.len() > LONGEST || !begins_with_day(text, order) {
         return None;
     }
     let (date, rest) = split(text)?;
@@ -44,10 +44,14 @@ pub(crate) fn instant(text: &str, order: DateOrder) -> Option<i64> {
     Some(NaiveDateTime::new(date, time).and_utc().timestamp_micros() - offset * 1_000_000)
 }
 
-/// Whether a text begins with one or two digits, and a mark or a letter behind them.
-fn begins_with_day(text: &str) -> bool {
+/// Whether a text begins with one or two digits, and a mark or a month behind them.
+fn begins_with_day(text: &str, order: DateOrder) -> bool {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    let is_end = |byte: &u8| [b'.', b'/', b'-'].contains(byte) || byte.is_ascii_alphabetic();
+    let month = || text.get(digits..digits + 3).unwrap_or_default();
+    let is_end = |byte: &u8| match byte {
+        b'.' | b'/' | b'-' => true,
+        _ => order == DateOrder::MonthName && MONTHS.iter().any(|name| month().eq_ignore_ascii_case(name)),
+    };
     (1..=2).contains(&digits) && text.as_bytes().get(digits).is_some_and(is_end)
 }
 

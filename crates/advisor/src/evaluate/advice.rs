@@ -29,6 +29,7 @@ use evenkeel_input::source::{Export, Extent, OnUnreadable, Unreadable};
 use evenkeel_model::finding::Finding;
 use evenkeel_model::note::Note;
 use evenkeel_model::table::{Column, ColumnType};
+use evenkeel_model::text_value::TimestampFormat;
 
 /// A column of the export.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -237,7 +238,18 @@ fn advise_counted(
 ) -> Result<Advice, EvaluateError> {
     let started = Instant::now();
     let mut notes = first_notes(export, &options);
+    let asked = options.clone();
     let mut look = look(export, &mut options, widens, stop)?;
+    let timed = (widens && asked.also_counted == AlsoCounted::Nothing && !look.fractional_times.is_empty())
+        .then(|| export.with_times(&look.fractional_times));
+    if let Some(timed) = &timed {
+        notes.extend(read_as_times(&look.fractional_times, export));
+        options = asked;
+        let formats = look.fractional_times.iter().map(|(name, format)| format!("{name}={format}"));
+        options.reading.extend(formats.flat_map(|format| ["--timestamp-format".to_owned(), format]));
+        look = self::look(timed, &mut options, widens, stop)?;
+    }
+    let export = timed.as_ref().unwrap_or(export);
     notes.extend(look.search_cut_short.then_some(Note::KeySearchCutShort));
     // All columns are read alike in all exports whose counts are merged, whatever their keys.
     let all = options.also_counted != AlsoCounted::Nothing;
@@ -355,6 +367,17 @@ fn wider_types(export: &Export, options: &EvaluateOptions, all: bool) -> BTreeMa
         .filter(|column| !export.changed_types().contains_key(&column.name))
         .filter_map(|column| Some((column.name.clone(), wider_key_type(function, column.column_type)?)))
         .collect()
+}
+
+/// Returns notes on columns of numbers that are read as times.
+fn read_as_times(times: &BTreeMap<String, TimestampFormat>, export: &Export) -> Vec<Note> {
+    let columns = export.columns().iter().filter(|column| times.contains_key(&column.name));
+    let note = |column: &Column| Note::ReadWider {
+        column: column.name.clone(),
+        found: column.column_type,
+        column_type: ColumnType::Timestamp,
+    };
+    columns.map(note).collect()
 }
 
 fn widened_columns(

@@ -1,5 +1,6 @@
 //! Looks at rows from all over an export: roles of the columns, and candidates for both keys.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
 use crate::evaluate::EvaluateError;
@@ -17,6 +18,7 @@ use crate::evaluate::roles::{Role, RoleReport};
 use evenkeel_input::source::{Export, Extent};
 use evenkeel_model::note::Note;
 use evenkeel_model::table::{Candidate, Column, ColumnType, only_time_column};
+use evenkeel_model::text_value::TimestampFormat;
 use evenkeel_placement::placement::Function;
 use evenkeel_placement::placement::systems::About;
 
@@ -32,6 +34,8 @@ pub(crate) struct Look {
     pub(crate) natural_key: Vec<String>,
     pub(crate) identifying: Vec<String>,
     pub(crate) sorted_by: Option<String>,
+    /// Columns of seconds and other units since 1970 with fractions, with the formats that read them.
+    pub(crate) fractional_times: BTreeMap<String, TimestampFormat>,
     /// Whether primary keys were searched for, and the search ended before one was found.
     pub(crate) search_cut_short: bool,
 }
@@ -142,6 +146,7 @@ pub(crate) fn look(
         natural_key: finder.natural_key(),
         identifying: finder.naturally_identifying(),
         sorted_by: finder.sorted_by(),
+        fractional_times: finder.fractional_times(&rows.batches),
         search_cut_short: wants_primary_keys && finder.is_cut_short(),
     };
     add_more_keys(more, export, options);

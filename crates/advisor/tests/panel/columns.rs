@@ -168,6 +168,11 @@ pub(crate) fn seconds(values: impl IntoIterator<Item = i64>) -> ArrayRef {
     times(values.into_iter().map(|at| at / SECOND * SECOND))
 }
 
+/// Microseconds as seconds since 1970, as programs in Python and C write them.
+pub(crate) fn seconds_with_fractions(micros: &[i64]) -> ArrayRef {
+    Arc::new(Float64Array::from_iter_values(micros.iter().map(|micros| *micros as f64 / 1e6)))
+}
+
 /// Shares of NULL in a column.
 pub(crate) fn with_nulls(array: &ArrayRef, share: f64, seed: u64) -> ArrayRef {
     let mut rng = rng(seed);

@@ -1472,6 +1472,14 @@ pub(crate) fn cases() -> Vec<Case> {
             "the number of an inverter is one of its plant"
         ),
         case!(by name
+            "lookups of names",
+            odd::lookups,
+            &[&["uid"], &["client"]],
+            never & ["rtt"],
+            by & [&["ts", "uid"], &["ts", "client"]],
+            "what a connection asked is read together, and the time tells its lookups apart"
+        ),
+        case!(by name
             "taps of cards",
             odd::taps,
             &[&["card_token"], &["validator_id"]],

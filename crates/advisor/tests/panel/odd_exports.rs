@@ -4,8 +4,8 @@
 use arrow::array::RecordBatch;
 
 use crate::columns::{
-    START, amounts, choice, codes, export, floats, int64, rising, serial, signed, sorted, texts, times,
-    uniform, uuids, zipf,
+    START, amounts, choice, codes, export, floats, int64, rising, seconds_with_fractions, serial, signed,
+    sorted, texts, times, uniform, uuids, zipf,
 };
 
 const SECOND: i64 = 1_000_000;
@@ -39,6 +39,29 @@ pub(crate) fn taps() -> RecordBatch {
         ("tapped_at", times(sent.iter().map(|(at, _)| tapped[*at]))),
         ("received_at", times(sent.iter().map(|(at, lag)| tapped[*at] + lag * SECOND + *at as i64 % 997))),
         ("fare", amounts(sent.len(), 2.0, 304)),
+    ])
+}
+
+/// Names that hosts look up, at seconds with fractions; some connections ask for a name twice.
+pub(crate) fn lookups() -> RecordBatch {
+    let rows = 30_000;
+    let connection: Vec<u64> = uniform(rows, 20_000, 321)
+        .into_iter()
+        .scan(0, |last, n| {
+            if n % 3 > 0 {
+                *last += 1;
+            }
+            Some(*last)
+        })
+        .collect();
+    let asked = rising(rows, 2.0, 322);
+    export(vec![
+        ("ts", seconds_with_fractions(&asked)),
+        ("uid", codes("C", &connection.iter().map(|n| n * 7_919 % 1_000_003).collect::<Vec<_>>())),
+        ("client", codes("10.1.", &connection.iter().map(|n| n * 31 % 900).collect::<Vec<_>>())),
+        ("query", codes("host", &connection.iter().map(|n| n * n % 2_000).collect::<Vec<_>>())),
+        ("qtype", choice(rows, &["A", "AAAA", "PTR"], 323)),
+        ("rtt", floats(rows, 0.03, 0.004, 324)),
     ])
 }
 

@@ -34,7 +34,7 @@ use arrow::datatypes::{
     TimestampMicrosecondType, TimestampMillisecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 
-pub use crate::text_value::time::{TimestampFormat, TimestampFormatError};
+pub use crate::text_value::time::{TimestampFormat, TimestampFormatError, UnixUnit};
 
 use crate::note::Fault;
 use crate::table::ColumnType;

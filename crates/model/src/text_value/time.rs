@@ -23,7 +23,7 @@ pub enum TimestampFormat {
     /// slashes or without seconds, and RFC 2822. Years have four digits.
     #[default]
     Usual,
-    /// Whole units since 1970-01-01T00:00:00Z.
+    /// Units since 1970-01-01T00:00:00Z, also with a fraction.
     Unix(UnixUnit),
     /// A `strftime` format, as the chrono crate reads it.
     Strftime(String),
@@ -130,7 +130,7 @@ fn instant(text: &str, format: &TimestampFormat) -> Result<DateTime<Utc>, CellEr
     match format {
         TimestampFormat::Usual | TimestampFormat::YdbDump => usual(text),
         TimestampFormat::Unix(unit) => {
-            unix(text, *unit).ok_or_else(|| format!("is not a whole number in the format {format}").into())
+            unix(text, *unit).unwrap_or_else(|| Err(format!("is not a number in the format {format}").into()))
         }
         TimestampFormat::Strftime(pattern) => {
             let text = without_fine_zeros(text)?;
@@ -290,14 +290,36 @@ fn without_leap_second(time: DateTime<Utc>) -> Result<DateTime<Utc>, CellError> 
     if time.timestamp_subsec_nanos() >= 1_000_000_000 { Err(LEAP_SECOND.into()) } else { Ok(time) }
 }
 
-fn unix(text: &str, unit: UnixUnit) -> Option<DateTime<Utc>> {
-    let number: i64 = crate::text_value::number::integer(text).ok()?;
-    match unit {
-        UnixUnit::Seconds => DateTime::from_timestamp(number, 0),
-        UnixUnit::Millis => DateTime::from_timestamp_millis(number),
-        UnixUnit::Micros => DateTime::from_timestamp_micros(number),
-        UnixUnit::Nanos => Some(DateTime::from_timestamp_nanos(number)),
+/// Parses units since 1970 with a fraction of up to nanoseconds; `None` if it is no number.
+fn unix(text: &str, unit: UnixUnit) -> Option<Result<DateTime<Utc>, CellError>> {
+    let (places, of_second) = match unit {
+        UnixUnit::Seconds => (9, 1),
+        UnixUnit::Millis => (6, 1_000),
+        UnixUnit::Micros => (3, 1_000_000),
+        UnixUnit::Nanos => (0, 1_000_000_000),
+    };
+    let (number, fraction) = match text.split_once('.') {
+        Some((whole, digits)) if is_digits(digits) && whole.ends_with(|c: char| c.is_ascii_digit()) => {
+            (whole, digits.trim_end_matches('0'))
+        }
+        _ => (text, ""),
+    };
+    let whole: i64 = crate::text_value::number::integer(number).ok()?;
+    if fraction.len() > places {
+        return Some(Err("has more digits than nanoseconds".into()));
     }
+    let scale = 10_i128.pow(places as u32);
+    let fraction: i128 = format!("0{fraction:0<places$}").parse().ok()?;
+    let is_negative = text.starts_with('-');
+    let nanos = (i128::from(whole) * scale + if is_negative { -fraction } else { fraction }) * 1_000_000_000
+        / of_second
+        / scale;
+    let (seconds, nanos) = (nanos.div_euclid(1_000_000_000), nanos.rem_euclid(1_000_000_000));
+    Some(Ok(DateTime::from_timestamp(i64::try_from(seconds).ok()?, u32::try_from(nanos).ok()?)?))
+}
+
+fn is_digits(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Removes the zeros after the ninth digit of a fraction; the parser would ignore any digits there.
@@ -380,6 +402,27 @@ mod tests {
             assert_eq!(micros(text, &format.parse().unwrap()), Ok(TEN), "{format} {text}");
         }
         assert!(micros("17x", &"unix-s".parse().unwrap()).is_err());
+        for (format, text, expected) in [
+            ("unix-s", "1712534401.929722", Some(1_712_534_401_929_722)),
+            ("unix-s", "1712534401.9297220000", Some(1_712_534_401_929_722)),
+            ("unix-s", "-0.5", Some(-500_000)),
+            ("unix-s", "-1.25", Some(-1_250_000)),
+            ("unix-s", "0.0", Some(0)),
+            ("unix-ms", "1712534401929.7", Some(1_712_534_401_929_700)),
+            ("unix-us", "1712534401929722.0", Some(1_712_534_401_929_722)),
+            ("unix-us", "1712534401929722.5", None),
+            ("unix-s", "1712534401.9297221", None),
+            ("unix-s", "1712534401.9297220001", None),
+            ("unix-ns", "17125344019297220.5", None),
+            ("unix-s", ".5", None),
+            ("unix-s", "1.", None),
+            ("unix-s", "1.5e3", None),
+            ("unix-s", "1.2.3", None),
+            ("unix-s", "9223372036854775807.5", None),
+        ] {
+            let found = micros(text, &format.parse().unwrap());
+            assert_eq!(found.clone().ok(), expected, "{format} {text} {found:?}");
+        }
     }
 
     #[test]

@@ -1,12 +1,18 @@
 //! Search for candidates in rows from all over the inputs, each with the reason why it was kept or
 //! dropped. The pass over all rows confirms or withdraws what it can.
 
+use std::collections::BTreeMap;
+
+use arrow::array::{AsArray, Float64Array, RecordBatch};
+
 use crate::evaluate::candidates::considered::ConsideredCandidate;
 use crate::evaluate::candidates::natural_keys::{FoundKeys, UniqueKey};
 use crate::evaluate::candidates::sampled_columns::{SampledColumns, Searched};
-use crate::evaluate::roles::RoleReport;
+use crate::evaluate::roles::profile::Profile;
+use crate::evaluate::roles::{Role, RoleReport};
 use evenkeel_input::source::RowsAcross;
-use evenkeel_model::table::Candidate;
+use evenkeel_model::table::{Candidate, ColumnType};
+use evenkeel_model::text_value::{TimestampFormat, UnixUnit};
 use evenkeel_model::time_reading::TimeReading;
 
 /// Maximum number of rows that are inspected.
@@ -63,6 +69,31 @@ impl<'a> Finder<'a> {
     pub(crate) fn can_be_in_key(&self, name: &str) -> bool {
         let position = self.sampled.columns.iter().position(|column| column.column.name == name);
         position.is_some_and(|position| self.sampled.can_be_in_key(position))
+    }
+
+    /// Columns of Doubles that are units since 1970, with the formats that read them as Timestamps,
+    /// if keys take these but no Doubles, and no value is finer than they are.
+    pub(crate) fn fractional_times(&self, batches: &[RecordBatch]) -> BTreeMap<String, TimestampFormat> {
+        let format = |(at, column): (usize, &Profile<'_>)| {
+            let is_time = self.sampled.role(at) == Role::Time && !self.sampled.is_taken(column);
+            if column.column.column_type != ColumnType::Double || !is_time {
+                return None;
+            }
+            let (unit, digits) = match column.times?.reading {
+                TimeReading::Seconds => (UnixUnit::Seconds, 6),
+                TimeReading::Milliseconds => (UnixUnit::Millis, 3),
+                TimeReading::Microseconds => (UnixUnit::Micros, 0),
+                _ => return None,
+            };
+            let is_fine = |value: f64| {
+                let text = value.to_string();
+                text.split_once('.').is_some_and(|(_, fraction)| fraction.len() > digits)
+            };
+            let arrays = batches.iter().filter_map(|batch| batch.columns().get(at)?.as_primitive_opt());
+            let mut values = arrays.flat_map(|array: &Float64Array| array.iter().flatten());
+            (!values.any(is_fine)).then(|| (column.column.name.clone(), TimestampFormat::Unix(unit)))
+        };
+        self.sampled.columns.iter().enumerate().filter_map(format).collect()
     }
 
     /// Columns that may place rows, each as a partition key.

@@ -1,5 +1,6 @@
 //! Evaluations that are saved.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
 use twox_hash::XxHash3_64;
@@ -135,6 +136,7 @@ impl From<SavedLook> for Look {
             natural_key,
             identifying,
             sorted_by,
+            fractional_times: BTreeMap::new(),
             search_cut_short: false,
         }
     }

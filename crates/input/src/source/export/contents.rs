@@ -14,6 +14,7 @@ use crate::source::open::Input;
 use crate::source::options::InputOptions;
 use evenkeel_model::note::Note;
 use evenkeel_model::table::{Column, ColumnType};
+use evenkeel_model::text_value::TimestampFormat;
 
 /// Files that are evaluated together, with the columns they have. All columns take NULL: an export
 /// is examined as it is.
@@ -57,6 +58,15 @@ impl Export {
         let all = self.types.iter().chain(types).map(|(name, t)| (name.clone(), *t)).collect();
         let same_rows = Self::with_columns(self.inputs.clone(), self.options.clone(), columns);
         same_rows.keeping(Arc::clone(&self.copies), self.notes.clone(), all)
+    }
+
+    /// Returns an export of the same rows in which some columns are points in time, in these formats.
+    #[must_use]
+    pub fn with_times(&self, formats: &BTreeMap<String, TimestampFormat>) -> Self {
+        let mut options = self.options.clone();
+        options.column_timestamps.extend(formats.iter().map(|(name, format)| (name.clone(), format.clone())));
+        let times = formats.keys().map(|name| (name.clone(), ColumnType::Timestamp)).collect();
+        Self { options, ..self.with_types(&times) }
     }
 
     /// Adds what opening the export led to: copies of pipes, notes, and types that were overridden.

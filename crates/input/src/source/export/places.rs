@@ -103,9 +103,11 @@ impl Export {
             rows: (most_rows / places.max(1)).min(most_bytes / places.max(1) / row_bytes).max(1),
             bytes: (most_bytes / places.max(1)).max(1),
         };
+        // A part of an input decodes whole row groups, which another part may have, too.
+        let parts = rayon::current_num_threads().div_ceil(plan.len().max(1));
         let batches_of_inputs = plan
             .into_par_iter()
-            .map(|(path, places)| self.rows_of_input::<E>(path, places, block, stop))
+            .map(|(path, places)| self.rows_of_input::<E>(path, places, block, parts, stop))
             .collect::<Result<Vec<_>, E>>()?;
         let inputs = batches_of_inputs.iter().filter(|batches| !batches.is_empty()).count() as u64;
         let across: Vec<RecordBatch> = batches_of_inputs.into_iter().flatten().collect();
@@ -137,12 +139,13 @@ impl Export {
         self.columns().iter().map(|column| column.name.clone()).collect()
     }
 
-    /// Reads rows from some places of an input.
+    /// Reads rows from some places of an input, in so many `parts` at a time.
     fn rows_of_input<E: From<SourceError> + Send>(
         &self,
         path: &InputPath,
         places: usize,
         block: Block,
+        parts: usize,
         stop: &AtomicBool,
     ) -> Result<Vec<RecordBatch>, E> {
         let names = self.column_names();
@@ -154,8 +157,8 @@ impl Export {
         match (input.row_count(), input.format()) {
             (Some(rows), _) => {
                 let places = places_of_rows(rows, places, block.rows);
-                let parts = places.len().div_ceil(rayon::current_num_threads());
-                in_parallel(places.chunks(parts.max(1)).collect(), |places| {
+                let of_part = places.len().div_ceil(parts.max(1));
+                in_parallel(places.chunks(of_part.max(1)).collect(), |places| {
                     let options = InputOptions { places: places.to_vec(), ..options.clone() };
                     self.readable(Input::open_unknown(path, &names, &options)?, &options)
                 })

@@ -91,7 +91,8 @@ fn a_declared_format_takes_no_instant_that_cannot_be_held() {
         assert!(pattern.parse::<TimestampFormat>().is_err(), "{pattern}");
     }
     for (unit, text, micros) in [
-        ("unix-s", "1.5", None),
+        ("unix-s", "1.5", Some(1_500_000)),
+        ("unix-s", "1.5000005", None),
         ("unix-s", "1e3", None),
         ("unix-s", "0x10", None),
         ("unix-ms", "-1", Some(-1000)),
