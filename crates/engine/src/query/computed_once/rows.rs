@@ -105,7 +105,7 @@ impl std::fmt::Debug for Rows {
     }
 }
 
-/// What there is so far.
+/// Parts that have been computed so far.
 #[derive(Default)]
 struct Computed {
     parts: Vec<Part>,
@@ -179,7 +179,7 @@ impl Producer {
     async fn run(mut self, input: Arc<dyn ExecutionPlan>, context: Arc<TaskContext>) {
         let end = self.compute(input, context).await.map_err(Arc::new);
         self.computed.send_modify(|computed| computed.end = Some(end));
-        // What is reserved is given back with the rows.
+        // The reservation lasts as long as the rows.
         let _ = self.computed.closed().await;
     }
 

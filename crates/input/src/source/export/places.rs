@@ -139,7 +139,7 @@ impl Export {
         self.columns().iter().map(|column| column.name.clone()).collect()
     }
 
-    /// Reads rows from some places of an input, in so many `parts` at a time.
+    /// Reads rows from some places of an input, divided into `parts` that are read in parallel.
     fn rows_of_input<E: From<SourceError> + Send>(
         &self,
         path: &InputPath,
