@@ -115,6 +115,8 @@ const OF_A_DICTIONARY: f64 = 0.8;
 /// Values whose differences have one width, and those with one least difference.
 const NARROW: usize = 32;
 const BLOCK: usize = 128;
+/// Bits of the length of a run.
+const LENGTH_OF_RUN: f64 = 16.0;
 /// Least bits of a block beside its values.
 const BLOCK_HEADER: usize = 40;
 
@@ -148,8 +150,13 @@ fn are_smaller_as_differences(values: &[i64], rows: usize) -> bool {
     let doublings = (rows.max(values.len()) as f64 / values.len() as f64).log2();
     let possible = greatest.abs_diff(*least) as f64 + 1.0;
     let distinct = (known * growth.min(2.0).powf(doublings)).min(possible).min(rows as f64);
-    let bits_of_dictionary = distinct.log2().ceil() + distinct * f64::from(i64::BITS) / rows as f64;
-    (bits_of_differences(values) as f64) < OF_A_DICTIONARY * bits_of_dictionary * values.len() as f64
+    let bits = distinct.log2().ceil();
+    // Numbers are packed, or stored once for each run.
+    let runs = values.chunk_by(|one, other| one == other).count() as f64;
+    let numbers = (bits * values.len() as f64).min((bits + LENGTH_OF_RUN) * runs);
+    // Its sorted values compress to about the bits of their range.
+    let dictionary = distinct * possible.log2() * values.len() as f64 / rows.max(values.len()) as f64;
+    (bits_of_differences(values) as f64) < OF_A_DICTIONARY * (numbers + dictionary)
 }
 
 fn distinct(values: &[i64]) -> usize {
@@ -190,7 +197,10 @@ mod tests {
             ("line numbers", sample(&|row| row % 7), false),
             ("dates of seven years", sample(&|row| hash(row) % 2_500), false),
             ("few large numbers", sample(&|row| (hash(row) % 90) * 1_000_000_007), false),
+            ("campaigns", sample(&|row| hash(row) % 1_000), false),
             ("one value", sample(&|_| 7), false),
+            ("sorted months", sample(&|row| row / 3_000), false),
+            ("sorted hours", sample(&|row| row / 900 * 3_600_000_000), false),
         ] {
             assert_eq!(are_smaller_as_differences(&values, rows), expected, "{name}");
         }

@@ -74,7 +74,7 @@ impl ChunkWriter {
 
     fn write(&mut self, body: &[u8], page: impl FnOnce(Bytes) -> Page) -> Result<(u64, usize), ParquetError> {
         let compressed = self.zstd.compress(body).map_err(|error| ParquetError::External(Box::new(error)))?;
-        let compressed = if compressed.len() * 8 > body.len() * 7 { stored(body) } else { compressed };
+        let compressed = if compressed.len() * 16 > body.len() * 15 { stored(body) } else { compressed };
         let page = CompressedPage::new(page(compressed.into()), body.len());
         let written = SerializedPageWriter::new(&mut self.sink).write_page(page)?;
         self.uncompressed += written.uncompressed_size;
