@@ -240,14 +240,21 @@ fn advise_counted(
     let mut notes = first_notes(export, &options);
     let asked = options.clone();
     let mut look = look(export, &mut options, widens, stop)?;
-    let timed = (widens && asked.also_counted == AlsoCounted::Nothing && !look.fractional_times.is_empty())
-        .then(|| export.with_times(&look.fractional_times));
-    if let Some(timed) = &timed {
-        notes.extend(read_as_times(&look.fractional_times, export));
-        options = asked;
-        let formats = look.fractional_times.iter().map(|(name, format)| format!("{name}={format}"));
-        options.reading.extend(formats.flat_map(|format| ["--timestamp-format".to_owned(), format]));
-        look = self::look(timed, &mut options, widens, stop)?;
+    let times = &look.fractional_times;
+    let is_asked = export.changed_types().keys().any(|name| times.contains_key(name));
+    let mut timed = None;
+    if widens && asked.also_counted == AlsoCounted::Nothing && !times.is_empty() && !is_asked {
+        let with_times = export.with_times(times);
+        let mut of_times = asked;
+        let formats = times.iter().map(|(name, format)| format!("{name}={format}"));
+        of_times.reading.extend(formats.flat_map(|format| ["--timestamp-format".to_owned(), format]));
+        // Numbers with exponents do not have such a format.
+        if let Ok(second) = self::look(&with_times, &mut of_times, widens, stop)
+            && second.rows == look.rows
+        {
+            notes.extend(read_as_times(times, export));
+            (look, options, timed) = (second, of_times, Some(with_times));
+        }
     }
     let export = timed.as_ref().unwrap_or(export);
     notes.extend(look.search_cut_short.then_some(Note::KeySearchCutShort));

@@ -34,6 +34,8 @@ pub(crate) struct Look {
     pub(crate) natural_key: Vec<String>,
     pub(crate) identifying: Vec<String>,
     pub(crate) sorted_by: Option<String>,
+    /// Number of rows that were looked at.
+    pub(crate) rows: u64,
     /// Columns of seconds and other units since 1970 with fractions, with the formats that read them.
     pub(crate) fractional_times: BTreeMap<String, TimestampFormat>,
     /// Whether primary keys were searched for, and the search ended before one was found.
@@ -146,6 +148,7 @@ pub(crate) fn look(
         natural_key: finder.natural_key(),
         identifying: finder.naturally_identifying(),
         sorted_by: finder.sorted_by(),
+        rows: rows.extent.rows,
         fractional_times: finder.fractional_times(&rows.batches),
         search_cut_short: wants_primary_keys && finder.is_cut_short(),
     };

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use datafusion::optimizer::OptimizerRule;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 
-use crate::query::computed_once::FiltersOfCopies;
 use crate::query::distinct_matches::DistinctMatches;
 use crate::query::distinct_statistics::DistinctIsCounted;
 use crate::query::filter_pushdown::SafeFilterPushdown;
@@ -27,7 +26,7 @@ type Rule = Arc<dyn PhysicalOptimizerRule + Send + Sync>;
 
 /// Adds the corrections to DataFusion's rules for logical plans.
 pub(super) fn corrected_logical_rules(rules: &[LogicalRule]) -> Vec<LogicalRule> {
-    let mut corrected = Vec::with_capacity(rules.len() + 7);
+    let mut corrected = Vec::with_capacity(rules.len() + 6);
     for rule in rules {
         if rule.name() == "simplify_expressions" {
             corrected.push(Arc::new(NullableLists) as LogicalRule);
@@ -38,7 +37,7 @@ pub(super) fn corrected_logical_rules(rules: &[LogicalRule]) -> Vec<LogicalRule>
         }
         if rule.name() == "push_down_filter" {
             corrected.extend([Arc::new(NoRows) as LogicalRule, Arc::new(SemiJoinsFirst)]);
-            corrected.extend([Arc::new(SelectiveJoinsFirst) as LogicalRule, Arc::new(FiltersOfCopies)]);
+            corrected.push(Arc::new(SelectiveJoinsFirst));
         }
     }
     corrected.push(Arc::new(SignlessZeros::Orders));
@@ -119,8 +118,7 @@ mod tests {
         let place = logical.iter().position(|name| *name == "NullableLists").unwrap();
         assert_eq!(logical[place + 1..][..2], ["simplify_expressions", "SignlessZeros"]);
         let place = logical.iter().position(|name| *name == "push_down_filter").unwrap();
-        let added = ["NoRows", "SemiJoinsFirst", "SelectiveJoinsFirst", "FiltersOfCopies"];
-        assert_eq!(logical[place + 1..][..4], added);
+        assert_eq!(logical[place + 1..][..3], ["NoRows", "SemiJoinsFirst", "SelectiveJoinsFirst"]);
 
         let rules = corrected_rules(PhysicalOptimizer::new().rules);
         let names_of_all = names(&rules);

@@ -224,7 +224,7 @@ impl TableSession {
     pub async fn query(&self, sql: &str, params: &Params) -> Result<QueryResult, QueryError> {
         let watch = self.watch();
         let (session, sql, params) = (self.clone(), sql.to_owned(), params.clone());
-        let consumer = Consumer::default();
+        let mut consumer = Consumer::default();
         let start = async move {
             let frame = session.plan(&sql, &params).await?;
             let _ = (session.take_scans(), session.take_joins());
@@ -352,8 +352,14 @@ impl TableSession {
         read_times_in_microseconds(&mut statement);
         let plan = match state.statement_to_plan(statement.clone()).await {
             Err(error) if repeats_a_column(&error) => {
-                number_repeated_columns(&mut statement);
-                state.statement_to_plan(statement).await?
+                number_repeated_columns(&mut statement, false);
+                match state.statement_to_plan(statement.clone()).await {
+                    Err(error) if repeats_a_column(&error) => {
+                        number_repeated_columns(&mut statement, true);
+                        state.statement_to_plan(statement).await?
+                    }
+                    planned => planned?,
+                }
             }
             planned => planned?,
         };

@@ -17,15 +17,21 @@ use datafusion::logical_expr::ColumnarValue;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::ExecutionPlan;
 
+use crate::query::computed_once::release_rows;
 use crate::query::join_filters::with_condition;
 
-/// Whether a query goes on. Its joins end once this value, which its consumer holds, is dropped.
+/// Whether a query goes on. Its joins, and what is computed once for several readers, end once this
+/// value, which its consumer holds, is dropped.
 #[derive(Debug, Default)]
-pub(super) struct Consumer(Arc<AtomicBool>);
+pub(super) struct Consumer {
+    is_over: Arc<AtomicBool>,
+    plan: Option<Arc<dyn ExecutionPlan>>,
+}
 
 impl Drop for Consumer {
     fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.is_over.store(true, Ordering::Relaxed);
+        self.plan.iter().for_each(release_rows);
     }
 }
 
@@ -34,12 +40,14 @@ impl Consumer {
     ///
     /// # Errors
     /// None that a caller can cause.
-    pub(super) fn stoppable(&self, plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+    pub(super) fn stoppable(&mut self, plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
         let watched = |condition: &Arc<dyn PhysicalExpr>| {
-            let watched = Watched { condition: Arc::clone(condition), is_over: Arc::clone(&self.0) };
+            let watched = Watched { condition: Arc::clone(condition), is_over: Arc::clone(&self.is_over) };
             Ok(Some(Arc::new(watched) as Arc<dyn PhysicalExpr>))
         };
-        Ok(plan.transform_up(|node| with_condition(node, watched))?.data)
+        let plan = plan.transform_up(|node| with_condition(node, watched))?.data;
+        self.plan = Some(Arc::clone(&plan));
+        Ok(plan)
     }
 }
 

@@ -15,7 +15,8 @@ pub(crate) fn repeats_a_column(error: &DataFusionError) -> bool {
     matches!(error.find_root(), DataFusionError::Plan(text) if text.contains("require unique expression names"))
 }
 
-/// Numbers the columns that a SELECT returns again, and those beside `*`, as joins do:
+/// Numbers the columns that a SELECT returns again as joins do; with `beside_all`, also the columns
+/// beside `*`, which has them if the statement has no plan otherwise:
 ///
 /// ```text
 /// SELECT k, k, 0, 0 FROM t      ->  SELECT k, k AS "k:1", 0, 0 AS "0:1" FROM t
@@ -23,39 +24,43 @@ pub(crate) fn repeats_a_column(error: &DataFusionError) -> bool {
 /// SELECT count(*), (SELECT count(*) FROM u) FROM t
 ///     SELECT count(*), (SELECT count(*) FROM u) AS "count(*):1" FROM t
 /// ```
-pub(crate) fn number_repeated_columns(statement: &mut Statement) {
+pub(crate) fn number_repeated_columns(statement: &mut Statement, beside_all: bool) {
     match statement {
         Statement::Statement(statement) => {
-            let _ = VisitMut::visit(statement.as_mut(), &mut Numbering);
+            let _ = VisitMut::visit(statement.as_mut(), &mut Numbering { beside_all });
         }
-        Statement::Explain(explain) => number_repeated_columns(&mut explain.statement),
+        Statement::Explain(explain) => number_repeated_columns(&mut explain.statement, beside_all),
         _ => {}
     }
 }
 
-struct Numbering;
+struct Numbering {
+    beside_all: bool,
+}
 
 impl VisitorMut for Numbering {
     type Break = ();
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
-        number(&mut select.projection);
+        number(&mut select.projection, self.beside_all);
         ControlFlow::Continue(())
     }
 }
 
-fn number(items: &mut [SelectItem]) {
+fn number(items: &mut [SelectItem], beside_all: bool) {
     let is_wildcard =
         |item: &SelectItem| matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..));
-    let has_wildcard = items.iter().any(is_wildcard);
+    let has_wildcard = beside_all && items.iter().any(is_wildcard);
     let mut seen: HashMap<String, usize> = HashMap::new();
     for item in items {
-        let (name, expr) = match item {
-            SelectItem::UnnamedExpr(expr) => (name_of(expr), expr),
-            SelectItem::ExprWithAlias { expr, alias } => (alias.value.clone(), expr),
+        let (name, expr, is_column) = match item {
+            SelectItem::UnnamedExpr(expr) => {
+                let is_column = matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_));
+                (name_of(expr), expr, is_column)
+            }
+            SelectItem::ExprWithAlias { expr, alias } => (alias.value.clone(), expr, false),
             _ => continue,
         };
-        let is_column = matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_));
         let known = usize::from(has_wildcard && is_column);
         let count = seen.entry(name.clone()).or_insert(known);
         if *count > 0 {
@@ -101,6 +106,11 @@ mod tests {
             ("SELECT 0, 0", vec!["Int64(0)", "0:1"]),
             ("SELECT count(*), (SELECT count(*) FROM t) FROM t", vec!["count(*)", "count(*):1"]),
             ("SELECT x, \"x:1\" FROM (SELECT 1 AS x, 2 AS x)", vec!["x", "x:1"]),
+            (
+                "SELECT *, points, game AS g FROM t ORDER BY g",
+                vec!["player", "game", "points", "points:1", "g"],
+            ),
+            ("WITH x AS (SELECT *, points + 1 AS z FROM t) SELECT z, z FROM x", vec!["z", "z:1"]),
             ("SELECT a.game, b.game FROM t a JOIN t b ON a.player = b.player", vec!["game", "game"]),
         ] {
             let rows = session.collect(sql, &Params::default()).await;

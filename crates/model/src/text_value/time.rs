@@ -292,6 +292,9 @@ fn without_leap_second(time: DateTime<Utc>) -> Result<DateTime<Utc>, CellError> 
 
 /// Parses units since 1970 with a fraction of up to nanoseconds; `None` if it is no number.
 fn unix(text: &str, unit: UnixUnit) -> Option<Result<DateTime<Utc>, CellError>> {
+    if !text.contains('.') {
+        return whole_unix(text, unit).map(Ok);
+    }
     let (places, of_second) = match unit {
         UnixUnit::Seconds => (9, 1),
         UnixUnit::Millis => (6, 1_000),
@@ -316,6 +319,16 @@ fn unix(text: &str, unit: UnixUnit) -> Option<Result<DateTime<Utc>, CellError>> 
         / scale;
     let (seconds, nanos) = (nanos.div_euclid(1_000_000_000), nanos.rem_euclid(1_000_000_000));
     Some(Ok(DateTime::from_timestamp(i64::try_from(seconds).ok()?, u32::try_from(nanos).ok()?)?))
+}
+
+fn whole_unix(text: &str, unit: UnixUnit) -> Option<DateTime<Utc>> {
+    let number: i64 = crate::text_value::number::integer(text).ok()?;
+    match unit {
+        UnixUnit::Seconds => DateTime::from_timestamp(number, 0),
+        UnixUnit::Millis => DateTime::from_timestamp_millis(number),
+        UnixUnit::Micros => DateTime::from_timestamp_micros(number),
+        UnixUnit::Nanos => Some(DateTime::from_timestamp_nanos(number)),
+    }
 }
 
 fn is_digits(text: &str) -> bool {

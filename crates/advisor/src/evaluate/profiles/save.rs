@@ -136,6 +136,7 @@ impl From<SavedLook> for Look {
             natural_key,
             identifying,
             sorted_by,
+            rows: 0,
             fractional_times: BTreeMap::new(),
             search_cut_short: false,
         }

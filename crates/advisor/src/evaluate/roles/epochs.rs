@@ -84,8 +84,8 @@ pub(super) fn is_apart_from_times(column: &Profile<'_>, columns: &[Profile<'_>])
     !others.is_empty() && others.iter().all(|other| shared(*other) < own / 2)
 }
 
-/// Name of a column of dates of which a column numbers the hours, half or quarter hours, two of
-/// them more on the day on which the clocks are set back.
+/// Name of a column of dates of which a column numbers the hours, half or quarter hours. The day on
+/// which clocks are set back has up to four more.
 pub(super) fn part_of_day<'p>(column: &Profile<'_>, columns: &'p [Profile<'_>]) -> Option<&'p str> {
     let numbers = column.numbers.as_ref().filter(|_| names::is_of_part_of_day(&column.column.name))?;
     let (least, greatest) = (*numbers.iter().min()?, *numbers.iter().max()?);

@@ -291,7 +291,6 @@ pub(super) fn is_of_part_of_day(name: &str) -> bool {
         "ora",
         "period",
         "interval",
-        "slot",
         "halfhour",
         "quarterhour",
     ];

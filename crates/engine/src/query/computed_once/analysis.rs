@@ -29,7 +29,7 @@ impl AnalyzerRule for CtesComputedOnce {
                 return Ok(Transformed::no(plan));
             };
             let (alias, name) = (alias.alias.table().to_owned(), name.to_owned());
-            let copy = ComputedOnce { name, alias, input: plan, is_filtered: false };
+            let copy = ComputedOnce { name, alias, query: Arc::new(plan) };
             Ok(Transformed::yes(copy.into_plan()))
         })?;
         Ok(replaced.data)
@@ -83,8 +83,8 @@ fn aliases_in(plan: &LogicalPlan) -> Result<Vec<String>> {
     Ok(aliases)
 }
 
-/// Whether a query is computed once: not if it only reads, joins and selects rows, since its
-/// conditions and columns reach the tables if it is repeated.
+/// Whether a query is computed once: not if it only reads, joins and selects rows. Repeated, it reads
+/// no more than the rows and columns that each place needs.
 fn is_worth_sharing(plan: &LogicalPlan) -> Result<bool> {
     let mut is_worth_it = false;
     plan.apply_with_subqueries(|plan| {

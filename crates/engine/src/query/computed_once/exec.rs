@@ -18,8 +18,8 @@ use futures::stream::TryStreamExt;
 
 use crate::query::computed_once::rows::SharedRows;
 
-/// Returns the rows of a query in WITH. All nodes of a query return the same rows, which the first
-/// that is read computes.
+/// Returns the rows of a query in WITH. All nodes of a query return the same rows; the first node that
+/// is read starts to compute them.
 ///
 /// Output: the batches of the query, distributed among the streams in turn; in no order. The node
 /// hides the plan of the query from the rules that optimize the rest of the plan.
@@ -80,6 +80,14 @@ pub(super) fn show_inputs(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn Execut
     Ok(plan.data)
 }
 
+/// Drops the rows that the nodes of a plan keep, and ends their computation.
+pub(in crate::query) fn release_rows(plan: &Arc<dyn ExecutionPlan>) {
+    if let Some(node) = plan.downcast_ref::<ComputedOnceExec>() {
+        node.rows.release();
+    }
+    plan.children().into_iter().for_each(release_rows);
+}
+
 impl DisplayAs for ComputedOnceExec {
     fn fmt_as(&self, _format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "ComputedOnceExec: {}", self.name)
@@ -113,6 +121,11 @@ impl ExecutionPlan for ComputedOnceExec {
         let Some(input) = children.pop() else { return Ok(self) };
         self.rows.replace_input(Arc::clone(&input));
         Ok(Arc::new(self.showing(Some(input))))
+    }
+
+    fn reset_state(self: Arc<Self>) -> Result<Arc<dyn ExecutionPlan>> {
+        self.rows.release();
+        Ok(self)
     }
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {

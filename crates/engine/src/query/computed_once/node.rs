@@ -4,19 +4,21 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 
-use datafusion::common::{DFSchemaRef, Result, internal_err};
+use datafusion::common::{DFSchemaRef, Result};
 use datafusion::logical_expr::{Expr, Extension, LogicalPlan, UserDefinedLogicalNodeCore};
 
 /// One of several places that read the rows of the same query.
+///
+/// The plan of the query is no input, so that no rule changes it for one of the places: DataFusion 55
+/// moves conditions without columns, such as `random() < 0.5`, into inputs.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct ComputedOnce {
     /// Name of the query in WITH.
     pub(super) name: String,
-    /// Alias that the copies of the query share, and no other query of the statement has.
+    /// Alias that the places of the query share, and no other query of the statement has.
     pub(super) alias: String,
-    pub(super) input: LogicalPlan,
-    /// Whether the conditions of the copies are part of `input`.
-    pub(super) is_filtered: bool,
+    /// Plan of the query, analyzed but not optimized.
+    pub(super) query: Arc<LogicalPlan>,
 }
 
 impl ComputedOnce {
@@ -43,11 +45,11 @@ impl UserDefinedLogicalNodeCore for ComputedOnce {
     }
 
     fn inputs(&self) -> Vec<&LogicalPlan> {
-        vec![&self.input]
+        Vec::new()
     }
 
     fn schema(&self) -> &DFSchemaRef {
-        self.input.schema()
+        self.query.schema()
     }
 
     fn expressions(&self) -> Vec<Expr> {
@@ -58,13 +60,7 @@ impl UserDefinedLogicalNodeCore for ComputedOnce {
         write!(f, "ComputedOnce: {}", self.name)
     }
 
-    fn with_exprs_and_inputs(&self, _expressions: Vec<Expr>, mut inputs: Vec<LogicalPlan>) -> Result<Self> {
-        let Some(input) = inputs.pop() else { return internal_err!("ComputedOnce has an input") };
-        Ok(Self { input, ..self.clone() })
-    }
-
-    /// All columns: copies that read fewer would not have the same rows.
-    fn necessary_children_exprs(&self, _columns: &[usize]) -> Option<Vec<Vec<usize>>> {
-        Some(vec![(0..self.input.schema().fields().len()).collect()])
+    fn with_exprs_and_inputs(&self, _expressions: Vec<Expr>, _inputs: Vec<LogicalPlan>) -> Result<Self> {
+        Ok(self.clone())
     }
 }

@@ -51,6 +51,11 @@ impl SharedRows {
         *self.input.lock().unwrap_or_else(PoisonError::into_inner) = input;
     }
 
+    /// Drops the rows, unless somebody reads them.
+    pub(super) fn release(&self) {
+        *self.execution.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
     /// Returns every `streams`-th part of the rows, from that with the number `stream` on.
     pub(super) fn read(
         &self,
@@ -95,7 +100,7 @@ struct Rows {
     computed: watch::Receiver<Computed>,
     wanted: Arc<watch::Sender<usize>>,
     spills: SpillManager,
-    /// Ends with the last reader and the plan.
+    /// Ends with the last reader, once the rows are released.
     _task: SpawnedTask<()>,
 }
 
@@ -220,7 +225,6 @@ impl Producer {
     async fn wanted(&mut self) {
         let enough = self.computed.borrow().parts.len();
         let ahead = self.ahead;
-        // The readers that are gone end this task, too.
         let _ = self.demand.wait_for(|wanted| *wanted > 0 && enough < *wanted + ahead).await;
     }
 

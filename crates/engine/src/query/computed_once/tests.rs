@@ -64,6 +64,24 @@ async fn references_to_a_query_agree() {
     ] {
         assert_eq!(answer(&session, sql).await, [(expected, 0, 1)], "{sql}");
     }
+    for (condition, few) in [
+        ("random() < -1", 0),
+        ("(SELECT max(points) FROM t) < 0", 0),
+        ("random() >= 0 AND player < 7", 7),
+        ("1 = 2", 0),
+    ] {
+        // A condition of one place without a column is none of the query.
+        let query = "WITH q AS (SELECT player, count(*) AS n FROM t GROUP BY player) SELECT";
+        let (all, some) =
+            ("(SELECT count(*) FROM q) AS a", format!("(SELECT count(*) FROM q WHERE {condition}) AS s"));
+        for sql in [
+            format!("{query} {all}, {some}, 0 AS z"),
+            format!("{query} 5000 AS a, {some}, {all} - 5000 AS z"),
+        ] {
+            let sql = sql.replace("AS a - 5000", "- 5000");
+            assert_eq!(answer(&session, &sql).await, [(5_000, few, 0)], "{sql}");
+        }
+    }
     let drawn = "WITH a AS (SELECT random() AS x FROM t), b AS (SELECT random() AS x FROM t) \
         SELECT count(*) AS n, (SELECT count(*) FROM a) AS of_a, (SELECT count(*) FROM b) AS of_b FROM a JOIN b ON a.x = b.x";
     assert_eq!(answer(&session, drawn).await, [(0, 60_000, 60_000)], "two queries are not one");
