@@ -24,11 +24,18 @@ pub(super) fn needed_rows(query: &ComputedOnce, plans: &[&LogicalPlan]) -> Resul
     let mut conditions: Vec<Expr> = Vec::new();
     let mut have_conditions = 0;
     let is_place = |plan: &LogicalPlan| ComputedOnce::of(plan).is_some_and(|node| node.alias == query.alias);
+    let is_part_of_place = |plan: &LogicalPlan| match plan {
+        // Columns that the place does not need are left out below its condition.
+        LogicalPlan::Projection(projection) => {
+            projection.expr.iter().all(|expr| matches!(expr, Expr::Column(_))) && is_place(&projection.input)
+        }
+        plan => is_place(plan),
+    };
     for plan in plans {
         plan.apply_with_subqueries(|plan| {
             places += usize::from(is_place(plan));
             if let LogicalPlan::Filter(filter) = plan
-                && is_place(&filter.input)
+                && is_part_of_place(&filter.input)
                 && let Some(condition) = own_condition(&filter.predicate)?
             {
                 have_conditions += 1;

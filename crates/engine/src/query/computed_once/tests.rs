@@ -153,6 +153,10 @@ async fn conditions_of_all_references_reach_the_tables() {
     let query = "WITH q AS (SELECT player, count(*) AS n FROM t GROUP BY player) SELECT a.n FROM q a JOIN q b ON a.n = b.n";
     let both = plan(&session, &format!("{query} WHERE a.player = 7 AND b.player = 8 AND b.n > 0")).await;
     assert!(both.contains("predicate=player@0 = 7 OR player@0 = 8"), "{both}");
+    let columns = "WITH q AS (SELECT player, count(*) AS n FROM t GROUP BY player) \
+        SELECT b.n FROM q a JOIN q b ON a.player = b.player WHERE a.player < 7 AND b.player < 9";
+    let columns = plan(&session, columns).await;
+    assert!(columns.contains("predicate=player@0"), "{columns}");
     let one = plan(&session, &format!("{query} WHERE a.player = 7")).await;
     assert!(!one.contains("predicate="), "{one}");
     let drawn = plan(
