@@ -36,7 +36,8 @@ pub(crate) struct Look {
     pub(crate) sorted_by: Option<String>,
     /// Number of rows that were looked at.
     pub(crate) rows: u64,
-    /// Columns of seconds and other units since 1970 with fractions, with the formats that read them.
+    /// Columns of seconds and other units since 1970 with fractions, with the formats that read
+    /// them.
     pub(crate) fractional_times: BTreeMap<String, TimestampFormat>,
     /// Whether primary keys were searched for, and the search ended before one was found.
     pub(crate) search_cut_short: bool,

@@ -18,7 +18,8 @@ pub(crate) struct Case {
     /// The primary key contains all columns of one of these sets.
     pub(crate) identified_by: &'static [&'static [&'static str]],
     pub(crate) why: &'static str,
-    /// Whether only the names of columns tell the answer, so that nobody could give it without them.
+    /// Whether only the names of columns tell the answer, so that nobody could give it without
+    /// them.
     pub(crate) by_name: bool,
 }
 

@@ -1,7 +1,7 @@
 //! Ends joins within a batch.
 //!
-//! A join evaluates its condition on millions of pairs before it has a batch of rows that meet it, and
-//! does not yield meanwhile. The condition of a query that nobody waits for fails instead.
+//! A join evaluates its condition on millions of pairs before it has a batch of rows that meet it,
+//! and does not yield meanwhile. The condition of a query that nobody waits for fails instead.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};

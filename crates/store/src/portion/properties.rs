@@ -19,7 +19,8 @@ pub(super) const DELETES: &str = "evenkeel.deletes";
 pub(super) const PAGE_ROWS: usize = 1 << 13;
 
 /// Returns the settings with which the library writes the file. They also cover the columns that
-/// the library encodes itself: those in `differences`, as such, and types that only it can write. Bloom filters of these columns are sized for `most_values`.
+/// the library encodes itself: those in `differences`, as such, and types that only it can write.
+/// Bloom filters of these columns are sized for `most_values`.
 pub(super) fn writer_properties(
     spec: &TableSpec,
     partition: PartitionId,

@@ -261,10 +261,10 @@ impl<'a> SampledColumns<'a> {
     }
 }
 
-/// The time column that rows seem to arrive in the order of: no births, points in time before dates,
-/// full columns before those with NULLs, the time of an event before that of its receipt or end,
-/// sorted ones first, points in time before numbers. Without any, the time with which the ids of the
-/// rows begin.
+/// The time column that rows seem to arrive in the order of: no births, points in time before
+/// dates, full columns before those with NULLs, the time of an event before that of its receipt or
+/// end, sorted ones first, points in time before numbers. Without any, the time with which the ids
+/// of the rows begin.
 fn event_time(columns: &[Profile<'_>], roles: &[RoleReport]) -> Option<String> {
     let of_role = |role: Role| {
         let columns = columns.iter().zip(roles);

@@ -37,8 +37,8 @@ const DAY: i64 = 86_400_000_000;
 const NEAR: f64 = 0.99;
 /// Last time, in 2034, of rows in no order: greater numbers are serial numbers of devices.
 const LATEST: i64 = 2_050_000_000_000_000;
-/// Shortest range of times of rows in no order. A few ids that follow one another fill a shorter one,
-/// read as seconds.
+/// Shortest range of times of rows in no order. A few ids that follow one another fill a shorter
+/// one, read as seconds.
 const SHORTEST: u64 = 60_000_000;
 /// Longest range of times, in days, that is narrow beside the years that numbers may stand for.
 const NARROW_DAYS: u64 = 1_100;

@@ -349,7 +349,8 @@ pub(super) fn is_of_count(name: &str) -> bool {
     words(last_part(name)).last().is_some_and(|word| LINES.contains(&word.as_str()) && word != "item")
 }
 
-/// Whether the name of a number is that of several things, which it counts: "requests", "new_users".
+/// Whether the name of a number is that of several things, which it counts: "requests",
+/// "new_users".
 pub(super) fn counts_things(name: &str) -> bool {
     let is_plural = |word: &String| {
         COUNTED.contains(&word.as_str()) || ENTITIES.iter().any(|thing| plural(thing) == *word)

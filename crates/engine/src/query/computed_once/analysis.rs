@@ -83,8 +83,8 @@ fn aliases_in(plan: &LogicalPlan) -> Result<Vec<String>> {
     Ok(aliases)
 }
 
-/// Whether a query is computed once: not if it only reads, joins and selects rows. Repeated, it reads
-/// no more than the rows and columns that each place needs.
+/// Whether a query is computed once: not if it only reads, joins and selects rows. Repeated, it
+/// reads no more than the rows and columns that each place needs.
 fn is_worth_sharing(plan: &LogicalPlan) -> Result<bool> {
     let mut is_worth_it = false;
     plan.apply_with_subqueries(|plan| {

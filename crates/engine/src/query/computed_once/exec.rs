@@ -18,8 +18,8 @@ use futures::stream::TryStreamExt;
 
 use crate::query::computed_once::rows::SharedRows;
 
-/// Returns the rows of a query in WITH. All nodes of a query return the same rows; the first node that
-/// is read starts to compute them.
+/// Returns the rows of a query in WITH. All nodes of a query return the same rows; the first node
+/// that is read starts to compute them.
 ///
 /// Output: the batches of the query, distributed among the streams in turn; in no order. The node
 /// hides the plan of the query from the rules that optimize the rest of the plan.

@@ -9,8 +9,8 @@ use datafusion::logical_expr::{Expr, Extension, LogicalPlan, UserDefinedLogicalN
 
 /// One of several places that read the rows of the same query.
 ///
-/// The plan of the query is no input, so that no rule changes it for one of the places: DataFusion 55
-/// moves conditions without columns, such as `random() < 0.5`, into inputs.
+/// The plan of the query is no input, so that no rule changes it for one of the places: DataFusion
+/// 55 moves conditions without columns, such as `random() < 0.5`, into inputs.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct ComputedOnce {
     /// Name of the query in WITH.

@@ -60,7 +60,8 @@ impl Export {
         same_rows.keeping(Arc::clone(&self.copies), self.notes.clone(), all)
     }
 
-    /// Returns an export of the same rows in which some columns are points in time, in these formats.
+    /// Returns an export of the same rows in which some columns are points in time, in these
+    /// formats.
     #[must_use]
     pub fn with_times(&self, formats: &BTreeMap<String, TimestampFormat>) -> Self {
         let mut options = self.options.clone();
