@@ -6,18 +6,16 @@ use std::ops::ControlFlow;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, UnaryOperator, Value, VisitMut, VisitorMut};
 
+use crate::sql::explained::sql_of;
+
 /// Gives `IS [NOT] DISTINCT FROM` its precedence, above NOT, AND and OR.
 ///
 /// The parser takes all that follows as its right side: `a IS DISTINCT FROM b AND c` as
 /// `a IS DISTINCT FROM (b AND c)`, which is an error for most types, and another condition if all
 /// three are Booleans.
 pub(super) fn bind_distinct_from(statement: &mut Statement) {
-    match statement {
-        Statement::Statement(statement) => {
-            let _ = VisitMut::visit(statement.as_mut(), &mut Rebind);
-        }
-        Statement::Explain(explain) => bind_distinct_from(&mut explain.statement),
-        _ => {}
+    if let Some(statement) = sql_of(statement) {
+        let _ = VisitMut::visit(statement, &mut Rebind);
     }
 }
 

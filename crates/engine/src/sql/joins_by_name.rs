@@ -10,6 +10,8 @@ use datafusion::sql::sqlparser::ast::{
     VisitMut, Visitor, VisitorMut, WildcardAdditionalOptions,
 };
 
+use crate::sql::explained::sql_of;
+
 /// Says which table the columns of USING come from.
 ///
 /// DataFusion 55 finds such a column ambiguous in WHERE, and takes that of an outer join from the
@@ -27,12 +29,8 @@ use datafusion::sql::sqlparser::ast::{
 /// Joins stay as they are if the text does not tell which table has the column: NATURAL joins, and
 /// USING with a column that no join before has named, after a join of several tables.
 pub(crate) fn resolve_using(statement: &mut Statement) {
-    match statement {
-        Statement::Statement(statement) => {
-            let _ = VisitMut::visit(statement.as_mut(), &mut Resolver);
-        }
-        Statement::Explain(explain) => resolve_using(&mut explain.statement),
-        _ => {}
+    if let Some(statement) = sql_of(statement) {
+        let _ = VisitMut::visit(statement, &mut Resolver);
     }
 }
 

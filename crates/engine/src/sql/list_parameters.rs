@@ -16,6 +16,8 @@ use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr as SqlExpr, Value, ValueWithSpan, VisitMut, VisitorMut,
 };
 
+use crate::sql::explained::sql_of;
+
 #[derive(Default)]
 struct Lists(BTreeSet<String>);
 
@@ -23,12 +25,8 @@ struct Lists(BTreeSet<String>);
 /// without `$`.
 pub(crate) fn list_parameters(statement: &mut Statement) -> BTreeSet<String> {
     let mut lists = Lists::default();
-    match statement {
-        Statement::Statement(statement) => {
-            let _ = VisitMut::visit(statement.as_mut(), &mut lists);
-        }
-        Statement::Explain(explain) => return list_parameters(&mut explain.statement),
-        _ => {}
+    if let Some(statement) = sql_of(statement) {
+        let _ = VisitMut::visit(statement, &mut lists);
     }
     lists.0
 }

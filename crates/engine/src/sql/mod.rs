@@ -4,6 +4,7 @@
 mod calls;
 mod conditions;
 mod distinct_from;
+mod explained;
 mod joins_by_name;
 mod limits;
 mod list_parameters;

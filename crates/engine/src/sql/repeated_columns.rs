@@ -9,6 +9,8 @@ use datafusion::sql::sqlparser::ast::{
     Expr, Ident, Query, Select, SelectItem, SetExpr, VisitMut, VisitorMut,
 };
 
+use crate::sql::explained::sql_of;
+
 /// Whether a statement has no plan because a SELECT returns two columns of one name, which
 /// DataFusion 55 refuses.
 pub(crate) fn repeats_a_column(error: &DataFusionError) -> bool {
@@ -25,12 +27,8 @@ pub(crate) fn repeats_a_column(error: &DataFusionError) -> bool {
 ///     SELECT count(*), (SELECT count(*) FROM u) AS "count(*):1" FROM t
 /// ```
 pub(crate) fn number_repeated_columns(statement: &mut Statement, beside_all: bool) {
-    match statement {
-        Statement::Statement(statement) => {
-            let _ = VisitMut::visit(statement.as_mut(), &mut Numbering { beside_all });
-        }
-        Statement::Explain(explain) => number_repeated_columns(&mut explain.statement, beside_all),
-        _ => {}
+    if let Some(statement) = sql_of(statement) {
+        let _ = VisitMut::visit(statement, &mut Numbering { beside_all });
     }
 }
 

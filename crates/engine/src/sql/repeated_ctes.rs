@@ -9,6 +9,8 @@ use datafusion::sql::sqlparser::ast::{
     VisitorMut,
 };
 
+use crate::sql::explained::sql_of;
+
 /// Begins the alias of a query in WITH, before its number and name.
 const MARK: &str = "_once_";
 
@@ -19,14 +21,10 @@ const MARK: &str = "_once_";
 /// WITH q AS (SELECT ...)  ->  WITH q AS (SELECT * FROM (SELECT ...) AS _once_1_q)
 /// ```
 pub(crate) fn mark_repeated_ctes(statement: &mut Statement) {
-    match statement {
-        Statement::Statement(statement) => {
-            let mut mentions = Mentions::default();
-            let _ = Visit::visit(statement.as_ref(), &mut mentions);
-            let _ = VisitMut::visit(statement.as_mut(), &mut Marker { mentions, marked: 0 });
-        }
-        Statement::Explain(explain) => mark_repeated_ctes(&mut explain.statement),
-        _ => {}
+    if let Some(statement) = sql_of(statement) {
+        let mut mentions = Mentions::default();
+        let _ = Visit::visit(statement, &mut mentions);
+        let _ = VisitMut::visit(statement, &mut Marker { mentions, marked: 0 });
     }
 }
 

@@ -292,22 +292,18 @@ fn without_leap_second(time: DateTime<Utc>) -> Result<DateTime<Utc>, CellError> 
 
 /// Parses units since 1970 with a fraction of up to nanoseconds; `None` if it is no number.
 fn unix(text: &str, unit: UnixUnit) -> Option<Result<DateTime<Utc>, CellError>> {
-    if !text.contains('.') {
-        return whole_unix(text, unit).map(Ok);
+    let Some((whole, digits)) = text.split_once('.') else { return whole_unix(text, unit).map(Ok) };
+    if !is_digits(digits) || !whole.ends_with(|c: char| c.is_ascii_digit()) {
+        return None;
     }
+    let fraction = digits.trim_end_matches('0');
     let (places, of_second) = match unit {
         UnixUnit::Seconds => (9, 1),
         UnixUnit::Millis => (6, 1_000),
         UnixUnit::Micros => (3, 1_000_000),
         UnixUnit::Nanos => (0, 1_000_000_000),
     };
-    let (number, fraction) = match text.split_once('.') {
-        Some((whole, digits)) if is_digits(digits) && whole.ends_with(|c: char| c.is_ascii_digit()) => {
-            (whole, digits.trim_end_matches('0'))
-        }
-        _ => (text, ""),
-    };
-    let whole: i64 = crate::text_value::number::integer(number).ok()?;
+    let whole: i64 = crate::text_value::number::integer(whole).ok()?;
     if fraction.len() > places {
         return Some(Err("has more digits than nanoseconds".into()));
     }

@@ -21,6 +21,7 @@ use datafusion::sql::parser::{DFParser, DFParserBuilder, Statement};
 use datafusion::sql::sqlparser::tokenizer::Token;
 
 use crate::sql::distinct_from::bind_distinct_from;
+use crate::sql::explained::sql_of;
 use crate::sql::joins_by_name::resolve_using;
 pub use crate::sql::limits::error::SqlLimitError;
 pub(super) use crate::sql::limits::tables::check_tables;
@@ -37,19 +38,10 @@ pub(crate) fn parse_within_limits<E: From<SqlLimitError> + From<DataFusionError>
     check_text(sql)?;
     let mut statements = DFParser::parse_sql(sql)?;
     statements.iter_mut().for_each(bind_distinct_from);
-    statements.iter_mut().for_each(compare_text_plainly);
+    statements.iter_mut().filter_map(sql_of).for_each(plain_text_comparisons);
     statements.iter().try_for_each(check_tables)?;
     statements.iter_mut().for_each(resolve_using);
     Ok(statements)
-}
-
-/// Rewrites comparisons of text, also in a statement that is explained.
-fn compare_text_plainly(statement: &mut Statement) {
-    match statement {
-        Statement::Statement(statement) => plain_text_comparisons(statement.as_mut()),
-        Statement::Explain(explain) => compare_text_plainly(&mut explain.statement),
-        _ => {}
-    }
 }
 
 /// Checks that text is one condition and nothing more, so that it means behind WHERE what it says.
