@@ -14,9 +14,10 @@ from typing import Any
 
 from evenkeel import _evenkeel
 from evenkeel._arguments import is_path, key, keys, options, pairs
+from evenkeel._command import run
 from evenkeel._errors import UsageError
 from evenkeel._progress import Callback
-from evenkeel._report import Record, Records, Report, record, run
+from evenkeel._report import Record, Records, Report, record
 from evenkeel._sources import Source, inputs
 
 

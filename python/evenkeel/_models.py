@@ -9,9 +9,10 @@ from typing import Any
 from evenkeel import _evenkeel
 from evenkeel._arguments import key as columns_of_key
 from evenkeel._arguments import keys, options, pairs
+from evenkeel._command import run
 from evenkeel._errors import UsageError
 from evenkeel._progress import Callback
-from evenkeel._report import Records, Report, run
+from evenkeel._report import Records, Report
 from evenkeel._sources import Source, inputs
 
 

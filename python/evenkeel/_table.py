@@ -13,10 +13,11 @@ from typing import Any
 
 from evenkeel import _evenkeel
 from evenkeel._arguments import is_path, options, pairs, said_in_python
+from evenkeel._command import run
 from evenkeel._errors import Error, UsageError
 from evenkeel._evaluation import Evaluation
 from evenkeel._progress import Callback, shown
-from evenkeel._report import Record, Report, run
+from evenkeel._report import Record, Report
 from evenkeel._result import Result
 from evenkeel._sources import Source, arrow, inputs
 

@@ -2,20 +2,12 @@
 
 use std::ffi::OsString;
 
-use evenkeel::cli::{Capture, Captured, capture};
+use evenkeel::cli::{Capture, capture};
 use pyo3::prelude::*;
 
 use crate::errors::{failed, of_command, usage};
+use crate::report::{Report, report};
 use crate::waiting::wait;
-
-/// Report of a command: its result as JSON and as text, its page of HTML and the part of it that
-/// fits in another page, and its notes.
-pub(crate) type Report = (String, String, Option<String>, Option<String>, Vec<String>);
-
-pub(crate) fn report(captured: Captured) -> Report {
-    let Captured { value, text, page, fragment, notes } = captured;
-    (value.to_string(), text, page, fragment, notes)
-}
 
 /// Runs a command, such as `["skew", "events"]`.
 #[pyfunction]

@@ -9,11 +9,21 @@ use evenkeel::query::QueryError;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use thiserror::Error;
 
-use crate::source::BrokenText;
+use crate::report::report;
 
 /// Module of the exceptions.
 const MODULE: &str = "evenkeel._errors";
+
+/// Text that is not UTF-8, which other libraries hand over unchecked.
+#[derive(Debug, Error)]
+#[error("row {row}, column '{column}': text is not UTF-8")]
+pub(crate) struct BrokenText {
+    /// Row of the source, from 1.
+    pub(crate) row: u64,
+    pub(crate) column: String,
+}
 
 /// Creates an exception of a class of [`MODULE`].
 pub(crate) fn exception(py: Python<'_>, class: &str, text: &str, place: &ErrorPlace) -> PyErr {
@@ -82,7 +92,7 @@ pub(crate) fn of_command(py: Python<'_>, error: CaptureError) -> PyErr {
         CaptureError::Interrupted => PyKeyboardInterrupt::new_err(()),
         CaptureError::Threshold { crossings, captured } => {
             let error = exception(py, "ThresholdError", &crossings, &ErrorPlace::default());
-            let attached = crate::command::report(*captured)
+            let attached = report(*captured)
                 .into_pyobject(py)
                 .and_then(|report| error.value(py).setattr("_report", report));
             attached.err().unwrap_or(error)

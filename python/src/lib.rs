@@ -19,6 +19,7 @@ mod place;
 mod producer;
 mod provider;
 mod query;
+mod report;
 mod source;
 mod table;
 mod waiting;

@@ -14,9 +14,8 @@ use arrow::ipc::CompressionType;
 use arrow::ipc::writer::{FileWriter, IpcWriteOptions};
 use pyo3::prelude::*;
 use pyo3_arrow::input::AnyRecordBatch;
-use thiserror::Error;
 
-use crate::errors::{failed, of_source};
+use crate::errors::{BrokenText, failed, of_source};
 use crate::producer::Producer;
 use crate::waiting::{Flagged, wait};
 
@@ -111,15 +110,6 @@ impl Iterator for Plain {
         self.rows += plain.as_ref().map_or(0, RecordBatch::num_rows) as u64;
         Some(plain)
     }
-}
-
-/// Text that is not UTF-8, which other libraries hand over unchecked.
-#[derive(Debug, Error)]
-#[error("row {row}, column '{column}': text is not UTF-8")]
-pub(crate) struct BrokenText {
-    /// Row of the source, from 1.
-    pub(crate) row: u64,
-    pub(crate) column: String,
 }
 
 /// Returns the first row whose text is not UTF-8.

@@ -7,11 +7,11 @@ use evenkeel::evaluate::{
     AdvisorOptions, AdvisorReport, CountRows, EvaluateError, Profile, ProfileError, advise, advise_and_save,
     advise_merged, advise_with,
 };
-use evenkeel::placement::{Function, PlacementError};
+use evenkeel::placement::Function;
 use evenkeel::source::Export;
 use indicatif::ProgressBar;
 
-use crate::cli::evaluate::profiles;
+use crate::cli::evaluate::failures::{failure, profile_failure};
 use crate::cli::{Failure, Output};
 
 /// How rows are counted.
@@ -118,26 +118,6 @@ pub(super) async fn assess_in_background(
     let assessed = out.in_background(reading, work).await?;
     assessed.map_err(|error| match error {
         ProfileError::Evaluate(error) => failure(if masked { error.masked() } else { error }),
-        other => profiles::failure(other),
+        other => profile_failure(other),
     })
-}
-
-/// Tells wrong usage from other errors.
-pub(crate) fn failure(error: EvaluateError) -> Failure {
-    if is_usage(&error) { Failure::usage(error) } else { Failure::from(error) }
-}
-
-/// Whether the options are wrong rather than the rows.
-pub(super) fn is_usage(error: &EvaluateError) -> bool {
-    matches!(
-        error,
-        EvaluateError::UnknownColumn { .. }
-            | EvaluateError::NotTime { .. }
-            | EvaluateError::Time { .. }
-            | EvaluateError::UnknownTime { .. }
-            | EvaluateError::UnknownRoleColumn { .. }
-            | EvaluateError::Memory { .. }
-            | EvaluateError::TooManyWindows { .. }
-            | EvaluateError::Placement { source: PlacementError::System { .. }, .. }
-    )
 }

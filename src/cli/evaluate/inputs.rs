@@ -8,6 +8,7 @@ use evenkeel::source::{DeclaredTable, Export, SourceError, TableLayout};
 use evenkeel::table::ColumnType;
 
 use crate::cli::evaluate::args::Args;
+use crate::cli::evaluate::failures::profile_failure;
 use crate::cli::evaluate::{plan, profiles};
 use crate::cli::{Failure, Output};
 
@@ -32,7 +33,7 @@ pub(super) async fn open_inputs(
     let mask = |error| if args.mask_values { mask_source(error) } else { error };
     let export = export.map_err(|error| named_column(mask(error)))?;
     if let Some(base) = of_base {
-        base.check_columns(&args.inputs.join(", "), export.columns()).map_err(profiles::failure)?;
+        base.check_columns(&args.inputs.join(", "), export.columns()).map_err(profile_failure)?;
     }
     Ok(Arc::new(export))
 }

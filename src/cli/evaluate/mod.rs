@@ -2,6 +2,7 @@
 
 mod args;
 mod assessing;
+mod failures;
 mod inputs;
 mod plan;
 mod profiles;
@@ -22,8 +23,8 @@ use serde_json::Value;
 
 use crate::cli::declaring::column_type;
 pub(crate) use crate::cli::evaluate::args::Args;
-pub(crate) use crate::cli::evaluate::assessing::failure;
 use crate::cli::evaluate::assessing::{Assessing, Work, assess_in_background};
+pub(crate) use crate::cli::evaluate::failures::failure;
 use crate::cli::evaluate::inputs::open_inputs;
 use crate::cli::evaluate::workload::statements;
 use crate::cli::html_file;

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use evenkeel::evaluate::{AdvisorOptions, Profile, ProfileError};
+use evenkeel::evaluate::{AdvisorOptions, Profile};
 use evenkeel::source::{Export, InputOptions, InputPath, SourceError};
 use evenkeel::targets::Target;
 use evenkeel::units::{ByteSize, counted};
 
 use crate::cli::evaluate::args::Args;
+use crate::cli::evaluate::failures::profile_failure;
 use crate::cli::local_path::LocalPath;
 use crate::cli::{Failure, Output};
 
@@ -27,7 +28,7 @@ pub(super) fn check(args: &Args) -> Result<(), Failure> {
         return Err(Failure::wrong_usage(format!("--save: there is no folder {}", folder.display())));
     }
     if let Some(path) = &args.save {
-        Profile::check_target(path).map_err(failure)?;
+        Profile::check_target(path).map_err(profile_failure)?;
     }
     if (args.save.is_some() || !args.merge.is_empty()) && args.workers.are_given() {
         return Err(Failure::wrong_usage("--save and --merge work on this machine, not on a cluster"));
@@ -37,7 +38,7 @@ pub(super) fn check(args: &Args) -> Result<(), Failure> {
 
 /// Reads the profiles to merge.
 pub(super) fn read(paths: &[LocalPath]) -> Result<Vec<Profile>, Failure> {
-    paths.iter().map(|path| Profile::read(path).map_err(failure)).collect()
+    paths.iter().map(|path| Profile::read(path).map_err(profile_failure)).collect()
 }
 
 /// Lets new rows be counted as those of a profile were.
@@ -82,7 +83,7 @@ pub(super) fn open(
 
 /// Writes a profile, and says what is in it.
 pub(super) fn write(profile: &Profile, path: &LocalPath, out: &Output) -> Result<(), Failure> {
-    profile.write(path).map_err(failure)?;
+    profile.write(path).map_err(profile_failure)?;
     let bytes = std::fs::metadata(&**path).map(|file| file.len()).unwrap_or_default();
     let mut text = format!(
         "{} has the profile of {}, in {}",
@@ -99,18 +100,4 @@ pub(super) fn write(profile: &Profile, path: &LocalPath, out: &Output) -> Result
     }
     out.note(&text);
     Ok(())
-}
-
-/// Tells profiles that do not fit together from those that cannot be used.
-pub(super) fn failure(error: ProfileError) -> Failure {
-    match error {
-        ProfileError::Evaluate(error) => super::assessing::failure(error),
-        ProfileError::Columns { .. }
-        | ProfileError::Options { .. }
-        | ProfileError::Twice { .. }
-        | ProfileError::NoCommonKey { .. }
-        | ProfileError::Occupied { .. }
-        | ProfileError::None => Failure::usage(error),
-        other => Failure::from(other),
-    }
 }

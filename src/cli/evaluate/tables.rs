@@ -16,7 +16,8 @@ use indicatif::ProgressBar;
 
 use crate::cli::declaring::table_name;
 use crate::cli::evaluate::args::Args;
-use crate::cli::evaluate::assessing::{Assessing, is_usage};
+use crate::cli::evaluate::assessing::Assessing;
+use crate::cli::evaluate::failures::is_usage;
 use crate::cli::evaluate::inputs::{described, named_column};
 use crate::cli::evaluate::{plan, thresholds};
 use crate::cli::html_file;

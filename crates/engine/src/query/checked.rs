@@ -9,7 +9,6 @@
 //! that of decimals is computed by the same functions since they are faster (see
 //! `decimal_arithmetic`). Floats follow IEEE 754: they become infinite.
 
-use std::fmt;
 use std::sync::Arc;
 
 use arrow::compute::kernels::numeric::{add, mul, sub};
@@ -20,69 +19,15 @@ use datafusion::config::ConfigOptions;
 use datafusion::logical_expr::expr::{BinaryExpr, ScalarFunction};
 use datafusion::logical_expr::type_coercion::binary::BinaryTypeCoercer;
 use datafusion::logical_expr::{
-    ColumnarValue, Expr, ExprSchemable, LogicalPlan, Operator, ReturnFieldArgs, ScalarFunctionArgs,
-    ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+    ColumnarValue, Expr, ExprSchemable, LogicalPlan, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF,
+    ScalarUDFImpl, Signature, Volatility,
 };
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::physical_expr_common::datum::apply;
 
 use crate::query::decimal_arithmetic::compute;
 use crate::query::expression_schema::{expression_schema, rewrite_expressions};
-
-/// An operation whose result can leave the range of its type.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Operation {
-    Add,
-    Subtract,
-    Multiply,
-}
-
-impl Operation {
-    const ALL: [Self; 3] = [Self::Add, Self::Subtract, Self::Multiply];
-
-    fn of_operator(operator: Operator) -> Option<Self> {
-        match operator {
-            Operator::Plus => Some(Self::Add),
-            Operator::Minus => Some(Self::Subtract),
-            Operator::Multiply => Some(Self::Multiply),
-            _ => None,
-        }
-    }
-
-    fn operator(self) -> Operator {
-        match self {
-            Self::Add => Operator::Plus,
-            Self::Subtract => Operator::Minus,
-            Self::Multiply => Operator::Multiply,
-        }
-    }
-
-    fn of_function(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|operation| operation.name() == name)
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Add => "checked_add",
-            Self::Subtract => "checked_subtract",
-            Self::Multiply => "checked_multiply",
-        }
-    }
-
-    fn sign(self) -> &'static str {
-        match self {
-            Self::Add => "+",
-            Self::Subtract => "-",
-            Self::Multiply => "*",
-        }
-    }
-}
-
-impl fmt::Display for Operation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.sign())
-    }
-}
+use crate::query::operation::Operation;
 
 /// An operation as a function of two whole numbers of one type, or of two decimals.
 #[derive(Debug, PartialEq, Eq, Hash)]

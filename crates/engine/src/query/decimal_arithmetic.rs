@@ -8,7 +8,7 @@ use arrow::compute::kernels::numeric::{add, mul, sub};
 use arrow::datatypes::{DataType, Decimal128Type};
 use arrow::error::ArrowError;
 
-use crate::query::checked::Operation;
+use crate::query::operation::Operation;
 
 /// Most digits by which values are shifted: as a number, they take less than 64 bits.
 const MOST_DIGITS: u32 = 18;

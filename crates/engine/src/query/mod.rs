@@ -51,6 +51,7 @@ mod newest_wins;
 mod no_rows;
 mod nullable_lists;
 mod opaque_casts;
+mod operation;
 mod optimizer_rules;
 mod ordered_scan;
 mod overlap;
