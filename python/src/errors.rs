@@ -41,7 +41,7 @@ pub(crate) fn exception(py: Python<'_>, class: &str, text: &str, place: &ErrorPl
 
 /// Creates the exception for work that failed.
 pub(crate) fn failed(py: Python<'_>, error: anyhow::Error) -> PyErr {
-    exception(py, "Error", &error.to_string(), &ErrorPlace::of(&error))
+    exception(py, "Error", &error.to_string(), &ErrorPlace::from_error(&error))
 }
 
 /// Creates the exception for wrong arguments.
@@ -86,7 +86,7 @@ pub(crate) fn of_query(py: Python<'_>, error: QueryError) -> PyErr {
 pub(crate) fn of_command(py: Python<'_>, error: CaptureError) -> PyErr {
     match error {
         CaptureError::Usage(error) => {
-            exception(py, "UsageError", &error.to_string(), &ErrorPlace::of(&error))
+            exception(py, "UsageError", &error.to_string(), &ErrorPlace::from_error(&error))
         }
         CaptureError::Failed(error) => failed(py, error),
         CaptureError::Interrupted => PyKeyboardInterrupt::new_err(()),

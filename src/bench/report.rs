@@ -14,7 +14,7 @@ const MOST_DRAWN: usize = 120;
 pub fn query_table(queries: &[QueryBench], layout: Layout) -> String {
     let rows = queries.iter().map(|query| {
         let first = query.scans.first();
-        let of = |read: u64, all: u64| format!("{} of {}", count(read), count(all));
+        let share_of = |read: u64, all: u64| format!("{} of {}", count(read), count(all));
         let (least, most) =
             query.millis.iter().fold((f64::INFINITY, 0.0f64), |(low, high), m| (low.min(*m), high.max(*m)));
         vec![
@@ -23,8 +23,9 @@ pub fn query_table(queries: &[QueryBench], layout: Layout) -> String {
             format!("{:.1}", query.median_millis),
             format!("{least:.1}"),
             format!("{most:.1}"),
-            first.map_or("-".to_owned(), |scan| of(scan.partitions_read as u64, scan.partitions as u64)),
-            first.map_or("-".to_owned(), |scan| of(scan.portions_read as u64, scan.portions as u64)),
+            first
+                .map_or("-".to_owned(), |scan| share_of(scan.partitions_read as u64, scan.partitions as u64)),
+            first.map_or("-".to_owned(), |scan| share_of(scan.portions_read as u64, scan.portions as u64)),
         ]
     });
     let headings = [

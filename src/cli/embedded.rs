@@ -49,7 +49,7 @@ pub struct ErrorPlace {
 impl ErrorPlace {
     /// Returns the place of an error of this library.
     #[must_use]
-    pub fn of(error: &anyhow::Error) -> Self {
+    pub fn from_error(error: &anyhow::Error) -> Self {
         let of_ingest = match error.downcast_ref() {
             Some(TableError::Ingest(error)) => Some(error),
             _ => None,

@@ -857,13 +857,23 @@ fn a_spelling_that_was_guessed_wrong_is_refused_further_on() {
     let rows = |row: &str| (0..1000).map(|id| format!("{id}\t{row}\n")).collect::<String>();
     let header = "id\tnote\n";
     for (text, line) in [
-        (format!("{header}{}1000\t\\N\n", rows("plain text")), "line 1002"),
         (format!("{header}{}1000\tC:\\Users\\q\n", rows("\\N")), "line 1002"),
+        (format!("{header}{}1000\t\\N\n", rows("C:\\Users")), "line 1002"),
+        (format!("{header}{}1000\t\\N\n", rows("\"plain text\"")), "line 1002"),
     ] {
         let error = through_a_table("a.tsv", &text, "").unwrap_err();
         assert!(error.contains(line) && error.contains("--input-format tsv"), "{error}");
         assert!(through_a_table("a.tsv", &text, " --input-format tsv").is_ok());
     }
+    // A NULL after lines without quotes and backslashes is the same in both spellings.
+    let text = format!("{header}{}1000\t\\N\n", rows("plain text"));
+    let read = through_a_table("a.tsv", &text, "").unwrap();
+    assert!(read.ends_with("{\"id\":1000}\n"), "{read}");
+    assert_eq!(through_a_table("a.tsv", &text, " --input-format tsv").unwrap(), read);
+    // Quotes that are doubled in quotes are those of CSV.
+    let text = format!("{header}1\t\"say \"\"hi\"\"\"\n{}2000\t\\N\n", rows("x").split_off("0\tx\n1\tx\n".len()));
+    let read = through_a_table("a.tsv", &text, "").unwrap();
+    assert!(read.contains(r#"{"id":1,"note":"say \"hi\""}"#) && read.ends_with("{\"id\":2000}\n"), "{read}");
     // A quote that is not closed is text if NULL shows the spelling.
     let text = "id\tnote\n1\t\"hello\n2\t\\N\n3\tworld\" x\n4\tq\"q\n";
     assert_eq!(through_a_table("a.tsv", text, "").unwrap().lines().count(), 4);

@@ -19,8 +19,8 @@ impl Rate {
     /// Returns the seconds needed to serve `rows` with `bytes`; 0 without a limit.
     #[must_use]
     pub fn seconds(self, rows: f64, bytes: f64) -> f64 {
-        let of = |amount: f64, rate: Option<f64>| rate.map_or(0.0, |rate| amount / rate);
-        of(rows, self.rows_per_second).max(of(bytes, self.bytes_per_second))
+        let share_of = |amount: f64, rate: Option<f64>| rate.map_or(0.0, |rate| amount / rate);
+        share_of(rows, self.rows_per_second).max(share_of(bytes, self.bytes_per_second))
     }
 
     /// Whether there is a limit.

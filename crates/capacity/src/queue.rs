@@ -38,8 +38,9 @@ impl Piece {
     /// Returns the share of the piece that can be served within the given seconds of its node and
     /// of its partition.
     fn within(&self, node_seconds: f64, partition_seconds: f64) -> f64 {
-        let of = |budget: f64, cost: f64| if cost > 0.0 { budget / cost } else { 1.0 };
-        let share = of(node_seconds, self.node_seconds).min(of(partition_seconds, self.partition_seconds));
+        let rows_within = |budget: f64, cost: f64| if cost > 0.0 { budget / cost } else { 1.0 };
+        let share = rows_within(node_seconds, self.node_seconds)
+            .min(rows_within(partition_seconds, self.partition_seconds));
         if share >= 1.0 - ROUNDING { 1.0 } else { share.max(0.0) }
     }
 }

@@ -8,6 +8,7 @@ pub mod note;
 mod note_text;
 pub mod table;
 pub mod text_value;
+mod time_digits;
 pub mod time_reading;
 pub mod units;
 pub mod values;

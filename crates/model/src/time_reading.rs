@@ -6,10 +6,11 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, Int64Array, TimestampMicrosecondArray};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Float64Type, Int64Type, TimeUnit, TimestampMicrosecondType};
-use chrono::{DateTime, Datelike, NaiveDate, NaiveTime, Timelike};
+use chrono::{DateTime, Datelike};
 use serde::{Deserialize, Serialize};
 
 use crate::local_times::{DateOrder, format_like, instant};
+use crate::time_digits::{compact_time, date_of_digits, has_workers, time_of_digits};
 use crate::units::Micros;
 use crate::values::instants;
 
@@ -69,8 +70,6 @@ const PLAUSIBLE: std::ops::Range<i64> = 946_684_800_000_000..2_524_608_000_000_0
 const LEAST_SNOWFLAKE: i64 = 180 * 86_400_000;
 /// Longest span of the times of one export: numbers and ids that only look like times vary more.
 const LONGEST_SPAN: i64 = 10 * 366 * 86_400_000_000;
-/// Number of values whose bits are looked at.
-const MOST_BITS: usize = 1_000;
 /// Least number of values that show a reading.
 const FEWEST: usize = 20;
 
@@ -325,57 +324,6 @@ pub fn is_written_date(text: &str) -> bool {
 #[must_use]
 pub fn formats_like(text: &str) -> Vec<String> {
     DateOrder::ALL.into_iter().filter_map(|order| format_like(text, order)).collect()
-}
-
-/// The start of the day that eight digits stand for, from 1900 to 2099, in microseconds since 1970.
-fn date_of_digits(number: i64) -> Option<i64> {
-    let (year, month, day) = (number / 10_000, number / 100 % 100, number % 100);
-    let year = i32::try_from(year).ok().filter(|year| (1900..2100).contains(year))?;
-    let date = NaiveDate::from_ymd_opt(year, u32::try_from(month).ok()?, u32::try_from(day).ok()?)?;
-    Some(date.and_time(NaiveTime::MIN).and_utc().timestamp_micros())
-}
-
-/// The point in time that fourteen digits stand for, from 1900 to 2099, in microseconds since 1970.
-fn time_of_digits(number: i64) -> Option<i64> {
-    let (date, time) = (number / 1_000_000, number % 1_000_000);
-    let part = |unit: i64| u32::try_from(time / unit % 100).ok();
-    let time = NaiveTime::from_hms_opt(part(10_000)?, part(100)?, part(1)?)?;
-    Some(date_of_digits(date)? + i64::from(time.num_seconds_from_midnight()) * 1_000_000)
-}
-
-/// The point in time of a date in eight digits and a time of day, with or without marks between
-/// them and a fraction, in microseconds since 1970.
-fn compact_time(text: &str) -> Option<i64> {
-    let text = text.strip_suffix(['Z', 'z']).unwrap_or(text);
-    let (whole, fraction) = text.split_once(['.', ',']).unwrap_or((text, ""));
-    let (date, time) = whole.split_at_checked(8)?;
-    let time = time.strip_prefix(['T', ' ', '-', '_', ':']).unwrap_or(time);
-    let digits: String = match time.len() {
-        6 => time.to_owned(),
-        8 if time.bytes().filter(|byte| *byte == b':').count() == 2 => time.replace(':', ""),
-        _ => return None,
-    };
-    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    if !is_number(date) || digits.len() != 6 || !is_number(&digits) || !is_number(fraction) {
-        return None;
-    }
-    let micros = format!("{:0<6}", fraction.get(..6).unwrap_or(fraction)).parse::<i64>().ok()?;
-    Some(time_of_digits(format!("{date}{digits}").parse().ok()?)? + micros)
-}
-
-/// Whether whole numbers have what snowflake ids have below their time: a few workers, or sequence
-/// numbers that begin at 0 in each millisecond. Nanoseconds and random numbers have anything there.
-fn has_workers(array: &ArrayRef) -> bool {
-    const SEQUENCE_BITS: u32 = 12;
-    let Ok(numbers) = cast(array, &DataType::Int64) else { return false };
-    let numbers = numbers.as_primitive::<Int64Type>();
-    let (mut workers, mut low, mut all) = (std::collections::BTreeSet::new(), 0usize, 0usize);
-    for number in numbers.iter().flatten().take(MOST_BITS) {
-        workers.insert(number >> SEQUENCE_BITS & 0x3FF);
-        low += usize::from(number & 0xFFF < 64);
-        all += 1;
-    }
-    all > 0 && (workers.len() * 3 <= all.min(192) || low * 10 >= all * 9)
 }
 
 impl fmt::Display for TimeReading {

@@ -68,16 +68,16 @@ fn price(side: &JoinSide) -> String {
     let Some(figures) = side.joined_figures else {
         return format!("  {joined} cannot be evaluated: its type is in no key, or its values are NULL\n");
     };
-    let of = format!(
+    let rest = format!(
         "max/mean {:.2}, sustains {}, {}",
         figures.max_over_mean,
         rate(figures.sustained_rate),
         figures.verdict.word()
     );
     match side.recommended_figures.filter(|_| side.recommended != [side.column.as_str()]) {
-        None => format!("  {joined}: {of}\n"),
+        None => format!("  {joined}: {rest}\n"),
         Some(recommended) => format!(
-            "  {joined}: {of}; instead of {:.2} and {} of HASH({})\n",
+            "  {joined}: {rest}; instead of {:.2} and {} of HASH({})\n",
             recommended.max_over_mean,
             rate(recommended.sustained_rate),
             side.recommended.join(", ")

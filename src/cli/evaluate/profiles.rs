@@ -47,8 +47,8 @@ pub(super) fn count_as(
     args: &Args,
     profile: &Profile,
 ) -> Result<AdvisorOptions, Failure> {
-    let of = profile.options();
-    let first = of.placements.first().copied().unwrap_or_default();
+    let given = profile.options();
+    let first = given.placements.first().copied().unwrap_or_default();
     if let Some(target) = args.target.filter(|target| target.function() != first) {
         return Err(Failure::wrong_usage(format!(
             "--target {target}: {} has figures for {first}; save the profiles with the same --target",

@@ -54,8 +54,8 @@ fn described_log(path: &Path, log: &QueryLog, planned: &[PlannedStatement], is_m
         }
     }
     if let Some((first, problem)) = failed.first() {
-        let of: f64 = failed.iter().map(|(statement, _)| statement.runs).sum();
-        text.push_str(&format!("; {} cannot be planned, such as {}", runs(of), first.name));
+        let all_runs: f64 = failed.iter().map(|(statement, _)| statement.runs).sum();
+        text.push_str(&format!("; {} cannot be planned, such as {}", runs(all_runs), first.name));
         if !is_masked {
             text.push_str(&format!(": {}", quote(problem)));
         }

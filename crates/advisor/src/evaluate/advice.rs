@@ -9,7 +9,6 @@ use serde::Serialize;
 use crate::evaluate::EvaluateError;
 use crate::evaluate::candidates::considered::ConsideredCandidate;
 use crate::evaluate::candidates::few_values::FewValues;
-use crate::evaluate::candidates::sampled_columns::wider_key_type;
 use crate::evaluate::candidates::workload::{StatementReport, equality_columns};
 use crate::evaluate::figures::evaluation::Evaluation;
 use crate::evaluate::figures::recommendation::{RankedKey, Recommendation};
@@ -25,11 +24,11 @@ use crate::evaluate::roles::RoleReport;
 use crate::evaluate::roles::names::is_of_events;
 use crate::evaluate::verdict::findings::find_findings;
 use crate::evaluate::verdict::ranking::{Choice, Knowledge, recommend};
+use crate::evaluate::widening::{read_as_times, widened_columns, wider_types};
 use evenkeel_input::source::{Export, Extent, OnUnreadable, Unreadable};
 use evenkeel_model::finding::Finding;
 use evenkeel_model::note::Note;
 use evenkeel_model::table::{Column, ColumnType};
-use evenkeel_model::text_value::TimestampFormat;
 
 /// A column of the export.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -357,44 +356,4 @@ fn first_notes(export: &Export, options: &AdvisorOptions) -> Vec<Note> {
     }
     notes.extend(options.left_out.iter().map(|reason| Note::PlacementsLeftOut { reason: reason.clone() }));
     notes
-}
-
-/// Whether a column is in a key.
-fn is_in_keys(column: &str, options: &EvaluateOptions) -> bool {
-    let mut keys = options.partition_keys.iter().chain(&options.primary_keys);
-    keys.any(|key| key.parts().iter().any(|part| part.column == column))
-}
-
-/// Returns the types as which the columns of the keys, or `all`, are read, if YDB takes their own
-/// in no key and the user did not name them.
-fn wider_types(export: &Export, options: &EvaluateOptions, all: bool) -> BTreeMap<String, ColumnType> {
-    let function = options.placements.first().copied().unwrap_or_default();
-    let columns = export.columns().iter().filter(|column| all || is_in_keys(&column.name, options));
-    columns
-        .filter(|column| !export.changed_types().contains_key(&column.name))
-        .filter_map(|column| Some((column.name.clone(), wider_key_type(function, column.column_type)?)))
-        .collect()
-}
-
-/// Returns notes on columns of numbers that are read as times.
-fn read_as_times(times: &BTreeMap<String, TimestampFormat>, export: &Export) -> Vec<Note> {
-    let columns = export.columns().iter().filter(|column| times.contains_key(&column.name));
-    let note = |column: &Column| Note::ReadWider {
-        column: column.name.clone(),
-        found: column.column_type,
-        column_type: ColumnType::Timestamp,
-    };
-    columns.map(note).collect()
-}
-
-fn widened_columns(
-    export: &Export,
-    types: &BTreeMap<String, ColumnType>,
-    options: &EvaluateOptions,
-) -> Vec<Note> {
-    let note = |column: &Column| {
-        let (name, found) = (column.name.clone(), column.column_type);
-        types.get(&name).map(|wider| Note::ReadWider { column: name, found, column_type: *wider })
-    };
-    export.columns().iter().filter(|column| is_in_keys(&column.name, options)).filter_map(note).collect()
 }

@@ -15,7 +15,7 @@ use crate::evaluate::figures::judged_windows::WindowFigures;
 use crate::evaluate::figures::over_time::OverTime;
 use crate::evaluate::figures::partition_key::{HeavyHitter, PartitionKeyReport, PlacementReport};
 use crate::evaluate::figures::primary_key::{DuplicateExample, PrimaryKeyReport};
-use crate::evaluate::roles::profile::CarriedTimes;
+use crate::evaluate::roles::carried_times::CarriedTimes;
 use evenkeel_input::source::SourceError;
 use evenkeel_model::note::Note;
 use evenkeel_placement::placement::PlacementError;

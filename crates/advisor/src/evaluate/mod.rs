@@ -25,6 +25,7 @@ mod pass;
 mod profiles;
 mod roles;
 mod verdict;
+mod widening;
 
 use arrow::error::ArrowError;
 use thiserror::Error;
@@ -59,8 +60,8 @@ pub use pass::share::Share;
 pub use profiles::{
     DEFAULT_PROFILE_BYTES, MergedProfile, Profile, ProfileError, advise_and_save, advise_merged,
 };
+pub use roles::carried_times::CarriedTimes;
 pub(crate) use roles::is_identifier;
-pub use roles::profile::CarriedTimes;
 pub use roles::{Role, RoleError, RoleReport};
 pub use verdict::drift::{BaselineError, Drift, compare};
 pub use verdict::threshold::{Crossing, Threshold, ThresholdError};

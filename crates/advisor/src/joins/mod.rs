@@ -100,8 +100,8 @@ pub fn advise_tables(
 ) -> Result<TablesReport, JoinError> {
     let bytes: Vec<u64> = tables.iter().map(|table| table.export.stored_bytes()).collect();
     let smaller = |join: &Join| {
-        let of = |table: usize| bytes.get(table).copied().unwrap_or(0);
-        of(join.left.0).min(of(join.right.0))
+        let bytes_of = |table: usize| bytes.get(table).copied().unwrap_or(0);
+        bytes_of(join.left.0).min(bytes_of(join.right.0))
     };
     let options_of = |index: usize, table: &TableExport<'_>| {
         let mut options = table.options.clone();

@@ -109,15 +109,15 @@ fn check(
             row_counts(std::slice::from_ref(&input), &plan.input).map_err(IngestError::from)?
         };
         let rows = rows.and_then(|counts| counts.first().copied()).unwrap_or(0);
-        let of = tasks(cluster) as u64;
-        if rows < of {
+        let task_count = tasks(cluster) as u64;
+        if rows < task_count {
             parts.push(InputPart { input, number, rows: None });
             continue;
         }
-        parts.extend((0..of).map(|part| InputPart {
+        parts.extend((0..task_count).map(|part| InputPart {
             input: input.clone(),
             number,
-            rows: Some(rows * part / of..rows * (part + 1) / of),
+            rows: Some(rows * part / task_count..rows * (part + 1) / task_count),
         }));
     }
     Ok((parts, sizes))

@@ -112,8 +112,8 @@ impl Statement {
             let choice: &[_] =
                 if at == 1 { &["big", "middle", "small"] } else { &["middle", "small", "small"] };
             tables.push(pick(random, choice));
-            let of = random.random_range(0..at);
-            let keys = ((of, pick(random, &COLUMNS[..2])), (at, pick(random, &COLUMNS[..2])));
+            let other = random.random_range(0..at);
+            let keys = ((other, pick(random, &COLUMNS[..2])), (at, pick(random, &COLUMNS[..2])));
             let kind = pick(random, &["JOIN", "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"]);
             let condition = (kind != "FULL JOIN" && random.random_bool(0.2))
                 .then(|| Condition::Distinct(column(random, at + 1), (at, pick(random, &COLUMNS))));

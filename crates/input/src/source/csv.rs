@@ -46,8 +46,8 @@ pub(super) struct CsvReader {
     never_null: Vec<bool>,
     /// Whether the columns have names that the user gave.
     is_named: bool,
-    /// Whether the file may as well have escapes.
-    is_guessed: bool,
+    /// Signs of escapes in a file that may as well have them.
+    doubt: Option<Doubt>,
     batch_rows: usize,
 }
 
@@ -110,6 +110,7 @@ impl CsvReader {
         };
         let never_null = columns.iter().filter(|name| header.contains(name)).map(is_required).collect();
         let field = |name: &String| header.iter().position(|field| field == name);
+        let is_guessed = delimiter == b'\t' && options.format.is_none() && options.delimiter.is_none();
         let wanted = columns.iter().filter_map(|name| Some((name.clone(), field(name)?))).collect();
         Ok(Self {
             file: file.to_owned(),
@@ -126,7 +127,7 @@ impl CsvReader {
             batch_rows: options.batch_rows.max(1),
             never_null,
             is_named: !options.names.is_empty(),
-            is_guessed: delimiter == b'\t' && options.format.is_none() && options.delimiter.is_none(),
+            doubt: is_guessed.then(Doubt::default),
             types,
             pending,
             header,
@@ -154,6 +155,40 @@ impl CsvReader {
                 format!("has {found} fields, the header has {}", self.header.len())
             }),
             record: fields.collect(),
+        }
+    }
+}
+
+/// Signs that a file has backslash escapes although it is read as CSV. A NULL that is spelled `\N`
+/// is the same in both spellings; beside quotes or other backslashes it is not.
+#[derive(Default)]
+struct Doubt {
+    /// Line of the first `\N`.
+    null: Option<u64>,
+    /// Whether the file has anything that escapes would give another meaning.
+    is_ambiguous: bool,
+}
+
+impl Doubt {
+    /// Looks at a record. `has_quotes` tells whether the file has quotes so far.
+    fn see(&mut self, record: &ByteRecord, line: u64, has_quotes: bool) {
+        self.is_ambiguous |= has_quotes;
+        if !record.as_slice().contains(&b'\\') {
+            return;
+        }
+        for field in record {
+            if field == b"\\N" {
+                self.null.get_or_insert(line);
+            } else {
+                self.is_ambiguous |= field.contains(&b'\\');
+            }
+        }
+    }
+
+    fn check(&self, file: &str) -> Result<(), SourceError> {
+        match self.null.filter(|_| self.is_ambiguous) {
+            Some(line) => Err(SourceError::DoubtfulEscapes { file: file.to_owned(), line }),
+            None => Ok(()),
         }
     }
 }
@@ -262,8 +297,9 @@ impl RawReader for CsvReader {
                 broken.push(self.broken(line, &record));
                 continue;
             }
-            if self.is_guessed && record.iter().any(|field| field == b"\\N") {
-                return Err(SourceError::DoubtfulEscapes { file: self.file.clone(), line });
+            if let Some(doubt) = &mut self.doubt {
+                doubt.see(&record, line, self.quotes.load(Ordering::Relaxed) > 0);
+                doubt.check(&self.file)?;
             }
             lines.push(line);
             let requested = self.wanted.iter().zip(&self.never_null);

@@ -85,8 +85,8 @@ pub enum SourceError {
         remove the line", names(given), unknown = quote(unknown))]
     OtherHeader { file: String, unknown: String, given: Vec<String> },
     #[error(
-        "{file}, line {line}: has \\N or a backslash that is no escape, unlike the first lines, which the spelling of fields was \
-        guessed from; say --input-format tsv if backslashes are escapes, or --input-format csv if they are not"
+        "{file}, line {line}: are backslashes escapes? Fields such as \\N say so, and quotes or other backslashes of the file \
+        do not; say --input-format tsv if they are, or --input-format csv if they are not"
     )]
     DoubtfulEscapes { file: String, line: u64 },
     #[error("{file}: has no record from which types could be detected")]

@@ -99,6 +99,17 @@ pub(super) fn is_escaped_text(head: &[u8]) -> bool {
         && (fields().any(|field| field == b"\\N") || has_escapes())
 }
 
+/// Whether the first bytes of a file show tab-separated text whose quotes are doubled in quotes, as
+/// in CSV. A quote at both ends of a field may be part of the text.
+pub(super) fn has_doubled_quotes(head: &[u8]) -> bool {
+    head.split(|byte| matches!(byte, b'\t' | b'\n' | b'\r')).any(|field| {
+        let [b'"', inner @ .., b'"'] = field else { return false };
+        let quotes = inner.chunk_by(|a, b| (*a == b'"') == (*b == b'"')).filter(|run| run.starts_with(b"\""));
+        let mut lengths = quotes.map(<[u8]>::len).peekable();
+        lengths.peek().is_some() && lengths.all(|length| length % 2 == 0)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use std::io::Cursor;
@@ -185,6 +196,21 @@ mod tests {
             (b"1,\\N\n", false),
         ] {
             assert_eq!(is_escaped_text(head), is_escaped, "{}", String::from_utf8_lossy(head));
+        }
+    }
+
+    #[test]
+    fn doubled_quotes_are_those_of_csv() {
+        for (head, is_quoted) in [
+            (&b"1\t\"say \"\"hi\"\"\"\n"[..], true),
+            (b"1\t\"[\"\"Ann\"\"]\"\t2", true),
+            (b"1\t\"Rome\"\n", false),
+            (b"1\t\"a\" and \"b\"\n", false),
+            (b"1\t[\"\"]\n", false),
+            (b"1\t\"\"\n", false),
+            (b"", false),
+        ] {
+            assert_eq!(has_doubled_quotes(head), is_quoted, "{}", String::from_utf8_lossy(head));
         }
     }
 

@@ -19,9 +19,9 @@ use crate::source::input_path::RemoteFile;
 use crate::source::ndjson;
 use crate::source::open::Input;
 use crate::source::options::InputOptions;
-use crate::source::path_columns::path_column_types;
 use crate::source::raw::RawCells;
 use crate::source::remote_listing::{self, Found};
+use crate::source::sample::Sample;
 use crate::source::stored::open_decompressed;
 use crate::source::wide_times::{SAMPLE_RECORDS, first_extremes, widen_times};
 use evenkeel_model::bounded::quote;
@@ -31,53 +31,6 @@ use evenkeel_storage::Place;
 
 /// Greatest number of bytes of the name of a column.
 const LONGEST_NAME: usize = 4_096;
-
-/// Columns inferred from a sample file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sample {
-    /// Columns in the order of the file.
-    pub columns: Vec<Column>,
-    /// Remarks on columns.
-    pub notes: Vec<Note>,
-    /// Text columns without a value in the examined records, whose type is therefore unknown.
-    pub(super) without_values: Vec<String>,
-    /// Columns of text files whose types are those of the examined records, and not declared.
-    pub(super) guessed: BTreeSet<String>,
-    /// Columns whose values are in the path of the file.
-    pub(super) of_path: BTreeSet<String>,
-}
-
-impl Sample {
-    /// Columns that the file declares.
-    fn declared(columns: Vec<Column>, notes: Vec<Note>) -> Self {
-        Self {
-            columns,
-            notes,
-            without_values: Vec::new(),
-            guessed: BTreeSet::new(),
-            of_path: BTreeSet::new(),
-        }
-    }
-}
-
-impl Sample {
-    /// Gives the columns of the path the type that fits their values in the paths of all inputs.
-    pub(super) fn read_path(&mut self, inputs: &[InputPath], options: &InputOptions) {
-        if self.of_path.is_empty() {
-            return;
-        }
-        for (name, column_type) in path_column_types(inputs, options) {
-            if self.of_path.contains(&name)
-                && !options.types.contains_key(&name)
-                && let Some(column) = self.columns.iter_mut().find(|column| column.name == name)
-            {
-                column.column_type = column_type;
-                self.guessed.remove(&name);
-                self.without_values.retain(|without| *without != name);
-            }
-        }
-    }
-}
 
 /// Infers the columns of a file, given as a path or as a URL of an object store, with their YDB
 /// types. A column takes NULL unless the file declares it NOT NULL. Columns with dates

@@ -41,6 +41,7 @@ mod raw;
 mod reject;
 mod remote;
 mod remote_listing;
+mod sample;
 mod selection;
 mod separator;
 mod stored;
@@ -61,7 +62,7 @@ pub use crate::source::export::{
     Export, ExportPlace, Extent, OnUnreadable, RowSpan, RowsAcross, Unreadable, row_counts,
 };
 pub use crate::source::format::InputFormat;
-pub use crate::source::infer::{Sample, infer_columns};
+pub use crate::source::infer::infer_columns;
 pub use crate::source::input_path::InputPath;
 pub use crate::source::input_path::RemoteFile;
 pub use crate::source::meter::{Meter, Reading};
@@ -69,5 +70,6 @@ pub use crate::source::open::Input;
 pub use crate::source::options::{InputOptions, Section};
 pub use crate::source::raw::{Positions, RawBatch, RawCells};
 pub use crate::source::reject::{Reject, RowPosition};
+pub use crate::source::sample::Sample;
 pub use crate::source::stream::Fingerprint;
 pub use crate::source::systems::ydb::{SchemeError, read_describe, read_scheme};

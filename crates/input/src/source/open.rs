@@ -12,7 +12,7 @@ use crate::source::avro::AvroReader;
 use crate::source::columnar::ParquetReader;
 use crate::source::csv::CsvReader;
 use crate::source::error::SourceError;
-use crate::source::escaped::EscapedReader;
+use crate::source::escaped::{EscapedReader, has_doubled_quotes};
 use crate::source::file_name::{format_of_name, is_tab_separated};
 use crate::source::format::InputFormat;
 use crate::source::format_of_bytes::{format_of_content, format_of_escapes, format_of_text, is_of_dsbulk};
@@ -244,7 +244,8 @@ impl Input {
             InputFormat::Arrow => Box::new(ArrowStreamReader::open(name, plain, columns)?),
             InputFormat::Csv => {
                 let escape = options.escape.or(is_of_dsbulk(path).then_some(b'\\'));
-                let options = InputOptions { escape, ..options.clone() };
+                let format = options.format.or(has_doubled_quotes(&head).then_some(InputFormat::Csv));
+                let options = InputOptions { escape, format, ..options.clone() };
                 let by_name = || is_tab_separated(path).then_some(b'\t');
                 let found = options.delimiter.or_else(by_name).or_else(|| other_separator(&head));
                 let separator = *delimiter.insert(found.unwrap_or(b','));

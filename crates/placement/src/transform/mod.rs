@@ -40,8 +40,8 @@ pub fn bit_reverse(value: i64, preserve_sign: bool) -> i64 {
 /// # Errors
 /// [`ArrowError`] if a type has no text form.
 pub fn fingerprints(columns: &[ArrayRef]) -> Result<Int64Array, ArrowError> {
-    let of = |column| if columns.len() > 1 { Texts::among_others(column) } else { Texts::new(column) };
-    let texts: Vec<Texts<'_>> = columns.iter().map(of).collect::<Result<_, _>>()?;
+    let texts_of = |column| if columns.len() > 1 { Texts::among_others(column) } else { Texts::new(column) };
+    let texts: Vec<Texts<'_>> = columns.iter().map(texts_of).collect::<Result<_, _>>()?;
     let mut row_text = Vec::new();
     let of_row = |row: usize| {
         row_text.clear();

@@ -19,7 +19,7 @@ pub(crate) fn split(text: &str) -> Result<Vec<Piece>, Failure> {
             failure.located(text, 0)
         },
     )?;
-    let places = Places::of(text);
+    let places = Places::new(text);
     let mut pieces = Vec::new();
     let mut words: Vec<(Token, usize)> = Vec::new();
     let mut finish = |words: &mut Vec<(Token, usize)>, end: usize| {
@@ -51,7 +51,7 @@ struct Places {
 }
 
 impl Places {
-    fn of(text: &str) -> Self {
+    fn new(text: &str) -> Self {
         let bytes = text.char_indices().map(|(at, _)| at).collect();
         let ends = text.chars().enumerate().filter(|(_, c)| *c == '\n').map(|(at, _)| at + 1);
         Self { bytes, lines: std::iter::once(0).chain(ends).collect(), end: text.len() }

@@ -14,7 +14,7 @@ use crate::values::lists::list_binary;
 use crate::values::numbers::{decimal_binary, numeric_binary};
 use crate::values::text::text;
 use crate::values::times::{date_binary, durations_binary, timestamps_binary};
-use crate::values::{ValueError, Write, of, sure};
+use crate::values::{ValueError, Write, each_primitive, sure};
 
 /// Returns what writes an array in the binary format.
 pub(super) fn binary(array: &ArrayRef, base: &Type) -> Result<Write, ValueError> {
@@ -33,7 +33,9 @@ pub(super) fn binary(array: &ArrayRef, base: &Type) -> Result<Write, ValueError>
         DataType::UInt8 => sure::<UInt8Type>(array, |value, out| out.put_i16(value.into())),
         DataType::UInt16 => sure::<UInt16Type>(array, |value, out| out.put_i32(value.into())),
         DataType::UInt32 => sure::<UInt32Type>(array, |value, out| out.put_i64(value.into())),
-        DataType::UInt64 => of::<UInt64Type>(array, |value, out| numeric_binary(&value.to_string(), out)),
+        DataType::UInt64 => {
+            each_primitive::<UInt64Type>(array, |value, out| numeric_binary(&value.to_string(), out))
+        }
         DataType::Float32 => sure::<Float32Type>(array, |value, out| out.put_f32(value)),
         DataType::Float64 => sure::<Float64Type>(array, |value, out| out.put_f64(value)),
         DataType::Decimal128(precision, scale) => decimal_binary::<Decimal128Type>(array, *precision, *scale),
@@ -52,7 +54,7 @@ pub(super) fn binary(array: &ArrayRef, base: &Type) -> Result<Write, ValueError>
                 Ok(())
             })
         }
-        DataType::Date32 => of::<Date32Type>(array, date_binary),
+        DataType::Date32 => each_primitive::<Date32Type>(array, date_binary),
         DataType::Time64(_) => sure::<Time64MicrosecondType>(array, |micros, out| out.put_i64(micros)),
         DataType::Timestamp(unit, _) => timestamps_binary(array, *unit),
         DataType::Duration(unit) => durations_binary(array, *unit),

@@ -152,7 +152,7 @@ fn column(array: &ArrayRef, pg: &PgType, format: Format) -> Result<Column, Value
 }
 
 /// Writes a primitive value by a function of it.
-fn of<T: ArrowPrimitiveType>(
+fn each_primitive<T: ArrowPrimitiveType>(
     array: &ArrayRef,
     write: impl Fn(T::Native, &mut BytesMut) -> Result<(), ValueError> + Send + 'static,
 ) -> Write {
@@ -168,7 +168,7 @@ fn sure<T: ArrowPrimitiveType>(
     array: &ArrayRef,
     write: impl Fn(T::Native, &mut BytesMut) + Send + 'static,
 ) -> Write {
-    of::<T>(array, move |value, out| {
+    each_primitive::<T>(array, move |value, out| {
         write(value, out);
         Ok(())
     })

@@ -6,7 +6,7 @@ use arrow::array::{ArrayRef, ArrowPrimitiveType};
 use arrow::datatypes::DecimalType;
 use bytes::{BufMut, BytesMut};
 
-use crate::values::{ValueError, Write, of, out_of_range, sure};
+use crate::values::{ValueError, Write, each_primitive, out_of_range, sure};
 
 /// Writes a number in decimal digits.
 pub(super) fn digits<T: ArrowPrimitiveType>(array: &ArrayRef) -> Write
@@ -69,7 +69,9 @@ where
 }
 
 pub(super) fn decimal_binary<T: DecimalType>(array: &ArrayRef, precision: u8, scale: i8) -> Write {
-    of::<T>(array, move |value, out| numeric_binary(&T::format_decimal(value, precision, scale), out))
+    each_primitive::<T>(array, move |value, out| {
+        numeric_binary(&T::format_decimal(value, precision, scale), out)
+    })
 }
 
 /// Writes a number in decimal digits as a numeric: digits of base 10,000, the power of the first

@@ -16,7 +16,7 @@ use crate::types::element_of;
 use crate::values::lists::list_text;
 use crate::values::numbers::{FLOAT4_DIGITS, FLOAT8_DIGITS, decimal_text, digits, float_text};
 use crate::values::times::{date_text, durations_text, interval_text, time_text, timestamps_text};
-use crate::values::{ValueError, Write, of, sure};
+use crate::values::{ValueError, Write, each_primitive, sure};
 
 /// Returns what writes an array in the text format.
 pub(super) fn text(array: &ArrayRef, base: &Type) -> Result<Write, ValueError> {
@@ -64,7 +64,7 @@ pub(super) fn text(array: &ArrayRef, base: &Type) -> Result<Write, ValueError> {
         }
         DataType::FixedSizeBinary(16) => fixed_size_text(array, uuid_text),
         DataType::FixedSizeBinary(_) => fixed_size_text(array, hexadecimal),
-        DataType::Date32 => of::<Date32Type>(array, date_text),
+        DataType::Date32 => each_primitive::<Date32Type>(array, date_text),
         DataType::Time64(_) => sure::<Time64MicrosecondType>(array, time_text),
         DataType::Timestamp(unit, zone) => timestamps_text(array, *unit, zone.is_some()),
         DataType::Duration(unit) => durations_text(array, *unit),

@@ -64,8 +64,8 @@ pub fn expected_max_over_mean_equal_keys(partitions: usize, keys: u64) -> f64 {
         // h(k) - k h''(k) / 2 (analytic depoissonization: Jacquet and Szpankowski, 1998).
         let keys = keys as f64;
         let step = keys.sqrt();
-        let of = |keys: f64| expected_max_of_poisson(partitions, keys / partitions as f64);
-        let (below, here, above) = (of(keys - step), of(keys), of(keys + step));
+        let expected_max = |keys: f64| expected_max_of_poisson(partitions, keys / partitions as f64);
+        let (below, here, above) = (expected_max(keys - step), expected_max(keys), expected_max(keys + step));
         here - (below - 2.0 * here + above) / 2.0
     };
     (expected / mean).clamp(1.0, partitions as f64)

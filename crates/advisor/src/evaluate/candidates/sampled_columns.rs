@@ -3,10 +3,11 @@
 use arrow::array::RecordBatch;
 
 use crate::evaluate::nulls::can_be_filled_in;
+use crate::evaluate::roles::carried_times::CarriedTimes;
 use crate::evaluate::roles::forms::Form;
 use crate::evaluate::roles::names::{is_later, is_of_birth, is_of_creation, is_of_creator, is_of_events};
 use crate::evaluate::roles::numbering::counts_lines_of;
-use crate::evaluate::roles::profile::{CarriedTimes, Profile};
+use crate::evaluate::roles::profile::Profile;
 use crate::evaluate::roles::{Relations, Role, RoleReport, infer_roles};
 use evenkeel_input::source::RowsAcross;
 use evenkeel_model::table::{Column, ColumnType};
@@ -162,8 +163,9 @@ impl<'a> SampledColumns<'a> {
     }
 
     pub(super) fn is_copy(&self, at: usize) -> bool {
-        let of = self.roles.get(at).and_then(|report| report.copy_of.as_deref());
-        let first = of.and_then(|of| self.columns.iter().position(|column| column.column.name == of));
+        let original = self.roles.get(at).and_then(|report| report.copy_of.as_deref());
+        let first = original
+            .and_then(|original| self.columns.iter().position(|column| column.column.name == original));
         first.is_some_and(|first| self.columns.get(first).is_some_and(|first| self.obstacle(first).is_none()))
     }
 

@@ -5,9 +5,9 @@
 //! from the least to the greatest primary key of those rows. Keys are compared as bytes in the
 //! order of the row format of Arrow.
 
-use crate::evaluate::figures::layout::{LayoutReport, MERGE_FAN_IN};
 use std::collections::BTreeMap;
 
+use crate::evaluate::figures::layout::{LayoutReport, MERGE_FAN_IN};
 use evenkeel_model::wire::wire;
 use evenkeel_stats::overlap::{OverlapDepth, depths};
 

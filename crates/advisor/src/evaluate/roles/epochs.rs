@@ -192,7 +192,12 @@ pub(super) fn epoch(column: &Profile<'_>) -> Option<TimeReading> {
     let varies = match hints.last() {
         _ if hints.contains(&Hint::Time) && hints.last() != Some(&Hint::Identifier) => true,
         None if names::is_later(&column.column.name) => true,
-        Some(Hint::Identifier | Hint::Entity | Hint::Text) if !reading.is_written_out() => false,
+        // "gameStart" begins games, and identifies none.
+        Some(Hint::Identifier | Hint::Entity | Hint::Text)
+            if !reading.is_written_out() && !names::is_of_bound(&column.column.name) =>
+        {
+            false
+        }
         _ if reading.is_written_out() => true,
         // Rows mostly arrive, or are sorted within something, by time; telephone numbers are not.
         _ => {

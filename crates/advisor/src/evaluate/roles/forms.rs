@@ -333,6 +333,10 @@ pub(super) fn whole_numbers(array: &ArrayRef) -> Option<Vec<i128>> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{Float64Array, Int64Array};
+
     use super::*;
 
     #[test]
@@ -416,5 +420,15 @@ mod tests {
         // Sums of four numbers.
         let sums = (0..10_000i128).map(|at| at % 10 + at / 10 % 10 + at / 100 % 10 + at / 1_000).collect();
         assert!(share(sums) > 0.75);
+    }
+
+    #[test]
+    fn whole_numbers_in_a_float_column_are_whole() {
+        let array: ArrayRef = Arc::new(Float64Array::from(vec![Some(1.0), None, Some(7.0)]));
+        assert_eq!(whole_numbers(&array), Some(vec![1, 7]));
+        let array: ArrayRef = Arc::new(Float64Array::from(vec![1.0, 2.5]));
+        assert_eq!(whole_numbers(&array), None);
+        let array: ArrayRef = Arc::new(Int64Array::from(vec![i64::MIN, i64::MAX]));
+        assert_eq!(whole_numbers(&array), Some(vec![i128::from(i64::MIN), i128::from(i64::MAX)]));
     }
 }

@@ -4,53 +4,36 @@
 //! wins. Values come first: cardinality, repeats, order, form, dependencies. A name adds or removes
 //! a few times [`names::WEIGHT`] at most. The output names the evidence that decided.
 
+pub(super) mod carried_times;
+mod certain;
 pub(super) mod dependencies;
 mod epochs;
 pub(super) mod forms;
 mod line_numbers;
+mod name_scores;
 pub(super) mod names;
 pub(super) mod numbering;
 pub(super) mod profile;
 mod role;
 mod scores;
 mod sequences;
+mod value_numbers;
 mod words;
 
 pub use crate::evaluate::roles::role::{Role, RoleError, RoleReport};
 
+use crate::evaluate::roles::certain::{certain, is_smooth};
 use crate::evaluate::roles::dependencies::Dependencies;
-use crate::evaluate::roles::epochs::{
-    MOSTLY_ASCENDING, epoch, epoch_beside, epoch_near, is_apart_from_times, paced_by, part_of_day,
-    truncated_time,
-};
+use crate::evaluate::roles::epochs::MOSTLY_ASCENDING;
 use crate::evaluate::roles::forms::Form;
+use crate::evaluate::roles::name_scores::score_name;
 use crate::evaluate::roles::names::Hint;
 use crate::evaluate::roles::numbering::Numbering;
 use crate::evaluate::roles::profile::{Profile, correlation};
 pub(crate) use crate::evaluate::roles::scores::is_words;
 use crate::evaluate::roles::scores::{
-    Scores, is_unique_code, is_unique_text, score_cardinality, score_name, score_numbers, score_relations,
-    score_text,
+    Scores, is_unique_code, is_unique_text, score_cardinality, score_numbers, score_relations, score_text,
 };
-use evenkeel_model::table::ColumnType;
-/// Number of values from which numbers below 2400 can be times of day.
-const FEWEST_TIMES_OF_DAY: usize = 24;
-
-/// Share of the texts that are dates from which all are.
-const MOSTLY_DATES: f64 = 0.98;
-
-/// Number of values from which numbers in six digits that are all times of day are such.
-const FEWEST_SECONDS_OF_DAY: usize = 100;
-
-/// Number of values from which numbers that rise and are named as times are such, in whatever unit.
-const FEWEST_RISING: usize = 100;
-
-/// Number of values from which numbers that are all dates in six digits are dates.
-const FEWEST_DATES: usize = 20;
-
-/// Variance of the frequencies of numbers, over what chance makes of equal ones, below which none
-/// has a frequency of its own.
-const SMOOTH: f64 = 3.0;
 
 /// Number of columns that count within the same values from which none of them numbers rows.
 const MANY_COUNTERS: usize = 3;
@@ -198,11 +181,6 @@ pub(super) fn infer_roles(
     columns.iter().enumerate().map(report).collect()
 }
 
-/// Whether values are numbers of which each comes about as often as its neighbours.
-fn is_smooth(column: &Profile<'_>) -> bool {
-    matches!(&column.form, Form::Whole(whole) if whole.dispersion < SMOOTH)
-}
-
 fn infer(
     index: usize,
     column: &Profile<'_>,
@@ -242,100 +220,6 @@ fn block_number(
 fn is_of_ledger(column: &Profile<'_>) -> bool {
     names::is_of_transaction(&column.column.name)
         || matches!(&column.form, Form::Text(words) if words.opaque > 0.9)
-}
-
-/// Infers a role that needs no scores.
-fn certain(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<(Role, Vec<String>)> {
-    let column_type = column.column.column_type;
-    if column.is_constant() || column.filled() == 0 {
-        return Some((Role::Constant, vec!["one value in all sampled rows".to_owned()]));
-    }
-    if column_type.is_time() {
-        return Some((Role::Time, vec![format!("type {column_type}")]));
-    }
-    if column.rises_strictly && column.nulls == 0 && names::is_row_number(&column.column.name) {
-        return Some((
-            Role::Measure,
-            vec!["numbers the rows of the file, which another export does anew".to_owned()],
-        ));
-    }
-    if let Some(reading) = epoch(column).filter(|_| !is_apart_from_times(column, columns)) {
-        return Some((Role::Time, vec![reading.to_string()]));
-    }
-    if let Some((reading, other)) = epoch_beside(column, columns) {
-        return Some((Role::Time, vec![format!("{reading}, over the same range as {other}")]));
-    }
-    if let Some((reading, other)) = epoch_near(column, columns) {
-        return Some((Role::Time, vec![format!("{reading}, within a day of {other} in each row")]));
-    }
-    if let Some(other) = paced_by(column, columns) {
-        return Some((Role::Time, vec![format!("rises in step with {other}")]));
-    }
-    if let Some(other) = truncated_time(column, columns) {
-        return Some((Role::Time, vec![format!("counts equal spans of {other}")]));
-    }
-    if let Form::Whole(whole) = &column.form
-        && whole.six_digit_dates
-        && column.distinct >= FEWEST_DATES
-    {
-        return Some((Role::Time, vec!["dates in six digits, YYMMDD".to_owned()]));
-    }
-    if let Some(evidence) = time_of_day(column) {
-        return Some((Role::Time, vec![evidence.to_owned()]));
-    }
-    if let Some(date) = part_of_day(column, columns) {
-        return Some((Role::Time, vec![format!("numbers the parts of each {date}")]));
-    }
-    if matches!(column.form, Form::Whole(_))
-        && column.hint == Some(Hint::Time)
-        && column.distinct >= FEWEST_RISING
-        && column.ascends >= MOSTLY_ASCENDING
-    {
-        return Some((
-            Role::Time,
-            vec![format!("numbers that rise with the rows, named {}", column.column.name)],
-        ));
-    }
-    // The rows of a calendar itself are days.
-    let is_row = column.is_unique();
-    if matches!(column.form, Form::Whole(_)) && !is_row && names::is_of_calendar(&column.column.name) {
-        return Some((
-            Role::Time,
-            vec![format!("numbers of days or times, by the name {}", column.column.name)],
-        ));
-    }
-    if matches!(&column.form, Form::Text(words) if words.dates > MOSTLY_DATES) {
-        return Some((Role::Time, vec!["dates or times of day, as text".to_owned()]));
-    }
-    if column.has_seconds_with_fractions() && names::hints(&column.column.name).contains(&Hint::Time) {
-        return Some((Role::Time, vec!["seconds since 1970, with fractions".to_owned()]));
-    }
-    match column_type {
-        ColumnType::Bool => Some((Role::Dimension, vec!["true or false".to_owned()])),
-        ColumnType::Interval | ColumnType::Interval64 => {
-            Some((Role::Measure, vec!["a length of time".to_owned()]))
-        }
-        ColumnType::Json | ColumnType::JsonDocument | ColumnType::Yson => {
-            Some((Role::Text, vec![format!("type {column_type}")]))
-        }
-        _ => None,
-    }
-}
-
-/// Returns the evidence that numbers or padded texts are times of day, if they are.
-fn time_of_day(column: &Profile<'_>) -> Option<&'static str> {
-    let is_named_time = names::hints(&column.column.name).contains(&Hint::Time);
-    if column.distinct >= FEWEST_SECONDS_OF_DAY
-        && (column.fills_the_day() || (is_named_time && column.has_times_of_day()))
-    {
-        return Some("times of day, in hours, minutes and seconds");
-    }
-    let has_hours = matches!(&column.form, Form::Whole(whole) if whole.hours_and_minutes)
-        || column.has_padded_hours_and_minutes();
-    if is_named_time && column.distinct > FEWEST_TIMES_OF_DAY && has_hours {
-        return Some("times of day, in hours and minutes");
-    }
-    None
 }
 
 /// Infers the role with the most evidence, and whether that is vague.

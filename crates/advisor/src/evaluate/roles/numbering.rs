@@ -53,7 +53,7 @@ impl Numbering {
                 _ => None,
             })
             .collect();
-        let of = |(column, serial): (&Profile<'_>, Self)| {
+        let numbering_of = |(column, serial): (&Profile<'_>, Self)| {
             if column.is_constant() {
                 return Self::None;
             }
@@ -76,7 +76,7 @@ impl Numbering {
                 _ => found,
             }
         };
-        let mut found: Vec<Self> = columns.iter().zip(serial).map(of).collect();
+        let mut found: Vec<Self> = columns.iter().zip(serial).map(numbering_of).collect();
         let counts_down: Vec<bool> = (0..columns.len()).map(|at| counts_down(at, &found, columns)).collect();
         for (numbering, counts_down) in found.iter_mut().zip(counts_down) {
             if counts_down {

@@ -2,22 +2,15 @@
 
 use std::collections::HashMap;
 
-use crate::evaluate::roles::forms::{Form, SECONDS, form, whole_numbers};
+use crate::evaluate::roles::carried_times::CarriedTimes;
+use crate::evaluate::roles::forms::{Form, SECONDS, form};
 use crate::evaluate::roles::names;
 use crate::evaluate::roles::names::Hint;
+use crate::evaluate::roles::value_numbers::{amounts, ascends, gathered, micros, numbered, numbers, order};
 use ahash::AHashSet;
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, UInt32Array};
-use arrow::compute::{cast, concat, take};
-use arrow::datatypes::{DataType, Float64Type, TimestampMicrosecondType};
+use arrow::array::{Array, ArrayRef, RecordBatch};
 use evenkeel_model::table::Column;
-use evenkeel_model::time_reading::TimeReading;
 use evenkeel_stats::sketch::{column_identities, fold};
-use serde::{Deserialize, Serialize};
-
-/// Maximum number of digits of a number that is written as text.
-const MOST_DIGITS: usize = 12;
-/// Number of values that show whether a column may carry points in time.
-const FEW: usize = 2_000;
 
 /// A column of the sampled rows.
 #[derive(Debug)]
@@ -54,43 +47,6 @@ pub(crate) struct Profile<'a> {
     /// The points in time of the rows in microseconds since 1970, if the values are times, by type
     /// or by reading, and none is NULL.
     pub(crate) micros: Option<Vec<i64>>,
-}
-
-/// Points in time that the values of a column carry.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CarriedTimes {
-    /// Way to read them.
-    pub reading: TimeReading,
-    /// First of the sampled rows, in microseconds since 1970.
-    pub earliest_micros: i64,
-    /// Last of the sampled rows, in microseconds since 1970.
-    pub latest_micros: i64,
-}
-
-impl CarriedTimes {
-    /// Replaces the times by those since the first.
-    pub(crate) fn mask(&mut self) {
-        self.latest_micros = self.latest_micros.saturating_sub(self.earliest_micros);
-        self.earliest_micros = 0;
-    }
-
-    fn of_arrays(arrays: &[&ArrayRef]) -> Option<Self> {
-        // Most columns show with few values that they carry none.
-        let first = arrays.first()?;
-        let values: Vec<&dyn Array> = arrays.iter().map(|array| array.as_ref() as &dyn Array).collect();
-        let carries = |array: &ArrayRef| TimeReading::detect(array).is_some();
-        if first.len() > FEW && first.null_count() == 0 {
-            let step = u32::try_from(first.len() / FEW).unwrap_or(1).max(1);
-            let places: UInt32Array =
-                (0..u32::try_from(first.len()).unwrap_or(u32::MAX)).step_by(step as usize).collect();
-            if !carries(&take(first, &places, None).ok()?) {
-                return None;
-            }
-        }
-        let all = concat(&values).ok()?;
-        let (reading, earliest_micros, latest_micros) = TimeReading::detect(&all)?;
-        Some(Self { reading, earliest_micros, latest_micros })
-    }
 }
 
 /// Share of the texts that are times of day from which all are.
@@ -226,133 +182,6 @@ impl<'a> Profile<'a> {
     }
 }
 
-/// Numbers identities in the order of their first row, and returns how many there are.
-fn numbered(identities: &[u64]) -> (Vec<u32>, usize) {
-    let mut numbers: HashMap<u64, u32, ahash::RandomState> = HashMap::default();
-    let codes = identities
-        .iter()
-        .map(|identity| {
-            let next = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
-            *numbers.entry(*identity).or_insert(next)
-        })
-        .collect();
-    (codes, numbers.len())
-}
-
-/// Whether rows follow one of the same value in a fifth of the cases, and five times as often as in
-/// a random order.
-fn gathered(codes: &[u32], counts: &[usize]) -> bool {
-    let rows = codes.len() as f64;
-    let together = codes.windows(2).filter(|pair| pair.first() == pair.last()).count() as f64;
-    let by_chance: f64 = counts.iter().map(|count| (*count as f64).powi(2)).sum::<f64>() / rows.max(1.0);
-    together >= 0.2 * rows && together >= 5.0 * by_chance
-}
-
-/// Whether the values of the rows rise, weakly and strictly, through all arrays.
-fn order(arrays: &[&ArrayRef]) -> (bool, bool) {
-    let (mut rises, mut strictly, mut last) = (true, true, None::<Key>);
-    for array in arrays {
-        if array.null_count() > 0 {
-            return (false, false);
-        }
-        let Some(keys) = keys(array) else { return (false, false) };
-        for key in keys {
-            if let Some(before) = &last {
-                rises &= *before <= key;
-                strictly &= *before < key;
-            }
-            if !rises {
-                return (false, false);
-            }
-            last = Some(key);
-        }
-    }
-    (rises, strictly)
-}
-
-/// Share of the numbers that are at least the one before.
-fn ascends(numbers: &[i128]) -> f64 {
-    let ascending = numbers.iter().zip(numbers.iter().skip(1)).filter(|(a, b)| a <= b).count();
-    ascending as f64 / numbers.len().saturating_sub(1).max(1) as f64
-}
-
-/// Value that can be compared.
-#[derive(Debug, PartialEq, PartialOrd)]
-enum Key {
-    Whole(i128),
-    Text(String),
-}
-
-fn keys(array: &ArrayRef) -> Option<Vec<Key>> {
-    if let Some(numbers) = whole_numbers(array) {
-        return Some(numbers.into_iter().map(Key::Whole).collect());
-    }
-    let is_text = matches!(array.data_type(), DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
-    let texts = is_text.then(|| cast(array, &DataType::Utf8).ok()).flatten()?;
-    Some(texts.as_string::<i32>().iter().flatten().map(|text| Key::Text(text.to_owned())).collect())
-}
-
-/// The integers of all arrays, if none is NULL. Texts of equally many digits are integers that were
-/// padded with zeros.
-fn numbers(arrays: &[&ArrayRef]) -> Option<Vec<i128>> {
-    if arrays.iter().any(|array| array.null_count() > 0) {
-        return None;
-    }
-    if arrays.iter().all(|array| array.data_type().is_integer()) {
-        let numbers: Option<Vec<Vec<i128>>> = arrays.iter().map(|array| whole_numbers(array)).collect();
-        return numbers.map(|numbers| numbers.concat());
-    }
-    let mut numbers = Vec::new();
-    let mut digits = None;
-    for array in arrays {
-        if !array.data_type().is_string() {
-            return None;
-        }
-        let texts = cast(array, &DataType::Utf8).ok()?;
-        for text in texts.as_string::<i32>().iter().flatten() {
-            if text.len() > MOST_DIGITS || *digits.get_or_insert(text.len()) != text.len() {
-                return None;
-            }
-            numbers.push(text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())??);
-        }
-    }
-    Some(numbers)
-}
-
-/// Points in time in microseconds since 1970, by the type of the values or as they are read.
-fn micros(arrays: &[&ArrayRef], times: Option<CarriedTimes>) -> Option<Vec<i64>> {
-    let reading = times.map_or(TimeReading::Native, |times| times.reading);
-    if arrays
-        .iter()
-        .any(|array| array.null_count() > 0 || (times.is_none() && !array.data_type().is_temporal()))
-    {
-        return None;
-    }
-    let mut micros = Vec::new();
-    for array in arrays {
-        let instants = reading.instants(array)?;
-        micros.extend(instants.as_primitive_opt::<TimestampMicrosecondType>()?.values());
-    }
-    Some(micros)
-}
-
-/// Numbers with fractions, in millionths.
-fn amounts(arrays: &[&ArrayRef]) -> Option<Vec<i128>> {
-    let has_fractions = |array: &&&ArrayRef| {
-        array.null_count() == 0
-            && matches!(array.data_type(), DataType::Float32 | DataType::Float64 | DataType::Decimal128(..))
-    };
-    if arrays.iter().filter(has_fractions).count() < arrays.len() {
-        return None;
-    }
-    let mut amounts = Vec::new();
-    for array in arrays {
-        let numbers = cast(array, &DataType::Float64).ok()?;
-        amounts.extend(numbers.as_primitive::<Float64Type>().values().iter().map(|n| (n * 1e6) as i128));
-    }
-    Some(amounts)
-}
-
 /// Estimates the least number of values of a column from some of its places, by Chao's estimator
 /// ("Estimating the population size for capture-recapture data with unequal catchability", 1987).
 /// If rows are sorted by the column, most values are in one place only, and there are many more; if
@@ -408,7 +237,7 @@ pub(crate) fn combination(columns: &[&Profile<'_>], row: usize) -> u64 {
 mod tests {
     use std::sync::Arc;
 
-    use arrow::array::{Int64Array, StringArray};
+    use arrow::array::StringArray;
     use evenkeel_model::table::ColumnType;
     use evenkeel_stats::sketch::fold;
 
@@ -493,15 +322,5 @@ mod tests {
         assert!(is_structured(r#"{"a": 1}"#) && is_structured("[1, 2]") && is_structured("{}"));
         assert!(!is_structured("{123e4567-e89b-12d3-a456-426614174000}") && !is_structured("a: {b}"));
         assert!(is_opaque("123e4567-e89b-12d3-a456-426614174000") && !is_opaque("2026-01-01 10:00"));
-    }
-
-    #[test]
-    fn whole_numbers_in_a_float_column_are_whole() {
-        let array: ArrayRef = Arc::new(arrow::array::Float64Array::from(vec![Some(1.0), None, Some(7.0)]));
-        assert_eq!(whole_numbers(&array), Some(vec![1, 7]));
-        let array: ArrayRef = Arc::new(arrow::array::Float64Array::from(vec![1.0, 2.5]));
-        assert_eq!(whole_numbers(&array), None);
-        let array: ArrayRef = Arc::new(Int64Array::from(vec![i64::MIN, i64::MAX]));
-        assert_eq!(whole_numbers(&array), Some(vec![i128::from(i64::MIN), i128::from(i64::MAX)]));
     }
 }

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::evaluate::roles::profile::CarriedTimes;
+use crate::evaluate::roles::carried_times::CarriedTimes;
 
 /// Kind of thing that the values of a column are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

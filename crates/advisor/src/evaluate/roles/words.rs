@@ -58,6 +58,42 @@ pub(super) const AMOUNT_HEADS: &[&str] = &[
 pub(super) const UNITS: &[&str] = &[
     "dbm", "kwh", "mwh", "kw", "mw", "gw", "khz", "mhz", "ghz", "mv", "ma", "kpa", "mpa", "hpa", "db", "hrs",
 ];
+/// Words for coordinates, wherever they stand in a name: "x_coordinate_state_plane".
+pub(super) const COORDINATES: &[&str] =
+    &["coordinate", "coordinates", "coord", "coords", "latitude", "longitude", "easting", "northing"];
+/// Words for figures of many things, before what they are of: "tot_claims".
+pub(super) const AGGREGATES: &[&str] =
+    &["tot", "total", "avg", "average", "mean", "median", "sum", "cumul", "cum"];
+/// Units of a calendar beside [`CALENDAR`], which rows have in common.
+pub(super) const PERIODS: &[&str] = &[
+    "yr",
+    "years",
+    "quarter",
+    "qtr",
+    "season",
+    "fy",
+    "jahr",
+    "monat",
+    "quartal",
+    "woche",
+    "tag",
+    "año",
+    "ano",
+    "mes",
+    "trimestre",
+    "semana",
+    "année",
+    "annee",
+    "an",
+    "mois",
+    "semaine",
+    "jour",
+    "anno",
+    "mese",
+    "jaar",
+    "maand",
+    "rok",
+];
 /// Coordinates of a point, behind the name of what is there: "click_x".
 pub(super) const AXES: &[&str] = &["x", "y", "z"];
 /// Words for what happens at a moment, in the name of an export or of its time.
@@ -129,6 +165,40 @@ pub(super) const COUNTED: &[&str] = &[
 /// Things whose hashes are those of their contents.
 pub(super) const CONTENTS: &[&str] = &["file", "doc", "document", "image", "page", "row", "blob"];
 pub(super) const ENTITIES: &[&str] = &[
+    "npi",
+    "ein",
+    "ssn",
+    "isbn",
+    "issn",
+    "ean",
+    "gtin",
+    "upc",
+    "asin",
+    "doi",
+    "orcid",
+    "bic",
+    "lei",
+    "cusip",
+    "sedol",
+    "figi",
+    "cik",
+    "mrn",
+    "siren",
+    "siret",
+    "cnpj",
+    "cpf",
+    "abn",
+    "duns",
+    "imo",
+    "mmsi",
+    "icao",
+    "callsign",
+    "iccid",
+    "nct",
+    "udid",
+    "idfa",
+    "gaid",
+    "adid",
     "user",
     "username",
     "login",
@@ -391,6 +461,33 @@ pub(super) const TIMES: &[&str] = &[
     "godzina",
     "saat",
     "tijd",
+];
+/// Last words of names of times, and of places in a text or a chromosome.
+pub(super) const BOUNDS: &[&str] = &[
+    "start",
+    "started",
+    "begin",
+    "began",
+    "end",
+    "ended",
+    "stop",
+    "stopped",
+    "finish",
+    "finished",
+    "creation",
+    "opened",
+    "closed",
+    "expiry",
+    "expires",
+    "expiration",
+    "deadline",
+    "due",
+    "inicio",
+    "fin",
+    "debut",
+    "début",
+    "beginn",
+    "ende",
 ];
 pub(super) const DIMENSIONS: &[&str] = &[
     "type",

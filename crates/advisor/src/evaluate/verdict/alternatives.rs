@@ -3,7 +3,7 @@
 use crate::evaluate::candidates::workload::{StatementReport, listed};
 use crate::evaluate::figures::recommendation::{Alternative, AlternativeKind, RankedKey};
 use crate::evaluate::roles::Role;
-use crate::evaluate::verdict::workload_cost::Knowledge;
+use crate::evaluate::verdict::knowledge::Knowledge;
 use evenkeel_model::units::{ByteRate, PartitionCount};
 use evenkeel_stats::skew::Verdict;
 

@@ -5,6 +5,7 @@ mod alternatives;
 pub(super) mod ddl;
 pub(super) mod drift;
 pub(super) mod findings;
+pub(super) mod knowledge;
 mod primary_key;
 mod qualification;
 pub(super) mod ranking;

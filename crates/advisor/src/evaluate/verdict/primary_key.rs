@@ -4,8 +4,8 @@ use crate::evaluate::figures::primary_key::PrimaryKeyReport;
 use crate::evaluate::figures::uniqueness::UniqueBy;
 use crate::evaluate::options::AdvisorOptions;
 use crate::evaluate::roles::Role;
+use crate::evaluate::verdict::knowledge::Knowledge;
 use crate::evaluate::verdict::reasons::{name, unique_words};
-use crate::evaluate::verdict::workload_cost::Knowledge;
 use evenkeel_model::table::Candidate;
 use evenkeel_model::units::{count, counted};
 
@@ -38,7 +38,7 @@ struct Cost {
 impl Cost {
     /// Computes the cost of a key. `shortest` has the columns of the shortest key that is unique;
     /// it is empty if there is none.
-    fn of(
+    fn new(
         key: &PrimaryKeyReport,
         partition_key: &Candidate,
         shortest: &[String],
@@ -88,7 +88,7 @@ pub(super) fn choose_primary_key(
     let shortest = unique.min_by_key(|key| (is_by_chance(key), key.columns.len()));
     let shortest: &[String] = shortest.map_or(&[], |key| key.columns.as_slice());
     let usable = keys.iter().filter(|key| key.obstacles.is_empty() && key.candidate.is_plain());
-    let best = usable.min_by_key(|key| Cost::of(key, partition_key, shortest, knowledge))?;
+    let best = usable.min_by_key(|key| Cost::new(key, partition_key, shortest, knowledge))?;
     let key = best.candidate.with(partition_key);
     let uniqueness = uniqueness_in_words(best, &key, knowledge);
     // Lost rows weigh more than how they spread.

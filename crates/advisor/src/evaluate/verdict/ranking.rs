@@ -9,11 +9,11 @@ use crate::evaluate::options::AdvisorOptions;
 use crate::evaluate::verdict::FEWEST_KEYS_PER_PARTITION;
 use crate::evaluate::verdict::alternatives::Recommended;
 use crate::evaluate::verdict::ddl::{Proposed, propose_table};
+pub(crate) use crate::evaluate::verdict::knowledge::Knowledge;
 use crate::evaluate::verdict::primary_key::{choose_primary_key, has_unique_part, of_current_keys};
 use crate::evaluate::verdict::qualification::{qualifies, rank};
 use crate::evaluate::verdict::reasons::reasons_for;
 use crate::evaluate::verdict::sizing::{Needed, Rule};
-pub(crate) use crate::evaluate::verdict::workload_cost::Knowledge;
 use crate::evaluate::verdict::workload_cost::Workload;
 use evenkeel_input::source::Export;
 use evenkeel_model::table::Candidate;
@@ -126,7 +126,7 @@ enum Class {
 
 impl Class {
     /// Returns the kind of a candidate. `is_wider` says whether a part of it suffices.
-    fn of(
+    fn new(
         key: &RankedKey,
         workload: &Workload<'_>,
         knowledge: &Knowledge<'_>,
@@ -194,11 +194,12 @@ fn rank_all(
             key.partition_key.len() > 1 && other.iter().all(|column| key.partition_key.contains(column))
         })
     };
-    let class = |key: &RankedKey| Class::of(key, &workload, knowledge, is_wider);
+    let class = |key: &RankedKey| Class::new(key, &workload, knowledge, is_wider);
     let order = |key: &RankedKey| {
         let class = class(key);
         let is_by_cost = class <= Class::SpreadByCount;
-        let cost = if is_by_cost { (key.cost / SAME_COST).round() } else { 0.0 };
+        let rarely_fixed = workload.rarely_fixed(&key.partition_key);
+        let cost = if is_by_cost { (key.cost / SAME_COST).round() } else { rarely_fixed };
         // Of the two ends of a way, the first names the row.
         let places = key.partition_key.iter().filter_map(|column| knowledge.position(column));
         let place = places.min().filter(|_| is_by_cost);

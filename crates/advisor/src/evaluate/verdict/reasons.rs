@@ -5,7 +5,7 @@ use crate::evaluate::figures::primary_key::PrimaryKeyReport;
 use crate::evaluate::figures::recommendation::RankedKey;
 use crate::evaluate::figures::uniqueness::{UniqueBy, Uniqueness};
 use crate::evaluate::roles::{Role, RoleReport};
-use crate::evaluate::verdict::workload_cost::Knowledge;
+use crate::evaluate::verdict::knowledge::Knowledge;
 use evenkeel_model::units::{ByteRate, count, counted};
 use evenkeel_stats::skew::Verdict;
 

@@ -7,8 +7,9 @@
 use crate::evaluate::figures::evaluation::Evaluation;
 use crate::evaluate::figures::partition_key::PartitionKeyReport;
 use crate::evaluate::options::JoinedColumn;
-use crate::evaluate::roles::names::{is_bare_id, is_bare_number, is_later, is_of_log};
+use crate::evaluate::roles::names::{is_bare_id, is_bare_number, is_later, is_of_log, is_of_period};
 use crate::evaluate::roles::{Role, RoleReport, is_identifier};
+use crate::evaluate::verdict::knowledge::Knowledge;
 use evenkeel_model::units::PartitionCount;
 use evenkeel_stats::skew::Verdict;
 
@@ -64,64 +65,6 @@ const OF_PAGES: f64 = 0.5;
 const OF_MEMBERS: f64 = 0.25;
 /// Weight of an entity that is the row itself, although some rows share its id.
 const ITSELF: f64 = 0.2;
-
-/// Knowledge about the columns from sampled rows.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Knowledge<'a> {
-    pub(crate) roles: &'a [RoleReport],
-    /// Columns of the natural key, if it has several.
-    pub(crate) natural_key: &'a [String],
-    /// Columns of all natural keys that are as short.
-    pub(crate) identifying: &'a [String],
-    /// Columns by which other tables are joined.
-    pub(crate) joined: &'a [JoinedColumn],
-    /// Whether the name of the export says that its rows are events.
-    pub(crate) of_events: bool,
-}
-
-impl<'a> Knowledge<'a> {
-    pub(crate) fn report(&self, column: &str) -> Option<&'a RoleReport> {
-        self.roles.iter().find(|report| report.column == column)
-    }
-
-    /// Position of a column in the export; derived parts of a key have none.
-    pub(crate) fn position(&self, column: &str) -> Option<usize> {
-        self.roles.iter().position(|report| report.column == column)
-    }
-
-    /// Role of a column; derived parts of a key have none.
-    pub(crate) fn role(&self, column: &str) -> Option<Role> {
-        self.report(column).map(|report| report.role)
-    }
-
-    /// Whether the key has a time or a line number, which spread rows and serve no read.
-    pub(crate) fn has_count(&self, key: &[String]) -> bool {
-        key.iter().any(|column| matches!(self.role(column), Some(Role::Time | Role::LineNumber)))
-    }
-
-    /// Whether the key is the natural key but for its time or its line: together its columns say
-    /// which thing a row is of, such as a pair of currencies.
-    pub(crate) fn is_thing(&self, key: &[String]) -> bool {
-        let counts = |column: &&String| !matches!(self.role(column), Some(Role::Time | Role::LineNumber));
-        let parts: Vec<&String> = self.natural_key.iter().filter(counts).collect();
-        key.len() > 1 && parts.len() == key.len() && key.iter().all(|column| parts.contains(&column))
-    }
-
-    /// Whether the key has nothing but kinds of things, which do not say together what a row is of.
-    pub(crate) fn is_of_kinds(&self, key: &[String]) -> bool {
-        !self.is_thing(key) && key.iter().all(|column| self.role(column) == Some(Role::Dimension))
-    }
-
-    /// Whether the key has a column that may be an amount.
-    pub(crate) fn has_vague(&self, key: &[String]) -> bool {
-        key.iter().any(|column| self.report(column).is_some_and(|report| report.is_vague))
-    }
-
-    /// Whether the key has a time, which spreads rows and serves no read.
-    pub(crate) fn has_time(&self, key: &[String]) -> bool {
-        key.iter().any(|column| self.role(column) == Some(Role::Time))
-    }
-}
 
 /// Reads that a table probably serves.
 #[derive(Debug)]
@@ -343,12 +286,12 @@ impl<'a> Workload<'a> {
         self.joins.iter().map(|(column, share)| share * self.visits(key, &[column])).sum()
     }
 
-    fn rarely_fixed(&self, key: &[String]) -> f64 {
-        let rarely = |column: &&String| {
-            matches!(
-                self.knowledge.role(column),
-                Some(Role::Time | Role::LineNumber | Role::Measure | Role::Text)
-            )
+    /// Number of columns that reads hardly ever name one value of: times, measures and text.
+    pub(crate) fn rarely_fixed(&self, key: &[String]) -> f64 {
+        let rarely = |column: &&String| match self.knowledge.role(column) {
+            Some(Role::Time | Role::LineNumber | Role::Measure | Role::Text) => true,
+            Some(Role::Dimension) => is_of_period(column),
+            _ => false,
         };
         key.iter().filter(rarely).count() as f64
     }

@@ -23,7 +23,8 @@ pub(super) fn needed_rows(query: &ComputedOnce, plans: &[&LogicalPlan]) -> Resul
     let mut places = 0;
     let mut conditions: Vec<Expr> = Vec::new();
     let mut have_conditions = 0;
-    let is_place = |plan: &LogicalPlan| ComputedOnce::of(plan).is_some_and(|node| node.alias == query.alias);
+    let is_place =
+        |plan: &LogicalPlan| ComputedOnce::from_plan(plan).is_some_and(|node| node.alias == query.alias);
     let is_part_of_place = |plan: &LogicalPlan| match plan {
         // Columns that the place does not need are left out below its condition.
         LogicalPlan::Projection(projection) => {

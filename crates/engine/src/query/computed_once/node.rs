@@ -23,7 +23,7 @@ pub(super) struct ComputedOnce {
 
 impl ComputedOnce {
     /// Returns the node that a plan has, if it is one.
-    pub(super) fn of(plan: &LogicalPlan) -> Option<&Self> {
+    pub(super) fn from_plan(plan: &LogicalPlan) -> Option<&Self> {
         let LogicalPlan::Extension(extension) = plan else { return None };
         extension.node.as_any().downcast_ref()
     }

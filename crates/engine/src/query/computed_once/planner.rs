@@ -49,7 +49,7 @@ impl QueryPlanner for OncePlanner {
         let mut planned = Planned::default();
         for (alias, query) in optimized.into_iter().rev() {
             let query = planned.plan(&query, session).await?;
-            planned.0.insert(alias, Arc::new(SharedRows::of(query)));
+            planned.0.insert(alias, Arc::new(SharedRows::new(query)));
         }
         show_inputs(planned.plan(plan, session).await?)
     }
@@ -64,7 +64,7 @@ fn queries_of(plan: &LogicalPlan) -> Result<Vec<ComputedOnce>> {
 
 fn collect_queries(plan: &LogicalPlan, queries: &mut Vec<ComputedOnce>) -> Result<()> {
     plan.apply_with_subqueries(|plan| {
-        if let Some(place) = ComputedOnce::of(plan)
+        if let Some(place) = ComputedOnce::from_plan(plan)
             && !queries.iter().any(|query| query.alias == place.alias)
         {
             collect_queries(&place.query, queries)?;

@@ -37,7 +37,7 @@ struct Execution {
 }
 
 impl SharedRows {
-    pub(super) fn of(input: Arc<dyn ExecutionPlan>) -> Self {
+    pub(super) fn new(input: Arc<dyn ExecutionPlan>) -> Self {
         Self { input: Mutex::new(input), execution: Mutex::default() }
     }
 

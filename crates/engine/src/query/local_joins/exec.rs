@@ -20,8 +20,8 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use futures::stream::{self, StreamExt, TryStreamExt};
 
-use crate::query::catalog::NamedTable;
 use crate::query::local_joins::partition_scans::PartitionScans;
+use crate::query::session::catalog::NamedTable;
 
 /// Rules that optimize the plan of one partition.
 pub(in crate::query) type Rules = Arc<[Arc<dyn PhysicalOptimizerRule + Send + Sync>]>;

@@ -16,6 +16,7 @@
 
 mod exec;
 mod locality;
+pub(in crate::query) mod partition_aware;
 mod partition_scans;
 mod placed;
 mod summary;
@@ -31,11 +32,11 @@ use datafusion::physical_plan::ExecutionPlan;
 pub(super) use crate::query::local_joins::exec::{PartitionwiseExec, ShowPartitions};
 pub use crate::query::local_joins::summary::JoinSummary;
 
-use crate::query::catalog::NamedTable;
 use crate::query::local_joins::exec::{PartitionPlans, Rules};
 use crate::query::local_joins::locality::{Locality, Obstacle};
+use crate::query::local_joins::partition_aware::combines;
 use crate::query::local_joins::partition_scans::PartitionScans;
-use crate::query::partition_aware::combines;
+use crate::query::session::catalog::NamedTable;
 
 /// Summaries of the joins of a query.
 pub(super) type Joins = Arc<Mutex<Vec<JoinSummary>>>;

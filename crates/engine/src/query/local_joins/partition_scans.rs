@@ -10,13 +10,13 @@ use datafusion::physical_expr::Partitioning;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::empty::EmptyExec;
 
-use crate::query::catalog::NamedTable;
 use crate::query::local_joins::locality::{Locality, Obstacle, scanned};
 use crate::query::local_joins::placed::PlacedExec;
-use crate::query::newest_wins::NewestWinsExec;
-use crate::query::ordered_scan::OrderedScan;
-use crate::query::portion_statistics::portion_statistics;
-use crate::query::provider::SnapshotTable;
+use crate::query::scan::newest_wins::NewestWinsExec;
+use crate::query::scan::ordered_scan::OrderedScan;
+use crate::query::scan::portion_statistics::portion_statistics;
+use crate::query::scan::provider::SnapshotTable;
+use crate::query::session::catalog::NamedTable;
 use evenkeel_model::units::PartitionId;
 use evenkeel_placement::placement::{Nesting, Placement};
 use evenkeel_store::log::PortionEntry;
@@ -211,7 +211,9 @@ impl<'a> TableFiles<'a> {
         partitioning: Option<Partitioning>,
     ) -> Result<Option<Single>> {
         let config = OrderedScan::config_of(scan.as_ref()).filter(|config| config.limit.is_none());
-        let Some((ordered, config)) = OrderedScan::of(scan.as_ref()).zip(config) else { return Ok(None) };
+        let Some((ordered, config)) = OrderedScan::from_plan(scan.as_ref()).zip(config) else {
+            return Ok(None);
+        };
         let Some(portions) = self.portions_of(config, groups) else { return Ok(None) };
         let spec = self.table.snapshot().spec();
         let of_groups = portions.iter().map(Arc::as_ref);

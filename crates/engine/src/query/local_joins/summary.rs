@@ -10,8 +10,8 @@ use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::joins::HashJoinExec;
 use serde::Serialize;
 
-use crate::query::catalog::NamedTable;
 use crate::query::local_joins::locality::{self, Obstacle, scanned};
+use crate::query::session::catalog::NamedTable;
 
 /// Whether a join, and a grouping of its rows, stay within the partitions of tables.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

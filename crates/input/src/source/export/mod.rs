@@ -5,6 +5,7 @@ mod contents;
 mod opening;
 mod places;
 mod reading;
+mod sampled_lines;
 
 pub use crate::source::export::blocks::{RowSpan, row_counts};
 pub use crate::source::export::contents::Export;

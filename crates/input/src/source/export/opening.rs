@@ -16,10 +16,11 @@ use crate::source::export::contents::Export;
 use crate::source::export::reading::OnUnreadable;
 use crate::source::format::InputFormat;
 use crate::source::guess::type_of_values;
-use crate::source::infer::{Sample, infer_input};
+use crate::source::infer::infer_input;
 use crate::source::input_path::InputPath;
 use crate::source::open::Input;
 use crate::source::options::InputOptions;
+use crate::source::sample::Sample;
 use evenkeel_model::note::Note;
 use evenkeel_model::table::{Column, ColumnType};
 

@@ -1,0 +1,129 @@
+//! Roles that single facts about the values decide, without scores.
+
+use crate::evaluate::roles::epochs::{
+    MOSTLY_ASCENDING, epoch, epoch_beside, epoch_near, is_apart_from_times, paced_by, part_of_day,
+    truncated_time,
+};
+use crate::evaluate::roles::forms::Form;
+use crate::evaluate::roles::names::{self, Hint};
+use crate::evaluate::roles::profile::Profile;
+use crate::evaluate::roles::role::Role;
+use evenkeel_model::table::ColumnType;
+
+/// Number of values from which numbers that rise and are named as times are such, in whatever unit.
+const FEWEST_RISING: usize = 100;
+
+/// Number of values from which numbers below 2400 can be times of day.
+pub(super) const FEWEST_TIMES_OF_DAY: usize = 24;
+
+/// Share of the texts that are dates from which all are.
+pub(super) const MOSTLY_DATES: f64 = 0.98;
+
+/// Number of values from which numbers in six digits that are all times of day are such.
+pub(super) const FEWEST_SECONDS_OF_DAY: usize = 100;
+
+/// Number of values from which numbers that are all dates in six digits are dates.
+pub(super) const FEWEST_DATES: usize = 20;
+
+/// Variance of the frequencies of numbers, over what chance makes of equal ones, below which none
+/// has a frequency of its own.
+pub(super) const SMOOTH: f64 = 3.0;
+
+/// Whether values are numbers of which each comes about as often as its neighbours.
+pub(super) fn is_smooth(column: &Profile<'_>) -> bool {
+    matches!(&column.form, Form::Whole(whole) if whole.dispersion < SMOOTH)
+}
+
+/// Infers a role that needs no scores.
+pub(super) fn certain(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<(Role, Vec<String>)> {
+    let column_type = column.column.column_type;
+    if column.is_constant() || column.filled() == 0 {
+        return Some((Role::Constant, vec!["one value in all sampled rows".to_owned()]));
+    }
+    if column_type.is_time() {
+        return Some((Role::Time, vec![format!("type {column_type}")]));
+    }
+    if column.rises_strictly && column.nulls == 0 && names::is_row_number(&column.column.name) {
+        return Some((
+            Role::Measure,
+            vec!["numbers the rows of the file, which another export does anew".to_owned()],
+        ));
+    }
+    if let Some(reading) = epoch(column).filter(|_| !is_apart_from_times(column, columns)) {
+        return Some((Role::Time, vec![reading.to_string()]));
+    }
+    if let Some((reading, other)) = epoch_beside(column, columns) {
+        return Some((Role::Time, vec![format!("{reading}, over the same range as {other}")]));
+    }
+    if let Some((reading, other)) = epoch_near(column, columns) {
+        return Some((Role::Time, vec![format!("{reading}, within a day of {other} in each row")]));
+    }
+    if let Some(other) = paced_by(column, columns) {
+        return Some((Role::Time, vec![format!("rises in step with {other}")]));
+    }
+    if let Some(other) = truncated_time(column, columns) {
+        return Some((Role::Time, vec![format!("counts equal spans of {other}")]));
+    }
+    if let Form::Whole(whole) = &column.form
+        && whole.six_digit_dates
+        && column.distinct >= FEWEST_DATES
+    {
+        return Some((Role::Time, vec!["dates in six digits, YYMMDD".to_owned()]));
+    }
+    if let Some(evidence) = time_of_day(column) {
+        return Some((Role::Time, vec![evidence.to_owned()]));
+    }
+    if let Some(date) = part_of_day(column, columns) {
+        return Some((Role::Time, vec![format!("numbers the parts of each {date}")]));
+    }
+    if matches!(column.form, Form::Whole(_))
+        && column.hint == Some(Hint::Time)
+        && column.distinct >= FEWEST_RISING
+        && column.ascends >= MOSTLY_ASCENDING
+    {
+        return Some((
+            Role::Time,
+            vec![format!("numbers that rise with the rows, named {}", column.column.name)],
+        ));
+    }
+    // The rows of a calendar itself are days.
+    let is_row = column.is_unique();
+    if matches!(column.form, Form::Whole(_)) && !is_row && names::is_of_calendar(&column.column.name) {
+        return Some((
+            Role::Time,
+            vec![format!("numbers of days or times, by the name {}", column.column.name)],
+        ));
+    }
+    if matches!(&column.form, Form::Text(words) if words.dates > MOSTLY_DATES) {
+        return Some((Role::Time, vec!["dates or times of day, as text".to_owned()]));
+    }
+    if column.has_seconds_with_fractions() && names::hints(&column.column.name).contains(&Hint::Time) {
+        return Some((Role::Time, vec!["seconds since 1970, with fractions".to_owned()]));
+    }
+    match column_type {
+        ColumnType::Bool => Some((Role::Dimension, vec!["true or false".to_owned()])),
+        ColumnType::Interval | ColumnType::Interval64 => {
+            Some((Role::Measure, vec!["a length of time".to_owned()]))
+        }
+        ColumnType::Json | ColumnType::JsonDocument | ColumnType::Yson => {
+            Some((Role::Text, vec![format!("type {column_type}")]))
+        }
+        _ => None,
+    }
+}
+
+/// Returns the evidence that numbers or padded texts are times of day, if they are.
+pub(super) fn time_of_day(column: &Profile<'_>) -> Option<&'static str> {
+    let is_named_time = names::hints(&column.column.name).contains(&Hint::Time);
+    if column.distinct >= FEWEST_SECONDS_OF_DAY
+        && (column.fills_the_day() || (is_named_time && column.has_times_of_day()))
+    {
+        return Some("times of day, in hours, minutes and seconds");
+    }
+    let has_hours = matches!(&column.form, Form::Whole(whole) if whole.hours_and_minutes)
+        || column.has_padded_hours_and_minutes();
+    if is_named_time && column.distinct > FEWEST_TIMES_OF_DAY && has_hours {
+        return Some("times of day, in hours and minutes");
+    }
+    None
+}

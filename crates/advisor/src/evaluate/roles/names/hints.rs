@@ -1,0 +1,109 @@
+//! Roles that names speak for.
+
+use crate::evaluate::roles::names::words::{last_part, without_brackets, words};
+use crate::evaluate::roles::words::{
+    AGGREGATES, AMOUNT_ENDINGS, AMOUNTS, AREAS, ATTRIBUTES, AXES, CONTENTS, COORDINATES, DIMENSIONS,
+    ENTITIES, IDENTIFIERS, LINES, MEASURES, NOT_IDS, NUMBERS, TEXTS, TIMES, UNITS,
+};
+
+/// Weight of a hint.
+pub(in crate::evaluate::roles) const WEIGHT: f64 = 2.5;
+
+/// Kind of thing that a name stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Hint {
+    Identifier,
+    /// Thing that has identifiers: a user, a device.
+    Entity,
+    Time,
+    Dimension,
+    /// Property of a thing, rarely looked up however many values it has: a title, a brand.
+    Attribute,
+    Measure,
+    Text,
+    Line,
+}
+
+/// Fewest letters of a thing that is recognized within a longer word.
+pub(in crate::evaluate::roles) const LETTERS_OF_A_THING: usize = 6;
+
+/// Whether a word consists of a thing and a word for its number: "accountnum".
+pub(in crate::evaluate::roles) fn is_number_of_thing(word: &str) -> bool {
+    ENTITIES.iter().any(|thing| word.strip_prefix(thing).is_some_and(|rest| NUMBERS.contains(&rest)))
+}
+
+/// Whether a word ends with a thing: "orderaccount".
+pub(in crate::evaluate::roles) fn ends_with_thing(word: &str) -> bool {
+    ENTITIES.iter().any(|thing| thing.len() >= LETTERS_OF_A_THING && word.ends_with(thing))
+}
+
+/// Returns what the name hints at, the most telling word last: "event_type" is a type, "user_id" an
+/// identifier, "time_hour" a time.
+pub(in crate::evaluate::roles) fn hints(name: &str) -> Vec<Hint> {
+    let words = words(without_brackets(last_part(name)));
+    let hint_of = |word: &str| {
+        // A prefix or suffix that stands for an identifier, as in "orderkey" and "userid".
+        let is_word = NOT_IDS.iter().any(|ending| word.ends_with(ending));
+        let joined = ["key", "id", "uuid", "nummer", "nr"]
+            .iter()
+            .any(|suffix| word.len() > suffix.len() + 2 && word.ends_with(suffix) && !is_word);
+        let is_amount = AMOUNTS.iter().any(|amount| word.starts_with(amount) || word.ends_with(amount))
+            || AMOUNT_ENDINGS.iter().any(|ending| word.ends_with(ending))
+            || word.strip_suffix("area").is_some_and(|of| AREAS.contains(&of))
+            || (words.len() > 1 && (UNITS.contains(&word) || AXES.contains(&word)));
+        [
+            (IDENTIFIERS.contains(&word) || joined || is_number_of_thing(word), Hint::Identifier),
+            (LINES.contains(&word), Hint::Line),
+            (TIMES.contains(&word), Hint::Time),
+            (MEASURES.contains(&word) || is_amount, Hint::Measure),
+            (TEXTS.contains(&word), Hint::Text),
+            (ATTRIBUTES.contains(&word), Hint::Attribute),
+            (DIMENSIONS.contains(&word), Hint::Dimension),
+            (ENTITIES.contains(&word) || ends_with_thing(word), Hint::Entity),
+        ]
+        .into_iter()
+        .find_map(|(matches, hint)| matches.then_some(hint))
+    };
+    match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        // "num_items" counts; "num_factura" is the number of one.
+        ["num", .., last] if last.ends_with('s') => vec![Hint::Measure],
+        ["num", ..] => vec![Hint::Identifier],
+        [_, .., "in", "currency"] | [_, .., "in", _, "currency"] => vec![Hint::Measure],
+        // "tot_claims" counts claims; "total_id" would identify one.
+        [first, .., last] if AGGREGATES.contains(first) && !IDENTIFIERS.contains(last) => vec![Hint::Measure],
+        [.., last]
+            if words.iter().any(|word| COORDINATES.contains(&word.as_str()))
+                && !IDENTIFIERS.contains(last) =>
+        {
+            vec![Hint::Measure]
+        }
+        // How long a request took.
+        [.., "time", "taken" | "spent" | "elapsed"] => vec![Hint::Measure],
+        // "line_no" counts lines, "order_no" is that of an order.
+        [.., thing, last] if NUMBERS.contains(last) && LINES.contains(thing) => vec![Hint::Line],
+        [.., last] if words.len() > 1 && NUMBERS.contains(last) => vec![Hint::Identifier],
+        // The hash of a content is no identity: equal contents have equal ones.
+        [.., of, "hash"] if TEXTS.contains(of) || CONTENTS.contains(of) => {
+            vec![Hint::Attribute]
+        }
+        // "from" and "to" name things only if nothing else does.
+        all => {
+            let ends = |word: &&&str| ["from", "to"].contains(*word);
+            let found: Vec<Hint> =
+                all.iter().filter(|word| !ends(word)).filter_map(|word| hint_of(word)).collect();
+            if found.is_empty() {
+                all.iter().filter(ends).filter_map(|word| hint_of(word)).collect()
+            } else {
+                found
+            }
+        }
+    }
+}
+
+/// Returns the role that the name speaks for: that of its last telling word.
+pub(in crate::evaluate::roles) fn hint(name: &str) -> Option<Hint> {
+    let hints = hints(name);
+    // "user_count" counts users, "amount_id" identifies amounts; but "from" and "to" alone name
+    // ends.
+    hints.last().copied()
+}

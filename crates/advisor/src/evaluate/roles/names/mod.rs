@@ -1,0 +1,230 @@
+//! Hints that the name of a column gives about its role.
+//!
+//! Names are weaker evidence than values: they are matched by whole words ("count" is not in
+//! "account"), and add at most [`WEIGHT`] to a score.
+
+mod hints;
+mod numbers;
+mod things;
+mod times;
+mod words;
+
+pub(crate) use crate::evaluate::roles::names::hints::Hint;
+pub(in crate::evaluate::roles) use crate::evaluate::roles::names::hints::{WEIGHT, hint, hints};
+pub(crate) use crate::evaluate::roles::names::numbers::is_bare_number;
+pub(in crate::evaluate::roles) use crate::evaluate::roles::names::numbers::{
+    counted, counts_things, is_amount_of_thing, is_in_unit, is_of_count, is_row_number,
+};
+pub(crate) use crate::evaluate::roles::names::things::{is_bare_id, is_derived, is_of_events};
+pub(in crate::evaluate::roles) use crate::evaluate::roles::names::things::{
+    is_contact, is_label, is_of_address, is_of_author, is_of_block, is_of_code, is_of_process, is_of_rows,
+    is_of_span, is_of_talk, is_of_thread, is_of_trace, is_of_transaction, is_whole, recurs, share_a_noun,
+};
+pub(in crate::evaluate::roles) use crate::evaluate::roles::names::times::{
+    is_duration, is_of_before, is_of_bound, is_of_calendar, is_of_commit, is_of_load, is_of_part_of_day,
+    is_of_step, is_of_transmission,
+};
+pub(crate) use crate::evaluate::roles::names::times::{
+    is_later, is_of_birth, is_of_creation, is_of_creator, is_of_log, is_of_period, is_of_receipt,
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_differ_in_a_number_are_counted_if_they_are_many() {
+        let names = ["uid", "cat1", "cat2", "cat10", "cat7", "card1", "card2", "7", "catalog"];
+        let expected = [false, true, true, true, true, false, false, false, false];
+        assert_eq!(counted(names.into_iter()), expected);
+    }
+
+    #[test]
+    fn words_count_as_a_whole_and_the_last_decides() {
+        for (name, expected) in [
+            ("user_id", Some(Hint::Identifier)),
+            ("userId", Some(Hint::Identifier)),
+            ("l_orderkey", Some(Hint::Identifier)),
+            ("account", Some(Hint::Entity)),
+            ("discount", Some(Hint::Measure)),
+            ("event_type", Some(Hint::Dimension)),
+            ("user_count", Some(Hint::Measure)),
+            ("created_at", Some(Hint::Time)),
+            ("l_linenumber", Some(Hint::Line)),
+            ("c_comment", Some(Hint::Text)),
+            ("durationMs", Some(Hint::Measure)),
+            ("signal_dBm", Some(Hint::Measure)),
+            ("db", None),
+            ("Kostenstelle", None),
+            ("preisliste", None),
+            ("Listenpreis", Some(Hint::Measure)),
+            ("Verbrauch kWh", Some(Hint::Measure)),
+            ("num_items", Some(Hint::Measure)),
+            ("seatNum", Some(Hint::Identifier)),
+            ("num_factura", Some(Hint::Identifier)),
+            ("case_no", Some(Hint::Identifier)),
+            ("entry_seq_no", Some(Hint::Line)),
+            ("line_number", Some(Hint::Line)),
+            ("grid", None),
+            ("pricepaid", Some(Hint::Measure)),
+            ("is_valid", Some(Hint::Dimension)),
+            ("content_hash", Some(Hint::Attribute)),
+            ("tx_hash", Some(Hint::Identifier)),
+            ("sha256", Some(Hint::Attribute)),
+            ("distance_to_roads", Some(Hint::Measure)),
+            ("to", Some(Hint::Entity)),
+            ("X Coordinate (State Plane)", Some(Hint::Measure)),
+            ("Amount [customer currency]", Some(Hint::Measure)),
+            ("(id)", Some(Hint::Identifier)),
+            ("xyz", None),
+            ("c1", None),
+            ("id.orig_h", None),
+            ("payload.user_id", Some(Hint::Identifier)),
+            ("src_port", Some(Hint::Attribute)),
+            ("airport", None),
+        ] {
+            assert_eq!(hint(name), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn keys_of_calendars_and_numbers_of_blocks_are_times_by_their_names() {
+        for name in ["ss_sold_date_sk", "DateKey", "day_id", "dim_time_sk", "monthid"] {
+            assert!(is_of_calendar(name), "{name}");
+        }
+        for name in ["date", "update_id", "holiday_kind", "id", "customer_sk", "runtime", ""] {
+            assert!(!is_of_calendar(name), "{name}");
+        }
+        for name in ["block_number", "blockNumber", "block", "block_height"] {
+            assert!(is_of_block(name), "{name}");
+        }
+        for name in ["block_hash", "blocked", "number", "height", "block_size", ""] {
+            assert!(!is_of_block(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn amounts_of_things_are_told_from_numbers_of_things() {
+        for name in ["massa_ledig_voertuig", "saldo_cuenta", "poids_colis"] {
+            assert!(is_amount_of_thing(name), "{name}");
+        }
+        for name in [
+            "gas_meter",
+            "power_station",
+            "cost_account",
+            "balance_account",
+            "saldo",
+            "voertuig_massa",
+            "peso_vehiculo_id",
+            "",
+        ] {
+            assert!(!is_amount_of_thing(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn people_and_devices_come_back_and_their_properties_do_not() {
+        for name in ["user_id", "customer", "o_custkey", "card_no", "payload.deviceId"] {
+            assert!(recurs(name), "{name}");
+        }
+        for name in ["user_count", "order_id", "card_type", "id", "hosted", "payment_intent", ""] {
+            assert!(!recurs(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn wholes_are_named_with_and_without_the_word_for_an_identifier() {
+        for name in ["conversation_id", "orderId", "l_orderkey", "SESSION", "chat_room_id", "accountid"] {
+            assert!(is_whole(name), "{name}");
+        }
+        for name in ["order_date", "user_id", "session_length", "id", "", "reorder", "sender_id"] {
+            assert!(!is_whole(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_id_of_the_rows_is_named_like_the_export() {
+        for (column, export) in [
+            ("trade_id", "stock_trades"),
+            ("messageId", "mailbox-messages"),
+            ("id", "x"),
+            ("entry_id", "entries_2026"),
+        ] {
+            assert!(is_of_rows(column, export), "{column} {export}");
+        }
+        for (column, export) in [
+            ("order_id", "order_items"),
+            ("user_id", "events"),
+            ("trades", "trades"),
+            ("uid", "plays"),
+            ("", ""),
+        ] {
+            assert!(!is_of_rows(column, export), "{column} {export}");
+        }
+    }
+
+    #[test]
+    fn numbers_of_rows_are_told_from_those_of_things() {
+        for name in ["n", "seq", "Row_Number", "NR", "index", "Unnamed: 0", "seq_no"] {
+            assert!(is_bare_number(name), "{name}");
+        }
+        for name in ["ITEM_NO", "visit_id", "id", "order_number", "c1", "invoice_nr", "serial_id"] {
+            assert!(!is_bare_number(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn names_of_contacts_units_creators_and_lines_are_told_from_others() {
+        for (is_one, names, others) in [
+            (
+                is_contact as fn(&str) -> bool,
+                vec!["email", "Mailing Address Telephone Number", "fax_no", "user.phone"],
+                vec!["phone_model", "number", "mail_id", "telephone_exchange_code"],
+            ),
+            (
+                is_in_unit,
+                vec!["dwell_days", "wait_minutes", "powerKw"],
+                vec!["days", "line_no", "seq", "weekday"],
+            ),
+            (is_of_commit, vec!["tx_id", "xid", "source.txId"], vec!["tax_id", "taxi", "text"]),
+            (is_of_talk, vec!["channel_id", "ThreadId", "room"], vec!["roommate", "chatty"]),
+            (is_of_author, vec!["author_id", "senderId"], vec!["authority", "authorized_by"]),
+            (is_of_creator, vec!["CREATED_BY", "create_uid"], vec!["created_at", "updated_by", "creation"]),
+            (
+                is_of_transaction,
+                vec!["txHash", "from", "gas_used", "transaction_index"],
+                vec!["lot", "borough", "block", "zipcode"],
+            ),
+            (
+                |name| hint(name) == Some(Hint::Measure),
+                vec!["lotarea", "bldgarea", "time-taken", "CostInBillingCurrency"],
+                vec!["tarea", "area", "community_area", "currency"],
+            ),
+        ] {
+            assert!(names.iter().all(|name| is_one(name)), "{names:?}");
+            assert!(!others.iter().any(|name| is_one(name)), "{others:?}");
+        }
+        assert!(share_a_noun("session_line_num", "session_id") && share_a_noun("orderLine", "order"));
+        assert!(!share_a_noun("line_no", "line_id") && !share_a_noun("seq", "seq_id"));
+        assert!(!share_a_noun("session_line_num", "process_id"));
+    }
+
+    #[test]
+    fn times_of_receipt_and_of_the_end_are_later() {
+        for name in ["received_at", "updatedAt", "END_TIME", "kafka_ingested"] {
+            assert!(is_later(name), "{name}");
+        }
+        for name in ["measured_at", "created", "event_time", "sent_at", "started_at"] {
+            assert!(!is_later(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_last_telling_word_decides() {
+        assert_eq!(hint("event_type"), Some(Hint::Dimension));
+        assert_eq!(hint("user_id"), Some(Hint::Identifier));
+        assert_eq!(hint("userCount"), Some(Hint::Measure));
+        assert_eq!(hint("time_hour"), Some(Hint::Dimension));
+        assert_eq!(hint("grid"), None);
+    }
+}

@@ -1,0 +1,69 @@
+//! Names of numbers: those of rows, amounts and counts.
+
+use std::collections::HashMap;
+
+use crate::evaluate::roles::names::hints::{Hint, hint};
+use crate::evaluate::roles::names::words::{last_part, plural, without_brackets, words};
+use crate::evaluate::roles::words::{AMOUNT_HEADS, COUNTED, ENTITIES, LINES, UNITS};
+
+/// Number of names from which they are counted: `cat1` to `cat9`.
+pub(in crate::evaluate::roles) const MANY_COUNTED: usize = 4;
+
+/// Whether each of several names is one of many that differ only in the number at their end.
+pub(in crate::evaluate::roles) fn counted<'n>(names: impl Iterator<Item = &'n str> + Clone) -> Vec<bool> {
+    let stem = |name: &'n str| name.trim_end_matches(|c: char| c.is_ascii_digit());
+    let mut sizes: HashMap<&str, usize> = HashMap::new();
+    for name in names.clone().filter(|name| stem(name) != *name) {
+        *sizes.entry(stem(name)).or_default() += 1;
+    }
+    names
+        .map(|name| stem(name) != name && sizes.get(stem(name)).is_some_and(|size| *size >= MANY_COUNTED))
+        .collect()
+}
+
+/// Whether the name is that of a number that counts: an offset, an index, but no item.
+pub(in crate::evaluate::roles) fn is_of_count(name: &str) -> bool {
+    words(last_part(name)).last().is_some_and(|word| LINES.contains(&word.as_str()) && word != "item")
+}
+
+/// Whether the name of a number is that of several things, which it counts: "requests",
+/// "new_users".
+pub(in crate::evaluate::roles) fn counts_things(name: &str) -> bool {
+    let is_plural = |word: &String| {
+        COUNTED.contains(&word.as_str()) || ENTITIES.iter().any(|thing| plural(thing) == *word)
+    };
+    words(last_part(name)).last().is_some_and(is_plural)
+}
+
+/// Whether the name is that of the number of a row in its file, as pandas and SQL write them.
+pub(in crate::evaluate::roles) fn is_row_number(name: &str) -> bool {
+    match words(name).iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        ["unnamed", number] | ["level", number] => number.bytes().all(|byte| byte.is_ascii_digit()),
+        ["index" | "rownum" | "rownumber" | "rn"] | ["row", "num" | "number" | "nr" | "no"] => true,
+        ["index", "level", number] => number.bytes().all(|byte| byte.is_ascii_digit()),
+        _ => false,
+    }
+}
+
+/// Whether the name says no more than that the column numbers something: `n`, `seq`, `row_number`.
+pub(crate) fn is_bare_number(name: &str) -> bool {
+    const COUNTS: &[&str] =
+        &["n", "i", "no", "nr", "num", "number", "seq", "sequence", "idx", "index", "serial", "counter"];
+    is_row_number(name) || words(name).iter().all(|word| COUNTS.contains(&word.as_str()))
+}
+
+/// Whether the name of a number is that of an amount of a thing, with the amount first, as in many
+/// languages: "massa_voertuig", "saldo_cuenta".
+pub(in crate::evaluate::roles) fn is_amount_of_thing(name: &str) -> bool {
+    let words = words(without_brackets(last_part(name)));
+    let is_amount = words.first().is_some_and(|word| AMOUNT_HEADS.contains(&word.as_str()));
+    words.len() > 1 && is_amount && hint(name) == Some(Hint::Entity)
+}
+
+/// Whether the name of a number ends with its unit: "dwell_days".
+pub(in crate::evaluate::roles) fn is_in_unit(name: &str) -> bool {
+    const OF_TIME: &[&str] = &["seconds", "minutes", "hours", "days", "weeks", "months", "years"];
+    let words = words(without_brackets(last_part(name)));
+    let is_unit = |word: &String| UNITS.contains(&word.as_str()) || OF_TIME.contains(&word.as_str());
+    words.len() > 1 && words.last().is_some_and(is_unit)
+}

@@ -1,0 +1,191 @@
+//! Names of things: people, talks, ledgers, processes, and the wholes that rows are parts of.
+
+use crate::evaluate::roles::names::words::{has_word, last_part, plural, words};
+use crate::evaluate::roles::words::{
+    CONTACTS, EVENTS, IDENTIFIERS, LABELS, LINES, NUMBERS, RECURRING, WHOLES,
+};
+
+/// Whether the name is that of what messages are part of: `channel_id`, `thread`.
+pub(in crate::evaluate::roles) fn is_of_talk(name: &str) -> bool {
+    const TALKS: &[&str] = &[
+        "channel",
+        "conversation",
+        "conv",
+        "chat",
+        "room",
+        "thread",
+        "dialog",
+        "dialogue",
+        "forum",
+        "topic",
+    ];
+    has_word(name, TALKS)
+}
+
+/// Whether the name is that of who wrote a message: `author_id`, `sender`.
+pub(in crate::evaluate::roles) fn is_of_author(name: &str) -> bool {
+    const AUTHORS: &[&str] = &["author", "sender", "poster", "speaker", "commenter", "writer"];
+    has_word(name, AUTHORS)
+}
+
+/// Whether the name is that of a step of a traced request.
+pub(in crate::evaluate::roles) fn is_of_span(name: &str) -> bool {
+    has_word(name, &["span"])
+}
+
+/// Whether the name is that of a traced request.
+pub(in crate::evaluate::roles) fn is_of_trace(name: &str) -> bool {
+    has_word(name, &["trace"])
+}
+
+/// Whether the name is that of a number that an operating system gives to processes.
+pub(in crate::evaluate::roles) fn is_of_process(name: &str) -> bool {
+    matches!(
+        words(last_part(name)).iter().map(String::as_str).collect::<Vec<_>>().as_slice(),
+        [.., "process" | "proc", "id"] | [.., "pid" | "processid" | "procid"]
+    )
+}
+
+/// Whether the name is that of a number that an operating system gives to threads.
+pub(in crate::evaluate::roles) fn is_of_thread(name: &str) -> bool {
+    matches!(
+        words(last_part(name)).iter().map(String::as_str).collect::<Vec<_>>().as_slice(),
+        [.., "thread", "id"] | [.., "tid" | "threadid"]
+    )
+}
+
+/// Whether the name, of an export or of its time, says that its rows are events.
+pub(crate) fn is_of_events(name: &str) -> bool {
+    words(name).iter().any(|word| EVENTS.contains(&word.as_str()))
+}
+
+/// Whether the name is that of a thing whose rows are its parts.
+pub(in crate::evaluate::roles) fn is_whole(name: &str) -> bool {
+    let words = words(name);
+    let is_whole = |word: &String| {
+        let stem = ["key", "id"].iter().find_map(|suffix| word.strip_suffix(suffix)).unwrap_or(word);
+        WHOLES.contains(&word.as_str()) || WHOLES.contains(&stem)
+    };
+    // "order_id" and "session", but not "order_date".
+    match words.as_slice() {
+        [.., whole, last] if IDENTIFIERS.contains(&last.as_str()) => is_whole(whole),
+        [.., last] => is_whole(last),
+        [] => false,
+    }
+}
+
+/// Whether the name is that of a name: what a thing is called beside its id.
+pub(in crate::evaluate::roles) fn is_label(name: &str) -> bool {
+    words(last_part(name)).last().is_some_and(|word| LABELS.contains(&word.as_str()))
+}
+
+/// Whether the name is that of a thing that comes back: "user_id", "customer", "o_custkey".
+pub(in crate::evaluate::roles) fn recurs(name: &str) -> bool {
+    let words = words(last_part(name));
+    let stem = |word: &str| {
+        let stem = ["key", "id", "sk"].iter().find_map(|suffix| word.strip_suffix(suffix));
+        RECURRING.contains(&stem.unwrap_or(word)) || RECURRING.contains(&word)
+    };
+    match words.as_slice() {
+        [.., thing, last] if IDENTIFIERS.contains(&last.as_str()) || NUMBERS.contains(&last.as_str()) => {
+            stem(thing)
+        }
+        [.., last] => stem(last),
+        [] => false,
+    }
+}
+
+/// Whether the name is that of an address or a number by which a person is reached.
+pub(in crate::evaluate::roles) fn is_contact(name: &str) -> bool {
+    let words = words(last_part(name));
+    let is_contact = |word: &str| CONTACTS.contains(&word);
+    match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        [.., contact, last] if NUMBERS.contains(last) => is_contact(contact),
+        [.., last] => is_contact(last),
+        [] => false,
+    }
+}
+
+/// Whether the name is that of what stands for a thing beside its id: its hash, its address.
+pub(crate) fn is_derived(name: &str) -> bool {
+    words(name)
+        .iter()
+        .any(|word| ["hash", "hashed", "ip", "masked", "md5", "sha1", "sha256"].contains(&word.as_str()))
+}
+
+/// Whether the name is that of a code, which things have: "precinct_code".
+pub(in crate::evaluate::roles) fn is_of_code(name: &str) -> bool {
+    const CODES: &[&str] = &["code", "cd", "codes", "kode", "codigo", "código", "codice"];
+    let words = words(last_part(name));
+    words.len() > 1 && words.last().is_some_and(|word| CODES.contains(&word.as_str()))
+}
+
+/// Whether the name is that of something that ledgers have beside their blocks.
+pub(in crate::evaluate::roles) fn is_of_transaction(name: &str) -> bool {
+    const OF_LEDGERS: &[&str] = &[
+        "hash",
+        "tx",
+        "txid",
+        "txhash",
+        "txn",
+        "transaction",
+        "miner",
+        "gas",
+        "from",
+        "to",
+        "sender",
+        "receiver",
+        "recipient",
+        "wallet",
+        "contract",
+        "token",
+        "validator",
+    ];
+    words(name).iter().any(|word| OF_LEDGERS.contains(&word.as_str()))
+}
+
+/// Whether the name is that of the number of a block of a ledger.
+pub(in crate::evaluate::roles) fn is_of_block(name: &str) -> bool {
+    let words = words(last_part(name));
+    let is_number = |word: &str| NUMBERS.contains(&word) || ["height", "index", "id"].contains(&word);
+    match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        [.., "block", last] => is_number(last),
+        [.., last] => ["block", "blocknumber", "blocknum", "blockheight"].contains(last),
+        [] => false,
+    }
+}
+
+/// Whether the name is that of an address.
+pub(in crate::evaluate::roles) fn is_of_address(name: &str) -> bool {
+    words(name).last().is_some_and(|word| ["address", "addr"].contains(&word.as_str()))
+}
+
+/// Whether two names have the same first word, which is a thing: `session_line` and `session_id`.
+pub(in crate::evaluate::roles) fn share_a_noun(a: &str, b: &str) -> bool {
+    let (a, b) = (words(last_part(a)), words(last_part(b)));
+    let is_thing = |word: &&String| !IDENTIFIERS.contains(&word.as_str()) && !LINES.contains(&word.as_str());
+    a.len() > 1 && a.first() == b.first() && a.first().filter(is_thing).is_some()
+}
+
+/// Whether the name says no more than that the column identifies something: `id`, `uuid`.
+pub(crate) fn is_bare_id(name: &str) -> bool {
+    words(name).iter().all(|word| IDENTIFIERS.contains(&word.as_str()))
+}
+
+/// Whether the column identifies what the export has rows of: `id`, or `trade_id` in
+/// `stock_trades`.
+pub(in crate::evaluate::roles) fn is_of_rows(column: &str, export: &str) -> bool {
+    let column = words(column);
+    let nouns: Vec<&String> = column.iter().filter(|word| !IDENTIFIERS.contains(&word.as_str())).collect();
+    if nouns.len() == column.len() {
+        return false;
+    }
+    let export = words(export);
+    let row = export.iter().rev().find(|word| word.chars().any(char::is_alphabetic));
+    match (nouns.as_slice(), row) {
+        // A "uid" is that of a user.
+        ([], _) => column.iter().all(|word| ["id", "pk", "uuid", "guid"].contains(&word.as_str())),
+        ([noun], Some(row)) => *noun == row || plural(noun) == *row,
+        _ => false,
+    }
+}

@@ -1,0 +1,133 @@
+//! Names of times, and of what orders rows in time: loads, transactions, steps.
+
+use crate::evaluate::roles::names::words::{has_word, last_part, words};
+use crate::evaluate::roles::words::{
+    BEFORE, BIRTH, BOUNDS, CALENDAR, IDENTIFIERS, LATER, LOADS, NUMBERS, PERIODS, RECEIPT, STEPS, TIMES,
+    TRANSMISSION,
+};
+
+/// Whether the name of a time says that it is later than what a row is about.
+pub(crate) fn is_later(name: &str) -> bool {
+    let is_later = |word: &String| {
+        LATER.contains(&word.as_str())
+            || ["lastmodified", "lastupdate"].iter().any(|part| word.contains(part))
+    };
+    words(name).iter().any(is_later) || is_of_receipt(name)
+}
+
+/// Whether the name of a time is that of the receipt of a row.
+pub(crate) fn is_of_receipt(name: &str) -> bool {
+    words(name).iter().any(|word| RECEIPT.contains(&word.as_str()))
+}
+
+/// Whether the name of a time is that of the creation of a record.
+pub(crate) fn is_of_creation(name: &str) -> bool {
+    const CREATION: &[&str] = &["create", "created", "creation", "insert", "inserted", "erdat"];
+    words(name).iter().any(|word| CREATION.contains(&word.as_str()))
+}
+
+/// Whether the name is that of the user who created a record: `CREATED_BY`, `create_uid`.
+pub(crate) fn is_of_creator(name: &str) -> bool {
+    let is_user = |word: &String| ["by", "uid", "user", "nam"].contains(&word.as_str());
+    is_of_creation(name) && words(name).last().is_some_and(is_user)
+}
+
+/// Whether the name may be that of the time at which a thing began or ended: `gameStart`.
+pub(in crate::evaluate::roles) fn is_of_bound(name: &str) -> bool {
+    words(last_part(name)).last().is_some_and(|word| BOUNDS.contains(&word.as_str()))
+}
+
+/// Whether the name of a time is that of a birth.
+pub(crate) fn is_of_birth(name: &str) -> bool {
+    words(name).iter().any(|word| BIRTH.contains(&word.as_str()))
+}
+
+/// Whether the name is that of a reference to a row that came before.
+pub(in crate::evaluate::roles) fn is_of_before(name: &str) -> bool {
+    words(name).iter().any(|word| BEFORE.contains(&word.as_str()))
+}
+
+/// Whether the name is that of the number of a message or a load that brought rows.
+pub(in crate::evaluate::roles) fn is_of_transmission(name: &str) -> bool {
+    let words = words(last_part(name));
+    // A control number, but no control group; an interchange, whatever it is called.
+    let is_word = |word: &String| TRANSMISSION.contains(&word.as_str());
+    let is_control = |word: &str| ["ctl", "control"].contains(&word);
+    match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        [.., of, last] if NUMBERS.contains(last) && is_control(of) => true,
+        _ => words.iter().any(is_word),
+    }
+}
+
+/// Whether the name is that of the run that brought a row from another system: `etl_batch_id`.
+pub(in crate::evaluate::roles) fn is_of_load(name: &str) -> bool {
+    let words = words(last_part(name));
+    let is_batch = |word: &String| word == "batch";
+    words.iter().any(|word| LOADS.contains(&word.as_str()))
+        || words.iter().any(is_batch) && words.iter().any(|word| word == "load")
+}
+
+/// Whether the name is that of a transaction: `tx_id`, `xid`.
+pub(in crate::evaluate::roles) fn is_of_commit(name: &str) -> bool {
+    const COMMITS: &[&str] = &["tx", "txn", "txid", "xid", "transaction", "gtid"];
+    has_word(name, COMMITS)
+}
+
+/// Whether the name is that of a place in the log of a database: `lsn`, `scn`.
+pub(crate) fn is_of_log(name: &str) -> bool {
+    const LOGS: &[&str] = &["lsn", "scn", "gtid", "binlog", "wal"];
+    has_word(name, LOGS)
+}
+
+/// Whether the name is that of a step in time: a sample, a tick.
+pub(in crate::evaluate::roles) fn is_of_step(name: &str) -> bool {
+    has_word(name, STEPS)
+}
+
+/// Whether the name of a number is that of a row of a calendar: "date_sk", "day_id", "timekey".
+pub(in crate::evaluate::roles) fn is_of_calendar(name: &str) -> bool {
+    let words = words(last_part(name));
+    let is_unit = |word: &str| CALENDAR.contains(&word);
+    match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        [.., unit, last] if IDENTIFIERS.contains(last) => is_unit(unit),
+        [.., last] => {
+            let stem = ["key", "id", "sk"].iter().find_map(|suffix| last.strip_suffix(suffix));
+            stem.is_some_and(is_unit)
+        }
+        [] => false,
+    }
+}
+
+/// Whether the name is that of a time or of a part of a calendar: "year", "Time Code".
+pub(crate) fn is_of_period(name: &str) -> bool {
+    let is_period = |word: &String| {
+        let word = word.as_str();
+        TIMES.contains(&word) || CALENDAR.contains(&word) || PERIODS.contains(&word)
+    };
+    words(last_part(name)).iter().any(is_period)
+}
+
+/// Whether the name of a number is that of a part of the day: "hour", "settlement_period".
+pub(in crate::evaluate::roles) fn is_of_part_of_day(name: &str) -> bool {
+    const PARTS: &[&str] = &[
+        "hour",
+        "hours",
+        "hr",
+        "hh",
+        "hora",
+        "heure",
+        "stunde",
+        "uur",
+        "ora",
+        "period",
+        "interval",
+        "halfhour",
+        "quarterhour",
+    ];
+    words(last_part(name)).last().is_some_and(|word| PARTS.contains(&word.as_str()))
+}
+
+/// Whether the name of a number that is no point in time is that of a length of time: "air_time".
+pub(in crate::evaluate::roles) fn is_duration(name: &str) -> bool {
+    words(last_part(name)).last().is_some_and(|word| word == "time")
+}

@@ -1,0 +1,62 @@
+//! Knowledge about the columns of an export from sampled rows.
+
+use crate::evaluate::options::JoinedColumn;
+use crate::evaluate::roles::{Role, RoleReport};
+
+/// Knowledge about the columns from sampled rows.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Knowledge<'a> {
+    pub(crate) roles: &'a [RoleReport],
+    /// Columns of the natural key, if it has several.
+    pub(crate) natural_key: &'a [String],
+    /// Columns of all natural keys that are as short.
+    pub(crate) identifying: &'a [String],
+    /// Columns by which other tables are joined.
+    pub(crate) joined: &'a [JoinedColumn],
+    /// Whether the name of the export says that its rows are events.
+    pub(crate) of_events: bool,
+}
+
+impl<'a> Knowledge<'a> {
+    pub(crate) fn report(&self, column: &str) -> Option<&'a RoleReport> {
+        self.roles.iter().find(|report| report.column == column)
+    }
+
+    /// Position of a column in the export; derived parts of a key have none.
+    pub(crate) fn position(&self, column: &str) -> Option<usize> {
+        self.roles.iter().position(|report| report.column == column)
+    }
+
+    /// Role of a column; derived parts of a key have none.
+    pub(crate) fn role(&self, column: &str) -> Option<Role> {
+        self.report(column).map(|report| report.role)
+    }
+
+    /// Whether the key has a time or a line number, which spread rows and serve no read.
+    pub(crate) fn has_count(&self, key: &[String]) -> bool {
+        key.iter().any(|column| matches!(self.role(column), Some(Role::Time | Role::LineNumber)))
+    }
+
+    /// Whether the key is the natural key but for its time or its line: together its columns say
+    /// which thing a row is of, such as a pair of currencies.
+    pub(crate) fn is_thing(&self, key: &[String]) -> bool {
+        let counts = |column: &&String| !matches!(self.role(column), Some(Role::Time | Role::LineNumber));
+        let parts: Vec<&String> = self.natural_key.iter().filter(counts).collect();
+        key.len() > 1 && parts.len() == key.len() && key.iter().all(|column| parts.contains(&column))
+    }
+
+    /// Whether the key has nothing but kinds of things, which do not say together what a row is of.
+    pub(crate) fn is_of_kinds(&self, key: &[String]) -> bool {
+        !self.is_thing(key) && key.iter().all(|column| self.role(column) == Some(Role::Dimension))
+    }
+
+    /// Whether the key has a column that may be an amount.
+    pub(crate) fn has_vague(&self, key: &[String]) -> bool {
+        key.iter().any(|column| self.report(column).is_some_and(|report| report.is_vague))
+    }
+
+    /// Whether the key has a time, which spreads rows and serves no read.
+    pub(crate) fn has_time(&self, key: &[String]) -> bool {
+        key.iter().any(|column| self.role(column) == Some(Role::Time))
+    }
+}

@@ -1,0 +1,36 @@
+//! The expressions of a plan node, and the columns that they refer to.
+
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{DFSchema, Result};
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::utils::merge_schema;
+use datafusion::logical_expr::{Expr, LogicalPlan};
+
+/// Returns the columns of a node's inputs. The filters of a scan refer to all columns of its table,
+/// no matter which of them the scan returns.
+pub(in crate::query) fn expression_schema(plan: &LogicalPlan) -> Result<DFSchema> {
+    let mut schema = merge_schema(&plan.inputs());
+    if let LogicalPlan::TableScan(scan) = plan {
+        let of_table = DFSchema::try_from_qualified_schema(scan.table_name.clone(), &scan.source.schema())?;
+        schema.merge(&of_table);
+    }
+    Ok(schema)
+}
+
+/// Rewrites the expressions of a node from the bottom up. The columns that it returns keep their
+/// names, by which other nodes know them.
+pub(in crate::query) fn rewrite_expressions(
+    plan: LogicalPlan,
+    mut rewrite: impl FnMut(Expr) -> Result<Transformed<Expr>>,
+) -> Result<Transformed<LogicalPlan>> {
+    let names = NamePreserver::new(&plan);
+    let mut rewritten = |expr: Expr| {
+        let name = names.save(&expr);
+        Ok(expr.transform_up(&mut rewrite)?.update_data(|expr| name.restore(expr)))
+    };
+    plan.map_expressions(|expr| match expr {
+        // The members of a set have names, not the set.
+        Expr::GroupingSet(_) => expr.map_children(&mut rewritten),
+        expr => rewritten(expr),
+    })
+}

@@ -1,0 +1,20 @@
+//! The meaning of SQL where DataFusion would give another answer: rules that run before plans are
+//! optimized, with the functions that they insert.
+
+pub(in crate::query) mod checked;
+pub(in crate::query) mod checked_sum;
+pub(in crate::query) mod dates_as_times;
+pub(in crate::query) mod decimal_arithmetic;
+pub(in crate::query) mod drawn_values;
+pub(in crate::query) mod exact_subqueries;
+pub(in crate::query) mod expression_schema;
+pub(in crate::query) mod interval_literals;
+pub(in crate::query) mod later_values;
+pub(in crate::query) mod opaque_casts;
+pub(in crate::query) mod operation;
+pub(in crate::query) mod plain_nans;
+pub(in crate::query) mod repeated_orders;
+pub(in crate::query) mod signless_zeros;
+mod subquery_plans;
+pub(in crate::query) mod unnested_rows;
+pub(in crate::query) mod window_frames;

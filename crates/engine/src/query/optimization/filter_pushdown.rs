@@ -1,0 +1,347 @@
+//! DataFusion's pushdown of filters, without the moves that take other columns.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::sync::Arc;
+
+use arrow::datatypes::Schema;
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::{JoinType, Result, internal_err};
+use datafusion::config::ConfigOptions;
+use datafusion::datasource::physical_plan::FileScanConfig;
+use datafusion::datasource::source::DataSourceExec;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::utils::collect_columns;
+use datafusion::physical_expr_common::physical_expr::is_volatile;
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::aggregates::AggregateExec;
+use datafusion::physical_plan::filter::FilterExec;
+use datafusion::physical_plan::filter_pushdown::{
+    ChildFilterDescription, ChildPushdownResult, FilterDescription, FilterPushdownPhase,
+    FilterPushdownPropagation,
+};
+use datafusion::physical_plan::joins::HashJoinExec;
+use datafusion::physical_plan::projection::ProjectionExec;
+use datafusion::physical_plan::union::UnionExec;
+use datafusion::physical_plan::{
+    ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties,
+    ReplaceChildrenOptions,
+};
+
+use crate::query::optimization::projection_pushdown::without_projection;
+
+/// Pushes filters down as the wrapped rule does, but none by a name that is not certain.
+///
+/// DataFusion 55 looks up the columns of a filter by name in the input below. Above a join of two
+/// tables that both have a column `points`, a condition on the second becomes one on the first;
+/// this applies to WHERE above an outer join as well as to the conditions that a sort with a limit
+/// or a join finds out while it runs. So below a node that would read another column, a [`Barrier`]
+/// lets only filters on the other columns through. The barriers are removed afterwards.
+///
+/// Neither does a filter on a column that `random()` returns pass the node that computes it, because
+/// it would be evaluated on other values.
+#[derive(Debug)]
+pub(in crate::query) struct SafeFilterPushdown {
+    rule: Arc<dyn PhysicalOptimizerRule + Send + Sync>,
+}
+
+impl SafeFilterPushdown {
+    pub(in crate::query) fn new(rule: Arc<dyn PhysicalOptimizerRule + Send + Sync>) -> Self {
+        Self { rule }
+    }
+}
+
+impl PhysicalOptimizerRule for SafeFilterPushdown {
+    fn optimize(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        config: &ConfigOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let separated = plan.transform_up(with_projection_apart)?.data;
+        let guarded = separated.transform_up(with_barriers)?;
+        let pushed = self.rule.optimize(guarded.data, config)?;
+        if !guarded.transformed {
+            return Ok(pushed);
+        }
+        Ok(pushed.transform_up(|node| Ok(without_barrier(node)))?.data)
+    }
+
+    fn name(&self) -> &str {
+        self.rule.name()
+    }
+
+    fn schema_check(&self) -> bool {
+        self.rule.schema_check()
+    }
+}
+
+/// Gives the projection of a filter a node of its own if the input repeats names, because the
+/// filter would look up in the input, by name, what it takes over from a filter above.
+fn with_projection_apart(node: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
+    let repeats = |filter: &FilterExec| {
+        let schema = filter.input().schema();
+        unique_columns(&schema).len() < schema.fields().len()
+    };
+    match node.downcast_ref::<FilterExec>().is_some_and(repeats) {
+        true => without_projection(node),
+        false => Ok(Transformed::no(node)),
+    }
+}
+
+fn with_barriers(node: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
+    let mut has_barrier = false;
+    let mut inputs = Vec::new();
+    for (position, input) in node.children().into_iter().enumerate() {
+        let mut passed = certain_columns(node.as_ref(), position, &input.schema());
+        passed.retain(|column| !is_drawn(input, *column));
+        for column in fractional_keys(node.as_ref(), position, &input.schema()) {
+            passed.remove(&column);
+        }
+        inputs.push(match passed.len() < input.schema().fields().len() {
+            true => {
+                has_barrier = true;
+                Arc::new(Barrier { input: Arc::clone(input), passed }) as Arc<dyn ExecutionPlan>
+            }
+            false => Arc::clone(input),
+        });
+    }
+    let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
+    match has_barrier {
+        true => Ok(Transformed::yes(node.replace_children(inputs, options)?)),
+        false => Ok(Transformed::no(node)),
+    }
+}
+
+/// Columns of an input of a hash join whose keys of floating-point numbers they are. To a join -0.0
+/// equals 0.0, but the least and the greatest key that it passes on while it runs exclude the other.
+fn fractional_keys(node: &dyn ExecutionPlan, position: usize, input: &Schema) -> Vec<usize> {
+    let Some(join) = node.downcast_ref::<HashJoinExec>() else { return Vec::new() };
+    let keys = join.on().iter().map(|(left, right)| if position == 0 { left } else { right });
+    let fractional = keys.filter(|key| key.data_type(input).is_ok_and(|of| of.is_floating()));
+    fractional.flat_map(collect_columns).map(|column| column.index()).collect()
+}
+
+fn without_barrier(node: Arc<dyn ExecutionPlan>) -> Transformed<Arc<dyn ExecutionPlan>> {
+    match node.downcast_ref::<Barrier>() {
+        Some(barrier) => Transformed::yes(Arc::clone(&barrier.input)),
+        None => Transformed::no(node),
+    }
+}
+
+/// Returns the columns of an input for which the lookup by name from the node above finds the right
+/// column.
+fn certain_columns(node: &dyn ExecutionPlan, position: usize, input: &Schema) -> HashSet<usize> {
+    let mut certain = unique_columns(input);
+    let name = |column: &usize| input.field(*column).name();
+    if node.is::<UnionExec>() {
+        let output = node.schema();
+        certain.retain(|column| output.field(*column).name() == name(column));
+    }
+    if let Some(aggregate) = node.downcast_ref::<AggregateExec>() {
+        let renamed = aggregate.group_expr().expr().iter().filter(|(expr, name)| !is_named(expr, name));
+        let renamed: HashSet<&str> = renamed.map(|(_, name)| name.as_str()).collect();
+        certain.retain(|column| !renamed.contains(name(column).as_str()));
+    }
+    if let Some(join) = node.downcast_ref::<HashJoinExec>() {
+        // A condition on a key of the side that a semi join returns also selects rows of the other.
+        let pairs = join.on().iter();
+        let keys: Vec<_> = match (join.join_type(), position) {
+            (JoinType::LeftSemi, 1) => pairs.map(|(left, right)| (left, right)).collect(),
+            (JoinType::RightSemi, 0) => pairs.map(|(left, right)| (right, left)).collect(),
+            _ => return certain,
+        };
+        let is_key = |column: &usize| keys.iter().any(|(returned, _)| is_named(returned, name(column)));
+        let is_paired = |column: &usize| {
+            keys.iter()
+                .any(|(returned, other)| is_named(returned, name(column)) && is_named(other, name(column)))
+        };
+        certain.retain(|column| !is_key(column) || is_paired(column));
+    }
+    certain
+}
+
+/// Whether a plan computes a column by a function that returns another value each time, so that a
+/// filter on the column must not compute it again.
+fn is_drawn(plan: &Arc<dyn ExecutionPlan>, column: usize) -> bool {
+    if let Some(projection) = plan.downcast_ref::<ProjectionExec>() {
+        return projection.expr().get(column).is_some_and(|computed| is_volatile(&computed.expr));
+    }
+    let scan = plan.downcast_ref::<DataSourceExec>();
+    let config = scan.and_then(|scan| scan.data_source().downcast_ref::<FileScanConfig>());
+    let projection = config.and_then(|config| config.file_source().projection());
+    let computed = projection.and_then(|projection| projection.as_ref().get(column));
+    computed.is_some_and(|computed| is_volatile(&computed.expr))
+}
+
+fn is_named(expr: &Arc<dyn PhysicalExpr>, name: &str) -> bool {
+    expr.downcast_ref::<Column>().is_some_and(|column| column.name() == name)
+}
+
+/// Returns the columns whose names no other column has.
+fn unique_columns(schema: &Schema) -> HashSet<usize> {
+    let mut by_name: HashMap<&str, Option<usize>> = HashMap::with_capacity(schema.fields().len());
+    for (column, field) in schema.fields().iter().enumerate() {
+        by_name.entry(field.name()).and_modify(|only| *only = None).or_insert(Some(column));
+    }
+    by_name.into_values().flatten().collect()
+}
+
+/// A node between two others that only some filters pass, while filters are pushed down.
+#[derive(Debug)]
+struct Barrier {
+    input: Arc<dyn ExecutionPlan>,
+    /// The columns that a filter may have.
+    passed: HashSet<usize>,
+}
+
+impl DisplayAs for Barrier {
+    fn fmt_as(&self, _format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Barrier")
+    }
+}
+
+impl ExecutionPlan for Barrier {
+    fn name(&self) -> &'static str {
+        "Barrier"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        self.input.properties()
+    }
+
+    fn maintains_input_order(&self) -> Vec<bool> {
+        vec![true]
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.input]
+    }
+
+    fn apply_expressions(
+        &self,
+        _f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        mut inputs: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let Some(input) = inputs.pop() else { return internal_err!("a barrier has one input") };
+        Ok(Arc::new(Self { input, passed: self.passed.clone() }))
+    }
+
+    fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        self.input.execute(partition, context)
+    }
+
+    fn fetch(&self) -> Option<usize> {
+        self.input.fetch()
+    }
+
+    fn gather_filters_for_pushdown(
+        &self,
+        _phase: FilterPushdownPhase,
+        parent_filters: Vec<Arc<dyn PhysicalExpr>>,
+        _config: &ConfigOptions,
+    ) -> Result<FilterDescription> {
+        let passed = self.passed.clone();
+        let filters =
+            ChildFilterDescription::from_child_with_allowed_indices(&parent_filters, passed, &self.input)?;
+        Ok(FilterDescription::new().with_child(filters))
+    }
+
+    fn handle_child_pushdown_result(
+        &self,
+        _phase: FilterPushdownPhase,
+        child_pushdown_result: ChildPushdownResult,
+        _config: &ConfigOptions,
+    ) -> Result<FilterPushdownPropagation<Arc<dyn ExecutionPlan>>> {
+        Ok(FilterPushdownPropagation::if_all(child_pushdown_result))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{ArrayRef, AsArray, Float64Array, Int64Array, RecordBatch};
+    use arrow::datatypes::Int64Type;
+    use rand::SeedableRng;
+    use rand_chacha::ChaCha8Rng;
+
+    use crate::testing::joins::{Names, Statement, answer, plan, tables};
+    use crate::testing::{create, ingest};
+
+    #[tokio::test]
+    async fn joins_find_zeros_of_either_sign() {
+        let ddl = "CREATE TABLE zeros (k Int64 NOT NULL, f Double, PRIMARY KEY (k)) PARTITION BY HASH(k) \
+                   WITH (STORE = COLUMN, AUTO_PARTITIONING_MIN_PARTITIONS_COUNT = 2)";
+        let mut tables = Vec::new();
+        for zero in [-0.0, 0.0] {
+            let (folder, mut table) = create(ddl).await;
+            let keys: ArrayRef = Arc::new(Int64Array::from_iter_values(0..20));
+            let values: ArrayRef = Arc::new(Float64Array::from_iter_values([zero; 20]));
+            ingest(&mut table, RecordBatch::try_from_iter([("k", keys), ("f", values)]).unwrap()).await;
+            tables.push((folder, table));
+        }
+        let session = tables[0].1.session().unwrap();
+        let context = session.context();
+        for (name, (_, table)) in ["a", "b"].into_iter().zip(&tables) {
+            context.register_table(name, table.provider().unwrap()).unwrap();
+        }
+        for (sql, expected) in [
+            ("SELECT count(*) FROM a JOIN b ON a.f = b.f", 400),
+            ("SELECT count(*) FROM b JOIN a ON b.f * 2 = a.f", 400),
+            ("SELECT count(*) FROM a JOIN b ON a.f = b.f AND a.k = b.k", 20),
+            ("SELECT count(*) FROM a WHERE f IN (SELECT f FROM b)", 20),
+            ("SELECT count(*) FROM b WHERE NOT EXISTS (SELECT 1 FROM a WHERE a.f = b.f)", 0),
+        ] {
+            let found = context.sql(sql).await.unwrap().collect().await.unwrap();
+            assert_eq!(found[0].column(0).as_primitive::<Int64Type>().value(0), expected, "{sql}");
+        }
+    }
+
+    #[tokio::test]
+    async fn conditions_stay_with_their_columns_although_tables_share_names() {
+        let tables = tables().await;
+        let mut random = ChaCha8Rng::seed_from_u64(11);
+        for _ in 0..150 {
+            let statement = Statement::new(&mut random);
+            let sql = statement.sql(Names::Shared);
+            let expected = answer(&tables.plain, &statement.sql(Names::Distinct)).await;
+            assert_eq!(answer(&tables.ours, &sql).await, expected, "{sql}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_random_column_is_filtered_by_the_values_that_it_returns() {
+        let tables = tables().await;
+        for contradiction in [
+            "SELECT count(*) FROM (SELECT random() AS x FROM big) WHERE x > 0.5 AND x < 0.1",
+            "SELECT count(*) FROM (SELECT x AS a, x AS b FROM (SELECT random() AS x FROM big)) WHERE a <> b",
+            "SELECT count(*) FROM (SELECT x FROM (SELECT random() AS x FROM big) WHERE x > 0.3) WHERE x < 0.3",
+            "SELECT count(*) FROM (SELECT points, random() AS x FROM big WHERE points > 0) WHERE x < 0",
+        ] {
+            let found = answer(&tables.ours, contradiction).await;
+            assert!(found.contains("| 0 "), "{contradiction}\n{found}");
+        }
+    }
+
+    #[tokio::test]
+    async fn only_filters_on_shared_names_stay_above() {
+        let tables = tables().await;
+        let joined = "SELECT a.player, b.points FROM small a RIGHT JOIN big b ON a.player = b.game";
+        for (condition, is_pushed) in [
+            ("b.player + coalesce(b.points, 0) > 3", true),
+            ("b.points IS NULL OR b.points > a.points", false),
+        ] {
+            let plan = plan(&tables.ours, &format!("{joined} WHERE {condition}")).await;
+            assert_eq!(plan.contains("FilterExec"), !is_pushed, "{plan}");
+            assert!(!plan.contains("Barrier"), "{plan}");
+        }
+    }
+}

@@ -1,0 +1,482 @@
+//! Conditions that guard others from values on which they fail.
+//!
+//! `a <> 0 AND 100 / a > 2` must not divide by zero. DataFusion 55 evaluates both sides of AND and
+//! OR on all rows unless few rows depend on the right one. Here, a part that can fail is evaluated
+//! only on the rows that the parts before it leave open. Parts that cannot fail come first,
+//! divisions and casts last:
+//! ```text
+//! 100 / a > 2 AND a <> 0      ->  a <> 0 AND CASE WHEN a <> 0 THEN 100 / a > 2 ELSE false END
+//! 100 / a > 2 OR a = 0        ->  CASE WHEN a = 0 THEN true ELSE 100 / a > 2 END
+//! NOT (100 / a > 2 OR a = 0)  ->  NOT (a = 0 OR CASE WHEN a = 0 IS DISTINCT FROM true
+//!                                                    THEN 100 / a > 2 ELSE true END)
+//! ```
+//! The short forms return false instead of NULL, which is the same to a filter. In the long form,
+//! as below NOT, parts that can fail do not guard each other. A conjunction keeps its plain parts
+//! beside the CASE, so that they are shown and estimated as conditions.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::{FieldRef, Schema};
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{DataFusionError, Result, internal_err};
+use datafusion::config::ConfigOptions;
+use datafusion::logical_expr::{ColumnarValue, Operator};
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::expressions::{
+    BinaryExpr, CaseExpr, CastExpr, Column, DynamicFilterPhysicalExpr, InListExpr, IsNotNullExpr, IsNullExpr,
+    LikeExpr, Literal, NotExpr, lit,
+};
+use datafusion::physical_expr_common::physical_expr::is_volatile;
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::filter::{FilterExec, FilterExecBuilder};
+
+use crate::query::optimization::join_filters::with_condition;
+
+type Expr = Arc<dyn PhysicalExpr>;
+
+/// Whether evaluating an expression can fail for some values. It cannot if it only compares columns
+/// and values.
+pub(in crate::query) fn can_fail(expression: &Expr) -> bool {
+    let is_safe = |node: &Expr| {
+        compares(node)
+            || node.is::<Column>()
+            || node.is::<Literal>()
+            || node.is::<InListExpr>()
+            || node.is::<IsNullExpr>()
+            || node.is::<IsNotNullExpr>()
+            || node.is::<NotExpr>()
+            || node.is::<LikeExpr>()
+            || node.is::<DynamicFilterPhysicalExpr>()
+    };
+    !matches!(expression.exists(|node| Ok(!is_safe(node))), Ok(false))
+}
+
+/// How an expression can fail, the least likely first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::query) enum Risk {
+    /// It cannot.
+    None,
+    /// It calls a function, or a result may be out of range.
+    Low,
+    /// It divides or casts.
+    High,
+}
+
+/// Returns how an expression can fail.
+pub(in crate::query) fn risk(expression: &Expr) -> Risk {
+    let is_risky = |node: &Expr| {
+        let binary = node.downcast_ref::<BinaryExpr>();
+        node.is::<CastExpr>()
+            || binary.is_some_and(|binary| matches!(binary.op(), Operator::Divide | Operator::Modulo))
+    };
+    match can_fail(expression) {
+        false => Risk::None,
+        true if matches!(expression.exists(|node| Ok(is_risky(node))), Ok(false)) => Risk::Low,
+        true => Risk::High,
+    }
+}
+
+/// Whether a node compares two values, or combines two conditions.
+pub(in crate::query) fn compares(node: &Expr) -> bool {
+    use Operator::{And, Eq, Gt, GtEq, IsDistinctFrom, IsNotDistinctFrom, Lt, LtEq, NotEq, Or};
+    let operators = [Eq, NotEq, Lt, LtEq, Gt, GtEq, IsDistinctFrom, IsNotDistinctFrom, And, Or];
+    node.downcast_ref::<BinaryExpr>().is_some_and(|binary| operators.contains(binary.op()))
+}
+
+/// Whether NULL may be replaced by false.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Null {
+    /// The expression only selects rows.
+    IsFalse,
+    /// Its value is used otherwise.
+    Counts,
+}
+
+/// Returns an expression in which parts that can fail are guarded by the other parts of their
+/// conjunction or disjunction; `None` if there is nothing to guard.
+fn guarded(expression: &Expr, null: Null) -> Result<Option<Expr>> {
+    if expression.is::<DynamicFilterPhysicalExpr>() || !can_fail(expression) || is_volatile(expression) {
+        return Ok(None);
+    }
+    let connective = expression.downcast_ref::<BinaryExpr>().map(BinaryExpr::op).copied();
+    let Some(connective @ (Operator::And | Operator::Or)) = connective else {
+        let children = expression.children().into_iter();
+        let changed = children.map(|child| guarded(child, Null::Counts)).collect::<Result<Vec<_>>>()?;
+        if changed.iter().all(Option::is_none) {
+            return Ok(None);
+        }
+        let children = expression.children().into_iter().zip(changed);
+        let children = children.map(|(child, changed)| changed.unwrap_or_else(|| Arc::clone(child)));
+        return Arc::clone(expression).with_new_children(children.collect()).map(Some);
+    };
+    let mut parts = Vec::new();
+    split(expression, connective, &mut parts);
+    parts.sort_by_cached_key(risk);
+    let (failing, safe): (Vec<Expr>, Vec<Expr>) = parts.into_iter().partition(can_fail);
+    let safe = safe.into_iter().reduce(|left, right| Arc::new(BinaryExpr::new(left, connective, right)));
+    let failing = failing.into_iter().map(|part| Ok(guarded(&part, null)?.unwrap_or(part)));
+    let chain: Vec<Expr> = safe.map(Ok).into_iter().chain(failing).collect::<Result<_>>()?;
+    let mut parts = chain.into_iter().rev();
+    let Some(last) = parts.next() else { return internal_err!("a connective without parts") };
+    parts.try_fold(last, |rest, guard| guard_of(guard, connective, rest, null)).map(Some)
+}
+
+/// Adds the parts of a chain of one connective, in order.
+fn split(expression: &Expr, connective: Operator, parts: &mut Vec<Expr>) {
+    match expression.downcast_ref::<BinaryExpr>().filter(|binary| *binary.op() == connective) {
+        Some(binary) => {
+            split(binary.left(), connective, parts);
+            split(binary.right(), connective, parts);
+        }
+        None => parts.push(Arc::clone(expression)),
+    }
+}
+
+/// Returns `guard` and `rest` connected, with `rest` evaluated only if `guard` does not decide.
+fn guard_of(guard: Expr, connective: Operator, rest: Expr, null: Null) -> Result<Expr> {
+    let is_plain = !can_fail(&guard);
+    let case = |when: &Expr, then: Expr, otherwise: Expr| {
+        let case = CaseExpr::try_new(None, vec![(Arc::clone(when), then)], Some(otherwise))?;
+        Ok::<Expr, DataFusionError>(Arc::new(case))
+    };
+    let case = match (connective, null) {
+        (Operator::Or, Null::IsFalse) => return case(&guard, lit(true), rest),
+        (_, Null::IsFalse) if !is_plain => return case(&guard, rest, lit(false)),
+        (_, Null::IsFalse) => case(&guard, rest, lit(false))?,
+        // A guard that can fail would be evaluated twice, and copied at each level.
+        (_, Null::Counts) if !is_plain => return Ok(Arc::new(BinaryExpr::new(guard, connective, rest))),
+        (_, Null::Counts) => {
+            let deciding = lit(connective == Operator::Or);
+            let (operator, right) = (Operator::IsDistinctFrom, Arc::clone(&deciding));
+            let is_open: Expr = Arc::new(BinaryExpr::new(Arc::clone(&guard), operator, right));
+            case(&is_open, rest, deciding)?
+        }
+    };
+    Ok(Arc::new(BinaryExpr::new(guard, connective, case)))
+}
+
+/// A condition of a scan, guarded for its rows and plain for the statistics of its files.
+#[derive(Debug, Eq)]
+pub(in crate::query) struct Guarded {
+    plain: Expr,
+    guarded: Expr,
+}
+
+impl Guarded {
+    /// Returns the condition in both forms, or as it is if there is nothing to guard.
+    pub(in crate::query) fn both_forms(plain: Expr) -> Result<Expr> {
+        Ok(match guarded(&plain, Null::IsFalse)? {
+            Some(guarded) => Arc::new(Self { plain, guarded }),
+            None => plain,
+        })
+    }
+
+    /// Condition as it was written.
+    pub(in crate::query) fn plain(&self) -> &Expr {
+        &self.plain
+    }
+}
+
+impl PartialEq for Guarded {
+    fn eq(&self, other: &Self) -> bool {
+        self.plain.eq(&other.plain)
+    }
+}
+
+impl Hash for Guarded {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.plain.hash(state);
+    }
+}
+
+impl fmt::Display for Guarded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.plain.fmt(f)
+    }
+}
+
+impl PhysicalExpr for Guarded {
+    fn return_field(&self, schema: &Schema) -> Result<FieldRef> {
+        self.plain.return_field(schema)
+    }
+
+    fn evaluate(&self, batch: &RecordBatch) -> Result<ColumnarValue> {
+        self.guarded.evaluate(batch)
+    }
+
+    fn children(&self) -> Vec<&Expr> {
+        vec![&self.plain]
+    }
+
+    fn with_new_children(self: Arc<Self>, mut children: Vec<Expr>) -> Result<Expr> {
+        match (children.pop(), children.is_empty()) {
+            (Some(plain), true) => Self::both_forms(plain),
+            _ => internal_err!("a guarded condition has one child"),
+        }
+    }
+
+    fn fmt_sql(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.plain.fmt_sql(f)
+    }
+
+    /// The plain condition, so that statistics can exclude row groups.
+    fn snapshot(&self) -> Result<Option<Expr>> {
+        Ok(Some(Arc::clone(&self.plain)))
+    }
+}
+
+/// Guards the conditions of filters and of hash and nested-loop joins. Runs last: nothing can be
+/// moved out of a CASE, and an order may follow from an equality.
+#[derive(Debug)]
+pub(in crate::query) struct GuardedConditions;
+
+impl PhysicalOptimizerRule for GuardedConditions {
+    fn optimize(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        _config: &ConfigOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(plan.transform_up(with_guards)?.data)
+    }
+
+    fn name(&self) -> &str {
+        "GuardedConditions"
+    }
+
+    fn schema_check(&self) -> bool {
+        true
+    }
+}
+
+fn with_guards(plan: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
+    if let Some(filter) = plan.downcast_ref::<FilterExec>()
+        && let Some(predicate) = guarded(filter.predicate(), Null::IsFalse)?
+    {
+        let changed = FilterExecBuilder::from(filter).with_predicate(predicate).build()?;
+        return Ok(Transformed::yes(Arc::new(changed)));
+    }
+    with_condition(plan, |condition| guarded(condition, Null::IsFalse))
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{Array, AsArray, BooleanArray, Int64Array};
+    use arrow::datatypes::{DataType, Field};
+    use datafusion::physical_expr::expressions::{binary, col, is_null, not};
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::testing::scores;
+
+    /// A condition, with a value computed row by row.
+    #[derive(Debug, Clone)]
+    enum Condition {
+        IsZero(usize),
+        IsNull(usize),
+        /// Fails if the column is 0.
+        Divides(usize, i64),
+        Not(Box<Condition>),
+        And(Vec<Condition>),
+        Or(Vec<Condition>),
+    }
+
+    const COLUMNS: [&str; 3] = ["a", "b", "c"];
+
+    impl Condition {
+        fn can_fail(&self) -> bool {
+            match self {
+                Self::IsZero(_) | Self::IsNull(_) => false,
+                Self::Divides(..) => true,
+                Self::Not(inner) => inner.can_fail(),
+                Self::And(parts) | Self::Or(parts) => parts.iter().any(Self::can_fail),
+            }
+        }
+
+        fn expression(&self, schema: &Schema) -> Expr {
+            let of = |index: &usize| col(COLUMNS[*index], schema).unwrap();
+            let joined = |parts: &[Self], operator| {
+                let parts = parts.iter().map(|part| part.expression(schema));
+                parts.reduce(|left, right| binary(left, operator, right, schema).unwrap()).unwrap()
+            };
+            match self {
+                Self::IsZero(index) => binary(of(index), Operator::Eq, lit(0i64), schema).unwrap(),
+                Self::IsNull(index) => is_null(of(index)).unwrap(),
+                Self::Divides(index, value) => {
+                    let divided = binary(lit(*value), Operator::Divide, of(index), schema).unwrap();
+                    binary(divided, Operator::Gt, lit(1i64), schema).unwrap()
+                }
+                Self::Not(inner) => not(inner.expression(schema)).unwrap(),
+                Self::And(parts) => joined(parts, Operator::And),
+                Self::Or(parts) => joined(parts, Operator::Or),
+            }
+        }
+
+        /// Parts of a chain of one connective, those that cannot fail first.
+        fn in_order(parts: &[Self], is_and: bool) -> Vec<&Self> {
+            fn add<'a>(part: &'a Condition, is_and: bool, parts: &mut Vec<&'a Condition>) {
+                match part {
+                    Condition::And(inner) if is_and => inner.iter().for_each(|part| add(part, is_and, parts)),
+                    Condition::Or(inner) if !is_and => inner.iter().for_each(|part| add(part, is_and, parts)),
+                    other => parts.push(other),
+                }
+            }
+            let mut chain = Vec::new();
+            parts.iter().for_each(|part| add(part, is_and, &mut chain));
+            chain.sort_by_key(|part| part.can_fail());
+            chain
+        }
+
+        /// Value in one row; an error if a part fails on which the value depends. `selects` if NULL
+        /// decides a conjunction as false does.
+        fn value(&self, row: &[Option<i64>], selects: bool) -> Result<Option<bool>, ()> {
+            let decided = |parts: &[Self], deciding: bool| {
+                let mut found = Some(!deciding);
+                let parts = Self::in_order(parts, !deciding);
+                let (failing, safe): (Vec<&Self>, Vec<&Self>) =
+                    parts.iter().partition(|part| part.can_fail());
+                let is_decided = |part: &&&Self| part.value(row, selects) == Ok(Some(deciding));
+                // Parts that can fail guard each other only if NULL is as good as false.
+                if !selects && !safe.iter().any(|part| is_decided(&part)) {
+                    for part in failing {
+                        part.value(row, selects)?;
+                    }
+                }
+                for part in parts {
+                    match part.value(row, selects)? {
+                        Some(value) if value == deciding => return Ok(Some(deciding)),
+                        Some(_) => {}
+                        None if selects && !deciding => return Ok(None),
+                        None => found = None,
+                    }
+                }
+                Ok(found)
+            };
+            match self {
+                Self::IsZero(index) => Ok(row[*index].map(|value| value == 0)),
+                Self::IsNull(index) => Ok(Some(row[*index].is_none())),
+                Self::Divides(index, value) => match row[*index] {
+                    Some(0) => Err(()),
+                    divisor => Ok(divisor.map(|divisor| value / divisor > 1)),
+                },
+                Self::Not(inner) => Ok(inner.value(row, false)?.map(|value| !value)),
+                Self::And(parts) => decided(parts, false),
+                Self::Or(parts) => decided(parts, true),
+            }
+        }
+    }
+
+    fn condition() -> impl Strategy<Value = Condition> {
+        let column = 0..COLUMNS.len();
+        let leaf = prop_oneof![
+            column.clone().prop_map(Condition::IsZero),
+            column.clone().prop_map(Condition::IsNull),
+            (column, -9..9i64).prop_map(|(index, value)| Condition::Divides(index, value)),
+        ];
+        leaf.prop_recursive(4, 24, 4, |inner| {
+            prop_oneof![
+                inner.clone().prop_map(|inner| Condition::Not(Box::new(inner))),
+                prop::collection::vec(inner.clone(), 2..5).prop_map(Condition::And),
+                prop::collection::vec(inner, 2..5).prop_map(Condition::Or),
+            ]
+        })
+    }
+
+    #[tokio::test]
+    async fn conditions_above_scans_see_only_the_rows_that_others_keep() {
+        let commits = vec![(1..).zip([0, 10, 0, 1000, 3]).map(|(row, points)| (row, row, points)).collect()];
+        let (_folder, table) = scores(&commits).await;
+        let session = table.session().unwrap();
+        for (sql, count) in [
+            ("SELECT game FROM t GROUP BY game HAVING sum(points) <> 0 AND 100 / sum(points) >= 10", 2),
+            ("SELECT game FROM t GROUP BY game HAVING 100 / sum(points) < 10 OR sum(points) = 0", 3),
+            ("SELECT game FROM t GROUP BY game HAVING NOT (100 / sum(points) >= 10 OR sum(points) = 0)", 1),
+            (
+                "SELECT * FROM (SELECT *, row_number() OVER (ORDER BY game) AS n FROM t) \
+                    WHERE 30 / (points * n) < 3 AND points <> 0",
+                3,
+            ),
+            (
+                "SELECT * FROM t AS a JOIN t AS b \
+                    ON 100 / (a.points * b.points) >= 1 AND a.points <> 0 AND b.points <> 0",
+                4,
+            ),
+            (
+                "SELECT * FROM t AS a JOIN t AS b \
+                    ON a.game = b.game AND (100 / (a.points * b.points) >= 1 OR a.points * b.points = 0)",
+                4,
+            ),
+            ("SELECT * FROM t WHERE (100 / points >= 10 AND points <> 0) OR game = 4", 3),
+            // The order of the window follows from the equality.
+            (
+                "SELECT * FROM (SELECT *, row_number() OVER (ORDER BY game + 1, player) AS n \
+                    FROM (SELECT * FROM t ORDER BY player LIMIT 100)) WHERE game + 1 = 3 AND points > 1",
+                1,
+            ),
+            (
+                "SELECT * FROM (SELECT *, row_number() OVER (ORDER BY game + 1, player) AS n \
+                    FROM (SELECT * FROM t ORDER BY player LIMIT 100) WHERE game + 1 = 3 AND points > 1)",
+                1,
+            ),
+            ("SELECT * FROM t WHERE points <> 0 AND (100 / points >= 10 OR game = 4)", 3),
+        ] {
+            let found = session.collect(sql, &crate::sql::Params::default()).await;
+            let found = found.unwrap_or_else(|error| panic!("{sql}: {error}"));
+            assert_eq!(found.iter().map(RecordBatch::num_rows).sum::<usize>(), count, "{sql}");
+        }
+    }
+
+    #[test]
+    fn nested_conditions_stay_short() {
+        let schema = Schema::new(COLUMNS.map(|name| Field::new(name, DataType::Int64, true)).to_vec());
+        for null in ["", "not"] {
+            let mut nested = Condition::Divides(0, 7);
+            for level in 0..40 {
+                let others = vec![nested, Condition::IsZero(1), Condition::Divides(2, 5)];
+                nested = if level % 2 == 0 { Condition::And(others) } else { Condition::Or(others) };
+            }
+            let nested = if null.is_empty() { nested } else { Condition::Not(Box::new(nested)) };
+            let plain = nested.expression(&schema);
+            let guarded = guarded(&plain, Null::IsFalse).unwrap().unwrap();
+            let length = |expression: &Expr| expression.to_string().len();
+            assert!(length(&guarded) < 6 * length(&plain), "{}", length(&guarded));
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+        #[test]
+        fn a_part_fails_only_in_rows_that_depend_on_it(
+            condition in condition(),
+            rows in prop::collection::vec(prop::collection::vec(prop::option::weighted(0.8, -3..4i64), 3), 1..40),
+        ) {
+            let fields = COLUMNS.map(|name| Field::new(name, DataType::Int64, true));
+            let schema = Arc::new(Schema::new(fields.to_vec()));
+            let column = |index: usize| -> Arc<dyn Array> {
+                Arc::new(rows.iter().map(|row| row[index]).collect::<Int64Array>())
+            };
+            let batch = RecordBatch::try_new(Arc::clone(&schema), (0..3).map(column).collect()).unwrap();
+            let plain = condition.expression(&schema);
+            for null in [Null::Counts, Null::IsFalse] {
+                let expression = guarded(&plain, null).unwrap().unwrap_or_else(|| Arc::clone(&plain));
+                let is_filter = null == Null::IsFalse;
+                let expected = rows.iter().map(|row| condition.value(row, is_filter)).collect::<Result<Vec<_>, ()>>();
+                // A failure may be avoided, but no value may differ.
+                let Ok(expected) = expected else { continue };
+                let found = expression.evaluate(&batch).unwrap().into_array(rows.len()).unwrap();
+                let found = found.as_boolean();
+                if is_filter {
+                    let selected = |values: &mut dyn Iterator<Item = Option<bool>>| {
+                        values.map(|value| value == Some(true)).collect::<Vec<_>>()
+                    };
+                    prop_assert_eq!(selected(&mut found.iter()), selected(&mut expected.into_iter()));
+                } else {
+                    prop_assert_eq!(found, &BooleanArray::from(expected));
+                }
+            }
+        }
+    }
+}

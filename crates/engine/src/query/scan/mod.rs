@@ -1,0 +1,19 @@
+//! Visible rows of a snapshot as a table of DataFusion: partitions and portions that a query can
+//! match, their files, and the merge by which the newest row of a key wins.
+
+pub(in crate::query) mod count;
+pub(in crate::query) mod export_table;
+pub(in crate::query) mod key_order;
+pub(in crate::query) mod merge_runs;
+pub(in crate::query) mod newest_wins;
+pub(in crate::query) mod ordered_scan;
+pub(in crate::query) mod overlap;
+pub(in crate::query) mod portion_files;
+pub(in crate::query) mod portion_readers;
+pub(in crate::query) mod portion_statistics;
+pub(in crate::query) mod provider;
+pub(in crate::query) mod pruning;
+pub(in crate::query) mod scan_filters;
+pub(in crate::query) mod scan_summary;
+pub(in crate::query) mod static_conditions;
+pub(in crate::query) mod visible_scan;

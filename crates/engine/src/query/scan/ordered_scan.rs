@@ -1,0 +1,217 @@
+//! A scan of files that preserves the order of its rows.
+//!
+//! DataFusion 55 makes the scan below a merge of sorted streams with a limit give up its order
+//! (apache/datafusion#24272): sibling streams then take over each other's files, and row groups are
+//! skipped because others have enough rows. Which rows are first is then a matter of chance. Plans
+//! rely on the order of a scan, so this source never gives it up.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+
+use datafusion::common::Statistics;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::config::ConfigOptions;
+use datafusion::datasource::physical_plan::{
+    FileScanConfig, FileScanConfigBuilder, FileSource, ParquetSource,
+};
+use datafusion::datasource::source::{DataSource, DataSourceExec, OpenArgs};
+use datafusion::error::{DataFusionError, Result};
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::projection::ProjectionExprs;
+use datafusion::physical_expr::{
+    EquivalenceProperties, LexOrdering, Partitioning, PhysicalExpr, PhysicalSortExpr,
+};
+use datafusion::physical_plan::execution_plan::SchedulingType;
+use datafusion::physical_plan::filter_pushdown::{FilterPushdownPropagation, PushedDown};
+use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
+use datafusion::physical_plan::{DisplayFormatType, ExecutionPlan, SortOrderPushdownResult};
+
+use crate::query::scan::portion_readers::PortionReaders;
+use crate::query::scan::scan_filters::with_conditions;
+
+/// A scan of files whose groups are read file by file and row group by row group, regardless of the
+/// limits above it. In all other respects it is the scan that it wraps.
+#[derive(Debug, Clone)]
+pub(in crate::query) struct OrderedScan {
+    scan: Arc<dyn DataSource>,
+    readers: PortionReaders,
+}
+
+impl OrderedScan {
+    /// Returns a plan of one scan, whose files are read by `readers`.
+    pub(in crate::query) fn plan(config: FileScanConfig, readers: PortionReaders) -> Arc<dyn ExecutionPlan> {
+        DataSourceExec::from_data_source(Self { scan: Arc::new(config), readers })
+    }
+
+    /// Scan in a plan node; `None` if the node is of another kind.
+    pub(in crate::query) fn from_plan(plan: &dyn ExecutionPlan) -> Option<&Self> {
+        plan.downcast_ref::<DataSourceExec>()?.data_source().downcast_ref()
+    }
+
+    /// Configuration of the scan in a plan node; `None` if the node is of another kind.
+    pub(in crate::query) fn config_of(plan: &dyn ExecutionPlan) -> Option<&FileScanConfig> {
+        Self::from_plan(plan)?.scan.downcast_ref::<FileScanConfig>()
+    }
+
+    /// Returns a plan of the scan with another configuration.
+    pub(in crate::query) fn with_config(&self, config: FileScanConfig) -> Arc<dyn ExecutionPlan> {
+        Self::plan(config, self.readers.clone())
+    }
+
+    fn wrap(&self, scan: Arc<dyn DataSource>) -> Arc<dyn DataSource> {
+        Arc::new(Self { scan, readers: self.readers.clone() })
+    }
+
+    /// Returns the scan with its conditions in the form in which it evaluates them fastest, and
+    /// with readers that keep what files say about their pages.
+    fn with_conditions(&self, scan: Arc<dyn DataSource>) -> Result<Arc<dyn DataSource>> {
+        let Some(config) = scan.downcast_ref::<FileScanConfig>() else { return Ok(scan) };
+        let Some(source) = config.file_source().downcast_ref::<ParquetSource>() else { return Ok(scan) };
+        let Some(predicate) = source.filter() else { return Ok(scan) };
+        let source = with_conditions(source, &predicate)?;
+        let source = source.with_parquet_file_reader_factory(Arc::new(self.readers.clone().with_pages()));
+        Ok(Arc::new(FileScanConfigBuilder::from(config.clone()).with_source(Arc::new(source)).build()))
+    }
+}
+
+impl DataSource for OrderedScan {
+    fn open(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        self.scan.open(partition, context)
+    }
+
+    fn fmt_as(&self, format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.scan.fmt_as(format, f)
+    }
+
+    fn repartitioned(
+        &self,
+        target_partitions: usize,
+        repartition_file_min_size: usize,
+        output_ordering: Option<LexOrdering>,
+    ) -> Result<Option<Arc<dyn DataSource>>> {
+        let scan = self.scan.repartitioned(target_partitions, repartition_file_min_size, output_ordering)?;
+        Ok(scan.map(|scan| self.wrap(scan)))
+    }
+
+    fn output_partitioning(&self) -> Partitioning {
+        self.scan.output_partitioning()
+    }
+
+    fn eq_properties(&self) -> EquivalenceProperties {
+        self.scan.eq_properties()
+    }
+
+    fn scheduling_type(&self) -> SchedulingType {
+        self.scan.scheduling_type()
+    }
+
+    fn partition_statistics(&self, partition: Option<usize>) -> Result<Arc<Statistics>> {
+        self.scan.partition_statistics(partition)
+    }
+
+    fn with_fetch(&self, limit: Option<usize>) -> Option<Arc<dyn DataSource>> {
+        self.scan.with_fetch(limit).map(|scan| self.wrap(scan))
+    }
+
+    fn fetch(&self) -> Option<usize> {
+        self.scan.fetch()
+    }
+
+    fn metrics(&self) -> ExecutionPlanMetricsSet {
+        self.scan.metrics()
+    }
+
+    fn try_swapping_with_projection(
+        &self,
+        projection: &ProjectionExprs,
+    ) -> Result<Option<Arc<dyn DataSource>>> {
+        Ok(self.scan.try_swapping_with_projection(projection)?.map(|scan| self.wrap(scan)))
+    }
+
+    fn try_pushdown_filters(
+        &self,
+        filters: Vec<Arc<dyn PhysicalExpr>>,
+        config: &ConfigOptions,
+    ) -> Result<FilterPushdownPropagation<Arc<dyn DataSource>>> {
+        // A condition below a limit would select different rows. DataFusion 55 does not check this.
+        if self.fetch().is_some() {
+            let none = vec![PushedDown::No; filters.len()];
+            return Ok(FilterPushdownPropagation::with_parent_pushdown_result(none));
+        }
+        let pushed = self.scan.try_pushdown_filters(filters, config)?;
+        let with_conditions = |scan| Ok::<_, DataFusionError>(self.wrap(self.with_conditions(scan)?));
+        let updated_node = pushed.updated_node.map(with_conditions).transpose()?;
+        Ok(FilterPushdownPropagation { filters: pushed.filters, updated_node })
+    }
+
+    fn try_pushdown_sort(
+        &self,
+        order: &[PhysicalSortExpr],
+    ) -> Result<SortOrderPushdownResult<Arc<dyn DataSource>>> {
+        // Another order below a limit would select different rows.
+        if self.fetch().is_some() {
+            return Ok(SortOrderPushdownResult::Unsupported);
+        }
+        Ok(self.scan.try_pushdown_sort(order)?.map(|scan| self.wrap(scan)))
+    }
+
+    /// Refuses either setting: the order is already preserved, and is never given up.
+    fn with_preserve_order(&self, _preserve_order: bool) -> Option<Arc<dyn DataSource>> {
+        None
+    }
+
+    fn apply_expressions(
+        &self,
+        f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        self.scan.apply_expressions(f)
+    }
+
+    fn with_new_state(&self, state: Arc<dyn Any + Send + Sync>) -> Option<Arc<dyn DataSource>> {
+        self.scan.with_new_state(state).map(|scan| self.wrap(scan))
+    }
+
+    fn create_sibling_state(&self, config: &ConfigOptions) -> Option<Arc<dyn Any + Send + Sync>> {
+        self.scan.create_sibling_state(config)
+    }
+
+    fn open_with_args(&self, args: OpenArgs) -> Result<SendableRecordBatchStream> {
+        self.scan.open_with_args(args)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion::logical_expr::{col, lit};
+    use datafusion::prelude::SessionContext;
+
+    use super::*;
+    use crate::testing::scores;
+
+    #[tokio::test]
+    async fn a_limited_scan_accepts_no_filter_and_no_other_order() {
+        let (_folder, table) = scores(&[vec![(1, 1, 1), (2, 1, 2)]]).await;
+        let provider = table.provider().unwrap();
+        let state = SessionContext::new().state();
+        let plan = provider.scan_where(&state, &table.snapshot().portions(), &[0, 1, 2], None).unwrap();
+        let scan = plan.downcast_ref::<DataSourceExec>().unwrap().data_source();
+        assert!(OrderedScan::config_of(plan.as_ref()).is_some());
+        let filter = provider.predicate(&state, &[col("points").eq(lit(2i64))]).unwrap().unwrap();
+        let accepts = |scan: &Arc<dyn DataSource>| {
+            let pushed =
+                scan.try_pushdown_filters(vec![Arc::clone(&filter)], state.config_options()).unwrap();
+            matches!(pushed.filters[..], [PushedDown::Yes])
+        };
+        assert!(accepts(scan));
+        let limited = scan.with_fetch(Some(1)).unwrap();
+        assert!(limited.downcast_ref::<OrderedScan>().is_some());
+        assert!(!accepts(&limited));
+        let order = scan.eq_properties().oeq_class().iter().next().unwrap().clone();
+        let sorted = limited.try_pushdown_sort(&order).unwrap();
+        assert!(matches!(sorted, SortOrderPushdownResult::Unsupported));
+        for preserve in [true, false] {
+            assert!(scan.with_preserve_order(preserve).is_none());
+        }
+    }
+}

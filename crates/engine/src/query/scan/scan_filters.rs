@@ -1,0 +1,340 @@
+//! The form in which a scan gets its conditions.
+//!
+//! The reader of Parquet evaluates each part of a conjunction on its own: it decodes the columns of
+//! a part for the rows that all parts before have kept, and combines the selections. That is worth
+//! it if a part keeps few rows, since pages without any are skipped. If each keeps a fair share, as
+//! ranges of measures do, combining selections takes longer than evaluating all parts on all rows.
+//!
+//! ```text
+//! a AND b AND c  ->  Together(a AND b) AND ForPages(a) AND ForPages(b) AND c
+//! ```
+//! [`Together`] is one part for the reader. [`ForPages`] is none: it only lets the statistics of
+//! pages exclude pages, which DataFusion 55 tries for conditions on one column.
+//!
+//! DataFusion may evaluate the parts in the order of the bytes that they read. A part that can fail
+//! would then come before the one that guards it, as in `b <> 0 AND c > 1 AND a / b > 1`, so the
+//! order of such conditions is ours: those that cannot fail, then the others as they were written,
+//! divisions and casts last.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use arrow::array::{BooleanArray, RecordBatch};
+use arrow::compute::and_kleene;
+use arrow::datatypes::{DataType, FieldRef, Schema};
+use datafusion::common::cast::as_boolean_array;
+use datafusion::common::tree_node::TreeNode;
+use datafusion::common::{Result, ScalarValue, internal_err};
+use datafusion::config::ConfigOptions;
+use datafusion::datasource::physical_plan::{FileSource, ParquetSource};
+use datafusion::functions::core::file_row_index;
+use datafusion::logical_expr::ColumnarValue;
+use datafusion::physical_expr::expressions::{
+    Column, InListExpr, IsNotNullExpr, IsNullExpr, Literal, NotExpr,
+};
+use datafusion::physical_expr::utils::{collect_columns, split_conjunction};
+use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr, conjunction};
+
+use crate::query::optimization::guards::{Guarded, can_fail, compares, risk};
+
+/// Returns a scan with conditions, in the form in which it evaluates them fastest.
+pub(in crate::query) fn with_conditions(
+    source: &ParquetSource,
+    predicate: &Arc<dyn PhysicalExpr>,
+) -> Result<ParquetSource> {
+    let predicate = arranged(predicate, source.table_schema().table_schema())?;
+    let is_reordered = !split_conjunction(&predicate).into_iter().any(can_fail);
+    Ok(source.with_predicate(predicate).with_reorder_filters(is_reordered))
+}
+
+/// Returns the conditions of a scan in the form in which it evaluates them fastest. `predicate`
+/// may have that form already.
+fn arranged(predicate: &Arc<dyn PhysicalExpr>, schema: &Schema) -> Result<Arc<dyn PhysicalExpr>> {
+    let mut plain = Vec::new();
+    for part in split_conjunction(predicate) {
+        match part.downcast_ref::<Together>() {
+            Some(together) => plain.extend(split_conjunction(&together.parts).into_iter().cloned()),
+            None if part.downcast_ref::<ForPages>().is_some() => {}
+            None => {
+                let written = part.downcast_ref::<Guarded>().map_or(part, Guarded::plain);
+                plain.push(Arc::clone(written));
+            }
+        }
+    }
+    let (together, mut alone): (Vec<_>, Vec<_>) = plain.into_iter().partition(|part| is_cheap(part, schema));
+    alone.sort_by_cached_key(risk);
+    let alone = alone.into_iter().map(Guarded::both_forms).collect::<Result<Vec<_>>>()?;
+    if together.len() < 2 {
+        return Ok(conjunction(together.into_iter().chain(alone)));
+    }
+    let for_pages = together.iter().map(|part| ForPages::new(part, schema)).collect::<Result<Vec<_>>>()?;
+    let together: Arc<dyn PhysicalExpr> = Arc::new(Together { parts: conjunction(together) });
+    let for_pages = for_pages.into_iter().map(|part| Arc::new(part) as Arc<dyn PhysicalExpr>);
+    Ok(conjunction(std::iter::once(together).chain(for_pages).chain(alone)))
+}
+
+/// Whether evaluating a condition on all rows is cheap and cannot fail: it compares columns of
+/// fixed width with each other and with values. In `b <> 0 AND a / b > 1`, the division must only
+/// see the rows that the comparison has kept. A condition whose value changes during the query, as
+/// the bound of a top-n does, stays on its own, too.
+fn is_cheap(part: &Arc<dyn PhysicalExpr>, schema: &Schema) -> bool {
+    let is_cheap_node = |node: &Arc<dyn PhysicalExpr>| {
+        if let Some(column) = node.downcast_ref::<Column>() {
+            let field = schema.fields().get(column.index());
+            return field.is_some_and(|field| field.data_type().primitive_width().is_some());
+        }
+        compares(node)
+            || node.is::<Literal>()
+            || node.is::<InListExpr>()
+            || node.is::<IsNullExpr>()
+            || node.is::<IsNotNullExpr>()
+            || node.is::<NotExpr>()
+    };
+    let is_other = part.exists(|node| Ok(!is_cheap_node(node)));
+    matches!(is_other, Ok(false)) && !collect_columns(part).is_empty()
+}
+
+/// A conjunction that is evaluated as a whole.
+#[derive(Debug, Eq)]
+struct Together {
+    parts: Arc<dyn PhysicalExpr>,
+}
+
+impl PartialEq for Together {
+    fn eq(&self, other: &Self) -> bool {
+        self.parts.eq(&other.parts)
+    }
+}
+
+impl Hash for Together {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.parts.hash(state);
+    }
+}
+
+impl fmt::Display for Together {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "together({})", self.parts)
+    }
+}
+
+impl PhysicalExpr for Together {
+    fn return_field(&self, schema: &Schema) -> Result<FieldRef> {
+        self.parts.return_field(schema)
+    }
+
+    /// Evaluates all parts on all rows, which is faster here than to select rows for the next part.
+    fn evaluate(&self, batch: &RecordBatch) -> Result<ColumnarValue> {
+        let mut kept: Option<BooleanArray> = None;
+        for part in split_conjunction(&self.parts) {
+            let selected = part.evaluate(batch)?.into_array(batch.num_rows())?;
+            let selected = as_boolean_array(&selected)?;
+            let both = match kept {
+                None => selected.clone(),
+                Some(kept) => and_kleene(&kept, selected)?,
+            };
+            let is_empty = !both.has_true();
+            kept = Some(both);
+            if is_empty {
+                break;
+            }
+        }
+        Ok(match kept {
+            Some(kept) => ColumnarValue::Array(Arc::new(kept)),
+            None => ColumnarValue::Scalar(ScalarValue::Boolean(Some(true))),
+        })
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn PhysicalExpr>> {
+        vec![&self.parts]
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        mut children: Vec<Arc<dyn PhysicalExpr>>,
+    ) -> Result<Arc<dyn PhysicalExpr>> {
+        match (children.pop(), children.is_empty()) {
+            (Some(parts), true) => Ok(Arc::new(Self { parts })),
+            _ => internal_err!("a conjunction evaluated as a whole has one child"),
+        }
+    }
+
+    fn fmt_sql(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.parts.fmt_sql(f)
+    }
+
+    /// The conjunction, so that statistics can exclude row groups.
+    fn snapshot(&self) -> Result<Option<Arc<dyn PhysicalExpr>>> {
+        Ok(Some(Arc::clone(&self.parts)))
+    }
+}
+
+/// A condition that is evaluated elsewhere, and can exclude pages here.
+#[derive(Debug, Eq)]
+struct ForPages {
+    part: Arc<dyn PhysicalExpr>,
+    /// A function that the reader cannot evaluate: it leaves out conditions that call it.
+    barrier: Arc<dyn PhysicalExpr>,
+}
+
+impl ForPages {
+    fn new(part: &Arc<dyn PhysicalExpr>, schema: &Schema) -> Result<Self> {
+        let config = Arc::new(ConfigOptions::default());
+        let barrier = ScalarFunctionExpr::try_new(file_row_index(), vec![], schema, config)?;
+        Ok(Self { part: Arc::clone(part), barrier: Arc::new(barrier) })
+    }
+}
+
+impl PartialEq for ForPages {
+    fn eq(&self, other: &Self) -> bool {
+        self.part.eq(&other.part)
+    }
+}
+
+impl Hash for ForPages {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.part.hash(state);
+    }
+}
+
+impl fmt::Display for ForPages {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "pages({})", self.part)
+    }
+}
+
+impl PhysicalExpr for ForPages {
+    fn data_type(&self, _schema: &Schema) -> Result<DataType> {
+        Ok(DataType::Boolean)
+    }
+
+    fn nullable(&self, _schema: &Schema) -> Result<bool> {
+        Ok(false)
+    }
+
+    fn return_field(&self, schema: &Schema) -> Result<FieldRef> {
+        self.part.return_field(schema)
+    }
+
+    fn evaluate(&self, _batch: &RecordBatch) -> Result<ColumnarValue> {
+        Ok(ColumnarValue::Scalar(ScalarValue::Boolean(Some(true))))
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn PhysicalExpr>> {
+        vec![&self.part, &self.barrier]
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn PhysicalExpr>>,
+    ) -> Result<Arc<dyn PhysicalExpr>> {
+        match <[_; 2]>::try_from(children) {
+            Ok([part, barrier]) => Ok(Arc::new(Self { part, barrier })),
+            Err(_) => internal_err!("a condition for pages has two children"),
+        }
+    }
+
+    fn fmt_sql(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.part.fmt_sql(f)
+    }
+
+    /// The condition, so that statistics can exclude pages.
+    fn snapshot(&self) -> Result<Option<Arc<dyn PhysicalExpr>>> {
+        Ok(Some(Arc::clone(&self.part)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion::logical_expr::{Expr, col, lit};
+    use datafusion::physical_plan::collect;
+    use datafusion::prelude::SessionContext;
+
+    use super::*;
+    use crate::testing::{Score, latest, overlapping_commits, rows, scores};
+
+    #[tokio::test]
+    async fn conditions_together_select_the_rows_that_each_of_them_selects() {
+        let commits = vec![overlapping_commits().concat()];
+        let (_folder, table) = scores(&commits).await;
+        let all = latest(&commits);
+        let context = SessionContext::new();
+        context.register_table("t", table.provider().unwrap()).unwrap();
+        let middle = |value: fn(&Score) -> i64| all.get(all.len() / 2).map(value).unwrap();
+        let (game, points) = (middle(|score| score.1), middle(|score| score.2));
+        type Matches = Box<dyn Fn(&Score) -> bool>;
+        let cases: Vec<(Expr, Matches)> = vec![
+            (
+                col("points").gt_eq(lit(points)).and(col("game").lt(lit(game + 2))),
+                Box::new(move |score| score.2 >= points && score.1 < game + 2),
+            ),
+            (
+                col("points")
+                    .not_eq(lit(points))
+                    .and(col("game").gt(lit(game)))
+                    .and(col("player").gt(lit(1i64))),
+                Box::new(move |score| score.2 != points && score.1 > game && score.0 > 1),
+            ),
+            (col("points").lt(lit(-5i64)).and(col("game").gt(lit(game))), Box::new(|_| false)),
+        ];
+        for (condition, matches) in cases {
+            let frame = context.table("t").await.unwrap().filter(condition.clone()).unwrap();
+            let plan = frame.clone().create_physical_plan().await.unwrap();
+            let text = datafusion::physical_plan::displayable(plan.as_ref()).indent(false).to_string();
+            assert!(text.contains("predicate=together("), "{text}");
+            let mut found = rows(&collect(plan, context.task_ctx()).await.unwrap());
+            found.sort_unstable();
+            let mut expected = all.clone();
+            expected.retain(|score| matches(score));
+            assert_eq!(found, expected, "{condition}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_condition_that_can_fail_sees_only_the_rows_that_others_keep() {
+        // Files in which a column has one value, or several, and guards that read fewer and more
+        // bytes than what they guard.
+        for games in [1, 3] {
+            let row = |(row, points)| (row, row % games, points);
+            let commits = vec![(1..).zip([0, 10, 0, 1000, 3]).map(row).collect()];
+            let (_folder, table) = scores(&commits).await;
+            let session = table.session().unwrap();
+            for conditions in [
+                "points <> 0 AND 100 / points >= 10",
+                "points <> 0 AND 100 / points >= 10 AND game < 9",
+                "100 / points >= 10 AND game < 9 AND points <> 0 AND player < 9",
+                "(points > 0 OR points < 0) AND game < 9 AND cast(100 / points AS text) IN ('10', '33')",
+                "game IN (0, 1, 2, 3) AND points IS DISTINCT FROM 0 AND 100 % points >= 0 AND 100 / points >= 10",
+            ] {
+                let sql = format!("SELECT * FROM t WHERE {conditions}");
+                let found = session.collect(&sql, &crate::sql::Params::default()).await;
+                let found = found.unwrap_or_else(|error| panic!("{conditions}: {error}"));
+                assert_eq!(rows(&found).len(), 2, "{conditions}");
+            }
+        }
+    }
+
+    #[test]
+    fn arranging_twice_changes_nothing() {
+        use arrow::datatypes::Field;
+        use datafusion::logical_expr::Operator::{And, Gt, Lt};
+        use datafusion::physical_expr::expressions::{binary, col, lit};
+
+        let schema = Schema::new(vec![
+            Field::new("a", DataType::Int64, true),
+            Field::new("b", DataType::Float64, true),
+            Field::new("text", DataType::Utf8View, true),
+        ]);
+        let above = |name, value| binary(col(name, &schema).unwrap(), Gt, value, &schema).unwrap();
+        let both = binary(above("a", lit(1i64)), And, above("b", lit(2.0)), &schema).unwrap();
+        let text =
+            binary(col("text", &schema).unwrap(), Lt, lit(ScalarValue::Utf8View(Some("x".into()))), &schema);
+        let all = binary(both, And, text.unwrap(), &schema).unwrap();
+        let once = arranged(&all, &schema).unwrap();
+        let parts: Vec<String> = split_conjunction(&once).into_iter().map(ToString::to_string).collect();
+        assert_eq!(parts.len(), 4, "{parts:?}");
+        assert!(parts.iter().filter(|part| part.starts_with("pages(")).count() == 2, "{parts:?}");
+        assert_eq!(arranged(&once, &schema).unwrap().to_string(), once.to_string());
+    }
+}

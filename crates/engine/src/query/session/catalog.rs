@@ -1,0 +1,103 @@
+//! Names under which a session finds its tables and their system tables.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, RecordBatch, StringArray};
+use arrow::datatypes::Schema;
+use arrow::error::ArrowError;
+use datafusion::catalog::{MemorySchemaProvider, SchemaProvider, TableProvider};
+use datafusion::common::TableReference;
+use datafusion::datasource::MemTable;
+use datafusion::error::DataFusionError;
+use datafusion::prelude::SessionContext;
+
+use crate::query::error::QueryError;
+use crate::query::scan::provider::SnapshotTable;
+use crate::query::session::system::{partition_stats, portion_stats};
+
+/// A table, and the names that queries know it by.
+#[derive(Debug, Clone)]
+pub(in crate::query) struct NamedTable {
+    pub(in crate::query) names: Vec<String>,
+    pub(in crate::query) table: Arc<SnapshotTable>,
+}
+
+impl NamedTable {
+    /// Name under which a table is available if it is the only one.
+    pub(in crate::query) const ALIAS: &str = "t";
+
+    /// Names the only table of a session: `t`, and its own name.
+    pub(in crate::query) fn alone(table: Arc<SnapshotTable>) -> Self {
+        Self { names: Self::names_alone(table.snapshot().spec().name()), table }
+    }
+
+    /// Returns the names of the only table of a session.
+    pub(in crate::query) fn names_alone(own: &str) -> Vec<String> {
+        let mut names = vec![Self::ALIAS.to_owned()];
+        names.extend((own != Self::ALIAS).then(|| own.to_owned()));
+        names
+    }
+
+    /// Returns the name that comes last, which is the table's own if it has two.
+    pub(in crate::query) fn name(&self) -> &str {
+        self.names.last().map_or(Self::ALIAS, String::as_str)
+    }
+}
+
+/// Computes the rows that a system table has about one table.
+type SystemView = fn(&evenkeel_store::log::Snapshot) -> Result<RecordBatch, ArrowError>;
+
+const SYSTEM: [(&str, SystemView); 2] =
+    [("partition_stats", partition_stats), ("primary_index_portion_stats", portion_stats)];
+
+/// Registers tables, each with what queries scan as the table, and their system tables: for each
+/// name of a table, and as those of schema `sys`, which have the rows of all tables. Returns the
+/// names that users can query.
+pub(in crate::query) fn register_tables(
+    context: &SessionContext,
+    tables: &[(NamedTable, Arc<dyn TableProvider>)],
+) -> Result<Vec<String>, QueryError> {
+    let schema = Arc::new(MemorySchemaProvider::new());
+    let mut known = Vec::new();
+    for (named, provider) in tables {
+        for name in &named.names {
+            context.register_table(TableReference::bare(name.clone()), Arc::clone(provider))?;
+            known.push(name.clone());
+        }
+    }
+    for (system_name, view) in SYSTEM {
+        let mut parts = Vec::new();
+        for (named, _) in tables {
+            let batch = view(named.table.snapshot()).map_err(DataFusionError::from)?;
+            let of_one = in_memory(vec![batch.clone()])?;
+            for name in &named.names {
+                let name = TableReference::bare(format!("{name}/.sys/{system_name}"));
+                context.register_table(name, Arc::clone(&of_one))?;
+            }
+            parts.push(if tables.len() > 1 { of_table(named.name(), &batch)? } else { batch });
+        }
+        schema.register_table(system_name.to_owned(), in_memory(parts)?)?;
+    }
+    let system_names = schema.table_names().into_iter().map(|name| format!("sys.{name}"));
+    known.extend(system_names.collect::<BTreeSet<_>>());
+    if let Some(catalog) = context.catalog("datafusion") {
+        catalog.register_schema("sys", schema)?;
+    }
+    Ok(known)
+}
+
+fn in_memory(batches: Vec<RecordBatch>) -> Result<Arc<dyn TableProvider>, DataFusionError> {
+    let schema = batches.first().map_or_else(|| Arc::new(Schema::empty()), RecordBatch::schema);
+    Ok(Arc::new(MemTable::try_new(schema, vec![batches])?))
+}
+
+/// Returns the rows of a system table with the name of their table in front.
+fn of_table(name: &str, batch: &RecordBatch) -> Result<RecordBatch, DataFusionError> {
+    let names: ArrayRef =
+        Arc::new(StringArray::from_iter_values(std::iter::repeat_n(name, batch.num_rows())));
+    let schema = batch.schema();
+    let others =
+        schema.fields().iter().map(|field| field.name().as_str()).zip(batch.columns().iter().cloned());
+    Ok(RecordBatch::try_from_iter([("table", names)].into_iter().chain(others))?)
+}

@@ -1,0 +1,17 @@
+//! The plan of a query that is not run.
+
+use serde::Serialize;
+
+use crate::query::local_joins::JoinSummary;
+use crate::query::scan::scan_summary::ScanSummary;
+
+/// The plan of a query.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Explanation {
+    /// Its scans of tables.
+    pub scans: Vec<ScanSummary>,
+    /// Its joins of tables, and whether they stay within partitions.
+    pub joins: Vec<JoinSummary>,
+    /// Physical plan as text. Of the plans of partitions, it has that of the largest.
+    pub plan: String,
+}

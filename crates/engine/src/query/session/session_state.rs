@@ -1,0 +1,88 @@
+//! The state of DataFusion in which queries on tables are planned: its rules and its functions.
+
+use std::sync::Arc;
+
+use datafusion::execution::runtime_env::RuntimeEnv;
+use datafusion::execution::{SessionState, SessionStateBuilder};
+use datafusion::optimizer::{Analyzer, AnalyzerRule};
+use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
+use datafusion::prelude::{SessionConfig, SessionContext};
+
+use crate::query::analysis::checked::CheckedArithmetic;
+use crate::query::analysis::dates_as_times::DatesAsTimes;
+use crate::query::analysis::drawn_values::DrawnValues;
+use crate::query::analysis::exact_subqueries::ExactSubqueries;
+use crate::query::analysis::interval_literals::IntervalsAsDurations;
+use crate::query::analysis::later_values::LaterValues;
+use crate::query::analysis::opaque_casts::OpaqueCasts;
+use crate::query::analysis::plain_nans::PlainNans;
+use crate::query::analysis::repeated_orders::RepeatedOrders;
+use crate::query::analysis::signless_zeros::SignlessZeros;
+use crate::query::analysis::unnested_rows::UnnestedRows;
+use crate::query::analysis::window_frames::FramesWithoutOffsets;
+use crate::query::computed_once::OncePlanner;
+use crate::query::functions::{aggregates, functions, window_functions};
+use crate::query::local_joins::partition_aware::PartitionAware;
+use crate::query::local_joins::{Joins, LocalJoins, ShowPartitions};
+use crate::query::optimization::optimizer_rules::{corrected_logical_rules, corrected_rules};
+use crate::query::optimization::yielding::YieldingJoins;
+use crate::query::scan::static_conditions::StaticConditions;
+use crate::query::session::catalog::NamedTable;
+
+/// Returns the state for queries that run in this process. The summaries of their joins are added
+/// to `joins`.
+pub(in crate::query) fn local_state(
+    tables: &[NamedTable],
+    runtime: Arc<RuntimeEnv>,
+    joins: &Joins,
+) -> SessionState {
+    let mut config = SessionConfig::new().with_information_schema(true);
+    config.options_mut().sql_parser.enable_ident_normalization = false;
+    config.options_mut().execution.parquet.pushdown_filters = true;
+    // DataFusion 55 ends windows early that LEAD looks beyond.
+    config.options_mut().optimizer.enable_window_limits = false;
+    let mut rules = corrected_rules(PhysicalOptimizer::new().rules);
+    rules.push(Arc::new(StaticConditions));
+    rules.push(Arc::new(YieldingJoins));
+    let snapshots = tables.iter().map(|named| Arc::clone(&named.table)).collect();
+    let local_joins = LocalJoins::new(tables.to_vec(), rules.clone().into(), Arc::clone(joins));
+    rules.splice(0..0, [Arc::new(local_joins) as _, Arc::new(PartitionAware::new(snapshots)) as _]);
+    rules.push(Arc::new(ShowPartitions));
+    SessionStateBuilder::new()
+        .with_config(config)
+        .with_runtime_env(runtime)
+        .with_default_features()
+        .with_physical_optimizer_rules(rules)
+        .with_query_planner(Arc::new(OncePlanner))
+        .build()
+}
+
+/// Returns a context in a given state, with the logical rules and the functions of all queries.
+pub(in crate::query) fn corrected_context(state: SessionState) -> SessionContext {
+    let mut rules = Analyzer::new().rules;
+    let first: [Arc<dyn AnalyzerRule + Send + Sync>; 5] = [
+        Arc::new(FramesWithoutOffsets),
+        Arc::new(LaterValues::new()),
+        Arc::new(IntervalsAsDurations),
+        Arc::new(DatesAsTimes),
+        Arc::new(RepeatedOrders),
+    ];
+    rules.splice(0..0, first);
+    let optimizers = corrected_logical_rules(state.optimizers());
+    let state = SessionStateBuilder::new_from_existing(state)
+        .with_analyzer_rules(rules)
+        .with_optimizer_rules(optimizers)
+        .build();
+    let context = SessionContext::new_with_state(state);
+    functions().for_each(|function| context.register_udf(function));
+    aggregates().for_each(|function| context.register_udaf(function));
+    window_functions().for_each(|function| context.register_udwf(function));
+    context.add_analyzer_rule(Arc::new(UnnestedRows::new()));
+    context.add_analyzer_rule(Arc::new(CheckedArithmetic::new()));
+    context.add_analyzer_rule(Arc::new(PlainNans::new()));
+    context.add_analyzer_rule(Arc::new(OpaqueCasts::new()));
+    context.add_analyzer_rule(Arc::new(DrawnValues::new()));
+    context.add_analyzer_rule(Arc::new(SignlessZeros::Lookups));
+    context.add_analyzer_rule(Arc::new(ExactSubqueries));
+    context
+}

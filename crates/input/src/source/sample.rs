@@ -1,0 +1,56 @@
+//! Columns of an input, and how they were found.
+
+use std::collections::BTreeSet;
+
+use crate::source::input_path::InputPath;
+use crate::source::options::InputOptions;
+use crate::source::path_columns::path_column_types;
+use evenkeel_model::note::Note;
+use evenkeel_model::table::Column;
+
+/// Columns inferred from a sample file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sample {
+    /// Columns in the order of the file.
+    pub columns: Vec<Column>,
+    /// Remarks on columns.
+    pub notes: Vec<Note>,
+    /// Text columns without a value in the examined records, whose type is therefore unknown.
+    pub(crate) without_values: Vec<String>,
+    /// Columns of text files whose types are those of the examined records, and not declared.
+    pub(crate) guessed: BTreeSet<String>,
+    /// Columns whose values are in the path of the file.
+    pub(crate) of_path: BTreeSet<String>,
+}
+
+impl Sample {
+    /// Columns that the file declares.
+    pub(super) fn declared(columns: Vec<Column>, notes: Vec<Note>) -> Self {
+        Self {
+            columns,
+            notes,
+            without_values: Vec::new(),
+            guessed: BTreeSet::new(),
+            of_path: BTreeSet::new(),
+        }
+    }
+}
+
+impl Sample {
+    /// Gives the columns of the path the type that fits their values in the paths of all inputs.
+    pub(crate) fn read_path(&mut self, inputs: &[InputPath], options: &InputOptions) {
+        if self.of_path.is_empty() {
+            return;
+        }
+        for (name, column_type) in path_column_types(inputs, options) {
+            if self.of_path.contains(&name)
+                && !options.types.contains_key(&name)
+                && let Some(column) = self.columns.iter_mut().find(|column| column.name == name)
+            {
+                column.column_type = column_type;
+                self.guessed.remove(&name);
+                self.without_values.retain(|without| *without != name);
+            }
+        }
+    }
+}
