@@ -332,9 +332,11 @@ impl<'a> Workload<'a> {
     fn row_reads(&self, key: &[String]) -> f64 {
         let natural: Vec<&String> = self.knowledge.natural_key.iter().collect();
         // If there is a natural key, a column that happens to be unique, such as a phone number, is
-        // named no more often than others.
+        // named no more often than others. No read names a place in the log of a database.
         let is_named = |report: &&RoleReport| {
-            report.role == Role::RowId && (natural.is_empty() || is_identifier(&report.column))
+            report.role == Role::RowId
+                && (natural.is_empty() || is_identifier(&report.column))
+                && !is_of_log(&report.column)
         };
         let ids: Vec<&String> =
             self.knowledge.roles.iter().filter(is_named).map(|report| &report.column).collect();
