@@ -694,7 +694,9 @@ fn ten_thousand_columns_are_no_obstacle() {
     let dir = tempfile::tempdir().unwrap();
     let names: Vec<String> = (0..10_000).map(|i| format!("c{i}")).collect();
     let row = |row: usize| {
-        (0..10_000).map(|i| ((i * 7 + row * 13) % 1000).to_string()).collect::<Vec<_>>().join(",")
+        // Columns that have nothing in common, so that each is compared with all others.
+        let number = |i: usize| ((i * 2_654_435_761) ^ (row * 40_503)).wrapping_mul(2_246_822_519) >> 9;
+        (0..10_000).map(|i| (number(i) % 1000).to_string()).collect::<Vec<_>>().join(",")
     };
     let rows: Vec<String> = (0..60).map(row).collect();
     std::fs::write(dir.path().join("wide.csv"), format!("{}\n{}\n", names.join(","), rows.join("\n")))

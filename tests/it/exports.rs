@@ -871,7 +871,8 @@ fn a_spelling_that_was_guessed_wrong_is_refused_further_on() {
     assert!(read.ends_with("{\"id\":1000}\n"), "{read}");
     assert_eq!(through_a_table("a.tsv", &text, " --input-format tsv").unwrap(), read);
     // Quotes that are doubled in quotes are those of CSV.
-    let text = format!("{header}1\t\"say \"\"hi\"\"\"\n{}2000\t\\N\n", rows("x").split_off("0\tx\n1\tx\n".len()));
+    let text =
+        format!("{header}1\t\"say \"\"hi\"\"\"\n{}2000\t\\N\n", rows("x").split_off("0\tx\n1\tx\n".len()));
     let read = through_a_table("a.tsv", &text, "").unwrap();
     assert!(read.contains(r#"{"id":1,"note":"say \"hi\""}"#) && read.ends_with("{\"id\":2000}\n"), "{read}");
     // A quote that is not closed is text if NULL shows the spelling.

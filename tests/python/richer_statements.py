@@ -209,7 +209,7 @@ class RicherStatements:
         where = f"WHERE s.{same} = a.{same}" + (f" AND {self.predicate(1, 's.')}" if rng.random() < 0.6 else "")
         if rng.random() < 0.2:
             where = f"WHERE {self.predicate(1, 's.')}"
-        column = rng.choice([c for c in self.columns if c.kind not in ("bool", "string")])
+        column = rng.choice([c for c in self.columns if c.kind not in ("bool", "string")] or self.keys)
         side = rng.choice(["t", self.limited([c.name for c in self.columns], 1000), f"(SELECT * FROM t{self.where()})"])
         value = f"(SELECT {rng.choice(['min', 'max'])}(s.{column.name}) FROM t s {where})"
         counted = f"(SELECT {self.figure('s.')} FROM t s {where})"

@@ -6,7 +6,6 @@ use std::collections::hash_map::Entry;
 use crate::evaluate::roles::forms::{Form, Words};
 use crate::evaluate::roles::names::{self, Hint};
 use crate::evaluate::roles::profile::Profile;
-use crate::evaluate::roles::profile::correlation;
 
 /// Which columns determine which, by position.
 #[derive(Debug, Default)]
@@ -36,10 +35,13 @@ impl Dependencies {
                 if column.is_constant() || repeats < REPEATED * column.rows as f64 {
                     return Vec::new();
                 }
+                let repeats = some_repeats(column);
                 let others = columns
                     .iter()
                     .enumerate()
-                    .filter(|(to, other)| *to != from && !other.is_constant() && determines(column, other))
+                    .filter(|(to, other)| *to != from && !other.is_constant())
+                    .filter(|(_, other)| repeats.iter().all(|(a, b)| are_equal(other, *a, *b)))
+                    .filter(|(_, other)| determines(column, other))
                     .filter(|(_, other)| !is_rescaled(column, other));
                 others.map(|(to, _)| to).collect()
             })
@@ -101,6 +103,41 @@ fn is_rescaled(column: &Profile<'_>, other: &Profile<'_>) -> bool {
     own.as_ref().zip(others).is_some_and(|(own, others)| {
         column.distinct > MANY_VALUES && correlation(own, others).abs() >= RESCALED
     })
+}
+
+/// Correlation of pairs of numbers after Pearson; 0 if either is constant.
+fn correlation(a: &[i128], b: &[i128]) -> f64 {
+    let rows = a.len().min(b.len()).max(1) as f64;
+    let mean = |numbers: &[i128]| numbers.iter().map(|number| *number as f64).sum::<f64>() / rows;
+    let (mean_a, mean_b) = (mean(a), mean(b));
+    let (mut both, mut of_a, mut of_b) = (0.0, 0.0, 0.0);
+    for (a, b) in a.iter().zip(b) {
+        let (a, b) = (*a as f64 - mean_a, *b as f64 - mean_b);
+        both += a * b;
+        of_a += a * a;
+        of_b += b * b;
+    }
+    if of_a > 0.0 && of_b > 0.0 { both / (of_a * of_b).sqrt() } else { 0.0 }
+}
+
+/// Number of pairs of rows by which most columns show that they follow from no other one.
+const SOME_REPEATS: usize = 16;
+
+/// Returns some pairs of rows with the same value.
+fn some_repeats(column: &Profile<'_>) -> Vec<(usize, usize)> {
+    let mut first_rows: Vec<Option<usize>> = vec![None; column.distinct];
+    let repeat = |(row, code): (usize, &u32)| {
+        let first = first_rows.get_mut(*code as usize)?;
+        let repeat = first.map(|first| (first, row));
+        first.get_or_insert(row);
+        repeat
+    };
+    column.codes.iter().enumerate().filter_map(repeat).take(SOME_REPEATS).collect()
+}
+
+/// Whether two rows have the same value.
+fn are_equal(column: &Profile<'_>, a: usize, b: usize) -> bool {
+    column.codes.get(a) == column.codes.get(b)
 }
 
 /// Whether rows that are equal in `from` are equal in `to`.

@@ -1,6 +1,6 @@
 //! Columns that number the lines of things: the rows of each parent, from 0 or 1.
 
-use crate::evaluate::roles::names::{is_of_code, share_a_noun};
+use crate::evaluate::roles::names::{has_several_words, is_of_code};
 use crate::evaluate::roles::profile::{Profile, codes_together, distinct_together};
 
 /// Maximum number of columns of which pairs are tried.
@@ -35,12 +35,15 @@ pub(super) fn line_of(column: &Profile<'_>, columns: &[Profile<'_>], composite: 
     }
     let can_have_lines = |parent: &Profile<'_>| parent.column.name != column.column.name && !parent.is_time();
     // "session_line_num" counts within sessions, rather than within their processes.
-    let has_its_name = |parent: &Profile<'_>| share_a_noun(&column.column.name, &parent.column.name);
+    let noun = column.noun.as_ref().filter(|_| has_several_words(&column.column.name));
+    let has_its_name = |parent: &Profile<'_>| noun.is_some() && parent.noun.as_ref() == noun;
     let mut single: Vec<(usize, &Profile<'_>)> =
         columns.iter().enumerate().filter(|(_, parent)| can_have_lines(parent)).collect();
     single.sort_by_key(|(_, parent)| !has_its_name(parent));
-    let counts =
-        |(_, parent): &&(usize, &Profile<'_>)| counts_within(&numbers, least, &parent.codes, parent.distinct);
+    let firsts = numbers.iter().filter(|number| **number == least).count();
+    let counts = |(_, parent): &&(usize, &Profile<'_>)| {
+        may_be_parent(parent, firsts) && counts_within(&numbers, least, &parent.codes, parent.distinct)
+    };
     if let Some((parent, _)) = single.iter().find(counts) {
         return vec![*parent];
     }
@@ -52,6 +55,14 @@ pub(super) fn line_of(column: &Profile<'_>, columns: &[Profile<'_>], composite: 
     };
     let pairs = pairs_of(column, columns);
     composite.iter().chain(&pairs).find(have_lines).cloned().unwrap_or_default()
+}
+
+/// Whether a column may be the parent of lines, of which `firsts` have the first number: nearly each
+/// parent has one, or its rows come one after the other. [`counts_within`] tells it for certain.
+fn may_be_parent(parent: &Profile<'_>, firsts: usize) -> bool {
+    let most_repeated = parent.rows / 1_000;
+    (firsts + most_repeated) as f64 >= WITHOUT_GAPS * parent.distinct as f64
+        || parent.changes * 2 <= parent.rows
 }
 
 /// Finds the date on each day of which a column numbers all rows, from 0 or 1: the trades of a day.

@@ -6,6 +6,7 @@
 
 pub(super) mod carried_times;
 mod certain;
+mod companions;
 pub(super) mod dependencies;
 mod epochs;
 pub(super) mod forms;
@@ -23,13 +24,14 @@ mod words;
 pub use crate::evaluate::roles::role::{Role, RoleError, RoleReport};
 
 use crate::evaluate::roles::certain::{certain, is_smooth};
+use crate::evaluate::roles::companions::companions;
 use crate::evaluate::roles::dependencies::Dependencies;
 use crate::evaluate::roles::epochs::MOSTLY_ASCENDING;
 use crate::evaluate::roles::forms::Form;
 use crate::evaluate::roles::name_scores::score_name;
 use crate::evaluate::roles::names::Hint;
 use crate::evaluate::roles::numbering::Numbering;
-use crate::evaluate::roles::profile::{Profile, correlation};
+use crate::evaluate::roles::profile::Profile;
 pub(crate) use crate::evaluate::roles::scores::is_words;
 use crate::evaluate::roles::scores::{
     Scores, is_unique_code, is_unique_text, score_cardinality, score_numbers, score_relations, score_text,
@@ -43,6 +45,8 @@ const MANY_COUNTERS: usize = 3;
 pub(super) struct Relations {
     dependencies: Dependencies,
     numberings: Vec<Numbering>,
+    /// Another column of numbers that goes along with each column.
+    companions: Vec<Option<usize>>,
     /// Number of texts with a value of their own in each row that are not named as identifiers.
     unique_texts: usize,
     /// First column of codes that no two rows share, if no column is named as an identifier of
@@ -71,6 +75,7 @@ impl Relations {
         Self {
             dependencies,
             numberings,
+            companions: companions(columns),
             first_code: columns.iter().position(is_unique_code).filter(|_| !has_named_id),
             unique_texts: columns.iter().filter(|column| is_unique_text(column)).count(),
             has_threads: [names::is_of_process, names::is_of_thread]
@@ -239,7 +244,9 @@ fn scored(
         }
         Form::Whole(whole) => {
             score_numbers(column, whole, &mut scores);
-            if let Some(other) = moves_with(column, columns) {
+            let companion = relations.companions.get(index).copied().flatten();
+            if let Some(other) = companion.and_then(|other| columns.get(other)) {
+                let other = &other.column.name;
                 scores.add(Role::Measure, 5.0, format!("rises and falls with {other}"));
                 scores.add(Role::Entity, -3.0, "");
             }
@@ -262,32 +269,6 @@ fn scored(
         Role::LineNumber,
     ]);
     (role, evidence, is_vague && role == Role::Entity)
-}
-
-/// Share of the rows that have a value of their own from which numbers are compared with others.
-const MOSTLY_OWN: f64 = 0.25;
-/// Fewest values of columns that are compared.
-const FEWEST_CORRELATED: usize = 10;
-/// Correlation from which two columns of numbers measure about the same.
-const CORRELATED: f64 = 0.995;
-
-/// Name of another column of numbers from a wide range that goes along with those of a column,
-/// although rows come in no order of them: a highest and a lowest price, two offsets. Identifiers
-/// do not.
-fn moves_with<'p>(column: &Profile<'_>, columns: &'p [Profile<'_>]) -> Option<&'p str> {
-    let is_wide = |profile: &Profile<'_>| {
-        profile.distinct >= FEWEST_CORRELATED
-            && profile.distinct as f64 > MOSTLY_OWN * profile.rows as f64
-            && profile.ascends < MOSTLY_ASCENDING
-            && profile.hint != Some(Hint::Identifier)
-    };
-    let numbers = column.numbers.as_ref().filter(|_| is_wide(column))?;
-    let goes_along = |other: &&Profile<'_>| {
-        other.column.name != column.column.name
-            && is_wide(other)
-            && other.numbers.as_ref().is_some_and(|others| correlation(numbers, others) >= CORRELATED)
-    };
-    columns.iter().find(goes_along).map(|other| other.column.name.as_str())
 }
 
 /// Whether the name of a column is that of an identifier.

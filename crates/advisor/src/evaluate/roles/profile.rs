@@ -18,6 +18,8 @@ pub(crate) struct Profile<'a> {
     pub(crate) column: &'a Column,
     /// Hint that the name gives about the role.
     pub(crate) hint: Option<Hint>,
+    /// First word of the name, if it is that of a thing.
+    pub(crate) noun: Option<String>,
     pub(crate) rows: usize,
     pub(crate) nulls: usize,
     /// Number of each row's value among the values of the column: 0, 1, 2 ... in order of their
@@ -28,6 +30,8 @@ pub(crate) struct Profile<'a> {
     pub(crate) likely: f64,
     /// Rows with the most frequent value.
     pub(crate) heaviest: usize,
+    /// Number of rows whose value is not that of the row before.
+    pub(crate) changes: usize,
     /// Whether rows with the same value arrive one after the other far more often than by chance.
     pub(crate) gathered: bool,
     /// Share of the rows whose number is at least that of the row before; 0 without numbers.
@@ -78,10 +82,12 @@ impl<'a> Profile<'a> {
                 }
                 _ => names::hint(&column.name),
             },
+            noun: names::noun(&column.name),
             ascends: numbers.as_deref().map_or(0.0, ascends),
             rows: codes.len(),
             nulls: arrays.iter().map(|array| array.null_count()).sum(),
             likely: if whole_export { distinct as f64 } else { likely_values(&identities, &places) },
+            changes: codes.windows(2).filter(|pair| pair.first() != pair.last()).count(),
             gathered: gathered(&codes, &counts),
             heaviest: counts.iter().copied().max().unwrap_or(0),
             distinct,
@@ -198,21 +204,6 @@ pub(crate) fn likely_values(identities: &[u64], places: &[usize]) -> f64 {
     let in_places = |number: u64| places_with.values().filter(|places| **places == number).count() as f64;
     let (once, twice) = (in_places(1), in_places(2));
     places_with.len() as f64 + once * (once - 1.0).max(0.0) / (2.0 * (twice + 1.0))
-}
-
-/// Correlation of pairs of numbers after Pearson; 0 if either is constant.
-pub(crate) fn correlation(a: &[i128], b: &[i128]) -> f64 {
-    let rows = a.len().min(b.len()).max(1) as f64;
-    let mean = |numbers: &[i128]| numbers.iter().map(|number| *number as f64).sum::<f64>() / rows;
-    let (mean_a, mean_b) = (mean(a), mean(b));
-    let (mut both, mut of_a, mut of_b) = (0.0, 0.0, 0.0);
-    for (a, b) in a.iter().zip(b) {
-        let (a, b) = (*a as f64 - mean_a, *b as f64 - mean_b);
-        both += a * b;
-        of_a += a * a;
-        of_b += b * b;
-    }
-    if of_a > 0.0 && of_b > 0.0 { both / (of_a * of_b).sqrt() } else { 0.0 }
 }
 
 /// Number of distinct combinations of the values of columns in some rows.

@@ -50,9 +50,10 @@ impl<'a> Knowledge<'a> {
         !self.is_thing(key) && key.iter().all(|column| self.role(column) == Some(Role::Dimension))
     }
 
-    /// Whether the key has a column that may be an amount.
+    /// Whether the key has a column that may be an amount. Those of the natural key are none.
     pub(crate) fn has_vague(&self, key: &[String]) -> bool {
-        key.iter().any(|column| self.report(column).is_some_and(|report| report.is_vague))
+        let is_vague = |column: &String| self.report(column).is_some_and(|report| report.is_vague);
+        key.iter().any(|column| is_vague(column) && !self.natural_key.contains(column))
     }
 
     /// Whether the key has a time, which spreads rows and serves no read.

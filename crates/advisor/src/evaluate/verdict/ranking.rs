@@ -142,7 +142,10 @@ impl Class {
             && !is_wider(key)
         {
             Self::Qualifies
-        } else if !key.qualifies && key.rate_if_even <= BEARABLE * key.sustained_rate {
+        } else if !key.qualifies
+            && !knowledge.has_vague(&key.partition_key)
+            && key.rate_if_even <= BEARABLE * key.sustained_rate
+        {
             Self::Bearable
         } else if key.qualifies {
             Self::SpreadByCount

@@ -63,6 +63,8 @@ const OF_PARTS: f64 = 0.25;
 const OF_PAGES: f64 = 0.5;
 /// Weight of an entity whose rows are read as parts of something larger.
 const OF_MEMBERS: f64 = 0.25;
+/// Weight of a place in the log of a database.
+const OF_LOG: f64 = 0.05;
 /// Weight of an entity that is the row itself, although some rows share its id.
 const ITSELF: f64 = 0.2;
 
@@ -152,6 +154,8 @@ impl<Q: Fn(&PartitionKeyReport) -> bool> EntityWeights<'_, Q> {
     /// Weight of a column as an entity that reads name; 0 if it is none.
     fn weight(&self, report: &RoleReport) -> f64 {
         let base = match report.role {
+            // No read names a place in the log of a database.
+            Role::Entity if is_of_log(&report.column) => OF_LOG,
             Role::Entity => 1.0,
             Role::Dimension => 0.1,
             _ => return 0.0,

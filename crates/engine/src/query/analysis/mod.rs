@@ -16,5 +16,6 @@ pub(in crate::query) mod plain_nans;
 pub(in crate::query) mod repeated_orders;
 pub(in crate::query) mod signless_zeros;
 mod subquery_plans;
+pub(in crate::query) mod truth_tests;
 pub(in crate::query) mod unnested_rows;
 pub(in crate::query) mod window_frames;

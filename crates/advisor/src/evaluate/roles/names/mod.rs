@@ -15,11 +15,12 @@ pub(crate) use crate::evaluate::roles::names::numbers::is_bare_number;
 pub(in crate::evaluate::roles) use crate::evaluate::roles::names::numbers::{
     counted, counts_things, is_amount_of_thing, is_in_unit, is_of_count, is_row_number,
 };
-pub(crate) use crate::evaluate::roles::names::things::{is_bare_id, is_derived, is_of_events};
 pub(in crate::evaluate::roles) use crate::evaluate::roles::names::things::{
-    is_contact, is_label, is_of_address, is_of_author, is_of_block, is_of_code, is_of_process, is_of_rows,
-    is_of_span, is_of_talk, is_of_thread, is_of_trace, is_of_transaction, is_whole, recurs, share_a_noun,
+    has_several_words, is_contact, is_label, is_of_address, is_of_author, is_of_block, is_of_code,
+    is_of_process, is_of_rows, is_of_span, is_of_talk, is_of_thread, is_of_trace, is_of_transaction,
+    is_whole, noun, recurs,
 };
+pub(crate) use crate::evaluate::roles::names::things::{is_bare_id, is_derived, is_of_events};
 pub(in crate::evaluate::roles) use crate::evaluate::roles::names::times::{
     is_duration, is_of_before, is_of_bound, is_of_calendar, is_of_commit, is_of_load, is_of_part_of_day,
     is_of_step, is_of_transmission,
@@ -204,9 +205,17 @@ mod tests {
             assert!(names.iter().all(|name| is_one(name)), "{names:?}");
             assert!(!others.iter().any(|name| is_one(name)), "{others:?}");
         }
-        assert!(share_a_noun("session_line_num", "session_id") && share_a_noun("orderLine", "order"));
-        assert!(!share_a_noun("line_no", "line_id") && !share_a_noun("seq", "seq_id"));
-        assert!(!share_a_noun("session_line_num", "process_id"));
+        for (name, expected) in [
+            ("session_line_num", Some("session")),
+            ("session_id", Some("session")),
+            ("orderLine", Some("order")),
+            ("line_no", None),
+            ("seq", None),
+            ("", None),
+        ] {
+            assert_eq!(noun(name).as_deref(), expected, "{name}");
+        }
+        assert!(has_several_words("orderLine") && !has_several_words("order") && !has_several_words(""));
     }
 
     #[test]

@@ -160,11 +160,15 @@ pub(in crate::evaluate::roles) fn is_of_address(name: &str) -> bool {
     words(name).last().is_some_and(|word| ["address", "addr"].contains(&word.as_str()))
 }
 
-/// Whether two names have the same first word, which is a thing: `session_line` and `session_id`.
-pub(in crate::evaluate::roles) fn share_a_noun(a: &str, b: &str) -> bool {
-    let (a, b) = (words(last_part(a)), words(last_part(b)));
-    let is_thing = |word: &&String| !IDENTIFIERS.contains(&word.as_str()) && !LINES.contains(&word.as_str());
-    a.len() > 1 && a.first() == b.first() && a.first().filter(is_thing).is_some()
+/// First word of a name, if it is that of a thing: "session" of `session_line` and `session_id`.
+pub(in crate::evaluate::roles) fn noun(name: &str) -> Option<String> {
+    let is_thing = |word: &String| !IDENTIFIERS.contains(&word.as_str()) && !LINES.contains(&word.as_str());
+    words(last_part(name)).into_iter().next().filter(is_thing)
+}
+
+/// Whether a name has several words.
+pub(in crate::evaluate::roles) fn has_several_words(name: &str) -> bool {
+    words(last_part(name)).len() > 1
 }
 
 /// Whether the name says no more than that the column identifies something: `id`, `uuid`.

@@ -1,0 +1,98 @@
+//! Columns of numbers that go along with each other: a highest and a lowest price, two offsets.
+
+use crate::evaluate::roles::epochs::MOSTLY_ASCENDING;
+use crate::evaluate::roles::names::Hint;
+use crate::evaluate::roles::profile::Profile;
+
+/// Share of the rows that have a value of their own from which numbers are compared with others.
+const MOSTLY_OWN: f64 = 0.25;
+/// Fewest values of columns that are compared.
+const FEWEST_CORRELATED: usize = 10;
+/// Correlation from which two columns of numbers measure about the same.
+const CORRELATED: f64 = 0.995;
+
+/// Finds, for each column of numbers from a wide range, the first other one that goes along with
+/// it, although rows come in no order of them. Identifiers do not.
+pub(super) fn companions(columns: &[Profile<'_>]) -> Vec<Option<usize>> {
+    let is_wide = |profile: &&Profile<'_>| {
+        profile.distinct >= FEWEST_CORRELATED
+            && profile.distinct as f64 > MOSTLY_OWN * profile.rows as f64
+            && profile.ascends < MOSTLY_ASCENDING
+            && profile.hint != Some(Hint::Identifier)
+    };
+    let standardized: Vec<Option<Vec<f64>>> = columns
+        .iter()
+        .map(|column| {
+            let numbers = Some(column).filter(is_wide)?.numbers.as_deref()?;
+            standardized(numbers)
+        })
+        .collect();
+    let mut companions = vec![None; columns.len()];
+    for (at, own) in standardized.iter().enumerate() {
+        let Some(own) = own else { continue };
+        let go_along = |other: &usize| {
+            let others = standardized.get(*other).and_then(Option::as_deref);
+            *other != at && others.is_some_and(|others| are_correlated(own, others))
+        };
+        if let Some(companion) = companions.get_mut(at) {
+            *companion = (0..standardized.len()).find(go_along);
+        }
+    }
+    companions
+}
+
+/// Numbers less their mean, as a vector of length 1; `None` if all are equal.
+fn standardized(numbers: &[i128]) -> Option<Vec<f64>> {
+    let mean = numbers.iter().map(|number| *number as f64).sum::<f64>() / numbers.len().max(1) as f64;
+    let deviations: Vec<f64> = numbers.iter().map(|number| *number as f64 - mean).collect();
+    let length = deviations.iter().map(|deviation| deviation * deviation).sum::<f64>().sqrt();
+    (length > 0.0).then(|| deviations.iter().map(|deviation| deviation / length).collect())
+}
+
+/// Whether the correlation after Pearson is at least [`CORRELATED`]. The squared distance of two
+/// standardized vectors is 2 (1 - correlation), and most pairs exceed that after a few rows.
+fn are_correlated(a: &[f64], b: &[f64]) -> bool {
+    let most = 2.0 * (1.0 - CORRELATED);
+    let mut distance = 0.0;
+    a.len() == b.len()
+        && a.iter().zip(b).all(|(a, b)| {
+            distance += (a - b) * (a - b);
+            distance <= most
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Pearson's correlation by its definition.
+    fn correlation(a: &[i128], b: &[i128]) -> f64 {
+        let rows = a.len() as f64;
+        let mean = |numbers: &[i128]| numbers.iter().sum::<i128>() as f64 / rows;
+        let product = |a: &[i128], b: &[i128]| {
+            let (mean_a, mean_b) = (mean(a), mean(b));
+            a.iter().zip(b).map(|(a, b)| (*a as f64 - mean_a) * (*b as f64 - mean_b)).sum::<f64>()
+        };
+        product(a, b) / (product(a, a) * product(b, b)).sqrt()
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn the_distance_of_standardized_numbers_tells_their_correlation(
+            rows in proptest::collection::vec((-1000_i128..1000, -30_i128..30), 3..60), scale in 1_i128..50) {
+            let a: Vec<i128> = rows.iter().map(|(a, _)| *a).collect();
+            let b: Vec<i128> = rows.iter().map(|(a, noise)| a * scale + noise).collect();
+            let (Some(za), Some(zb)) = (standardized(&a), standardized(&b)) else { return Ok(()) };
+            let correlation = correlation(&a, &b);
+            if (correlation - CORRELATED).abs() > 1e-9 {
+                proptest::prop_assert_eq!(are_correlated(&za, &zb), correlation > CORRELATED);
+            }
+        }
+    }
+
+    #[test]
+    fn equal_numbers_have_no_companion() {
+        assert_eq!(standardized(&[7, 7, 7]), None);
+        assert_eq!(standardized(&[]), None);
+    }
+}
