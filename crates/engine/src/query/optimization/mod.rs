@@ -12,6 +12,7 @@ pub(in crate::query) mod kept_order;
 pub(in crate::query) mod limit_barrier;
 pub(in crate::query) mod no_rows;
 pub(in crate::query) mod nullable_lists;
+pub(in crate::query) mod nulls_of_joins;
 pub(in crate::query) mod optimizer_rules;
 pub(in crate::query) mod projection_pushdown;
 pub(in crate::query) mod selective_joins_first;

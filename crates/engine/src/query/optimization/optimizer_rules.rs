@@ -16,6 +16,7 @@ use crate::query::optimization::kept_order::KeptOrder;
 use crate::query::optimization::limit_barrier::{LimitBarrier, LimitsOverSorts};
 use crate::query::optimization::no_rows::NoRows;
 use crate::query::optimization::nullable_lists::NullableLists;
+use crate::query::optimization::nulls_of_joins::NullsOfJoins;
 use crate::query::optimization::projection_pushdown::SafeProjectionPushdown;
 use crate::query::optimization::selective_joins_first::SelectiveJoinsFirst;
 use crate::query::optimization::semi_joins_first::SemiJoinsFirst;
@@ -48,7 +49,7 @@ pub(in crate::query) fn corrected_logical_rules(rules: &[LogicalRule]) -> Vec<Lo
 pub fn corrected_rules(rules: Vec<Rule>) -> Vec<Rule> {
     let last_pushdown = rules.iter().rposition(|rule| is_filter_pushdown(rule.as_ref()));
     let mut corrected = Vec::with_capacity(rules.len() + 8);
-    corrected.push(Arc::new(SetsOfGroups) as Rule);
+    corrected.extend([Arc::new(SetsOfGroups) as Rule, Arc::new(NullsOfJoins)]);
     for (position, rule) in rules.into_iter().enumerate() {
         let places_sorts = is_sort_placement(rule.as_ref());
         if places_sorts {
@@ -126,7 +127,7 @@ mod tests {
             let position = names_of_all.iter().position(|found| found == name).unwrap();
             names_of_all[position + 1].as_str()
         };
-        assert_eq!(names_of_all[0], "SetsOfGroups");
+        assert_eq!(names_of_all[..2], ["SetsOfGroups", "NullsOfJoins"]);
         assert_eq!(after("LimitsOverSorts"), "EnsureRequirements");
         assert_eq!(after("EnsureRequirements"), "WholeOrders");
         assert_eq!(after("DistinctMatches"), "FloatGroups");

@@ -1,0 +1,137 @@
+//! Rows that outer joins fill with NULL, of which nothing is known beforehand.
+
+use std::sync::Arc;
+
+use datafusion::common::JoinType;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::config::ConfigOptions;
+use datafusion::error::Result;
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::empty::EmptyExec;
+use datafusion::physical_plan::joins::{HashJoinExec, NestedLoopJoinExec, SortMergeJoinExec};
+use datafusion::physical_plan::union::UnionExec;
+use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, replace_children_if_necessary};
+
+/// Hides from outer joins which columns are constant in a side that they fill with NULL.
+///
+/// DataFusion 55 takes a column that is constant in that side for one that is so in the result,
+/// where it is NULL in rows without a match: `(SELECT * FROM t WHERE k = 3) a RIGHT JOIN t b ON a.k =
+/// b.k ORDER BY a.k, b.k` was not sorted by a.k. A union with no rows gives the same rows and knows
+/// nothing about them:
+///
+/// ```text
+/// right join               right join
+///   ├─ rows of k = 3         ├─ union
+///   └─ all rows       ──►    │    ├─ rows of k = 3
+///                            │    └─ no rows
+///                            └─ all rows
+/// ```
+/// Must run before the rules that rely on orders.
+#[derive(Debug)]
+pub(in crate::query) struct NullsOfJoins;
+
+impl PhysicalOptimizerRule for NullsOfJoins {
+    fn optimize(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        _config: &ConfigOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let hide = |node: Arc<dyn ExecutionPlan>| {
+            let fills = filled_sides(node.as_ref());
+            let mut hides = false;
+            let mut sides = Vec::with_capacity(fills.len());
+            for (side, is_filled) in node.children().into_iter().zip(fills) {
+                let is_known = is_filled && !side.equivalence_properties().constants().is_empty();
+                hides |= is_known;
+                sides.push(if is_known { without_knowledge(side)? } else { Arc::clone(side) });
+            }
+            if !hides {
+                return Ok(Transformed::no(node));
+            }
+            replace_children_if_necessary(node, sides).map(Transformed::yes)
+        };
+        Ok(plan.transform_up(hide)?.data)
+    }
+
+    fn name(&self) -> &'static str {
+        "NullsOfJoins"
+    }
+
+    fn schema_check(&self) -> bool {
+        true
+    }
+}
+
+/// Whether a node fills its left and its right side with NULL.
+fn filled_sides(node: &dyn ExecutionPlan) -> [bool; 2] {
+    let join_type = (node.downcast_ref::<HashJoinExec>().map(|join| *join.join_type()))
+        .or_else(|| node.downcast_ref::<NestedLoopJoinExec>().map(|join| *join.join_type()))
+        .or_else(|| node.downcast_ref::<SortMergeJoinExec>().map(SortMergeJoinExec::join_type));
+    match join_type {
+        Some(JoinType::Left) => [false, true],
+        Some(JoinType::Right) => [true, false],
+        Some(JoinType::Full) => [true, true],
+        _ => [false, false],
+    }
+}
+
+fn without_knowledge(rows: &Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+    UnionExec::try_new(vec![Arc::clone(rows), Arc::new(EmptyExec::new(rows.schema()))])
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::AsArray;
+    use arrow::datatypes::Int64Type;
+
+    use crate::query::Params;
+    use crate::testing::{Score, scores};
+
+    #[tokio::test]
+    async fn results_are_sorted_by_columns_that_are_constant_in_one_side() {
+        let values: Vec<Score> = (0..400).map(|row| (row, 0, row % 7)).collect();
+        let (_folder, table) = scores(&[values[..300].to_vec(), values[300..].to_vec()]).await;
+        let some = "(SELECT player, points FROM t WHERE player = 77)";
+        let named = "(SELECT player, 5::BIGINT AS points FROM t WHERE player > 390)";
+        for (one, join, other) in [
+            (some, "RIGHT JOIN", "t"),
+            ("t", "LEFT JOIN", some),
+            (some, "FULL JOIN", "t"),
+            ("t", "FULL JOIN", some),
+            ("t", "LEFT JOIN", named),
+            (named, "RIGHT JOIN", "t"),
+            (named, "FULL JOIN", "(SELECT * FROM t WHERE points = 5)"),
+        ] {
+            for condition in ["a.player = b.player", "a.player <= b.player AND a.player + b.player < 300"] {
+                for cores in [1, 2, 5] {
+                    let session = table.session().unwrap();
+                    {
+                        let state = session.context().state_ref();
+                        let mut state = state.write();
+                        let config = state.config_mut();
+                        *config = config.clone().with_target_partitions(cores);
+                    }
+                    let sql = format!(
+                        "SELECT a.points, a.player, b.points, b.player FROM {one} a {join} {other} b ON {condition} \
+                         ORDER BY a.points NULLS LAST, a.player NULLS LAST, b.points NULLS LAST, b.player NULLS LAST"
+                    );
+                    let batches = session.collect(&sql, &Params::default()).await.unwrap();
+                    let rows: Vec<Vec<i64>> = batches
+                        .iter()
+                        .flat_map(|batch| {
+                            (0..batch.num_rows()).map(|row| {
+                                let value = |column| {
+                                    let values = batch.column(column).as_primitive::<Int64Type>();
+                                    values.iter().nth(row).flatten().unwrap_or(i64::MAX)
+                                };
+                                (0..4).map(value).collect()
+                            })
+                        })
+                        .collect();
+                    assert!(rows.is_sorted(), "{sql} with {cores} cores");
+                    assert!(rows.len() > 50, "{sql}: {}", rows.len());
+                }
+            }
+        }
+    }
+}
