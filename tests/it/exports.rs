@@ -860,6 +860,13 @@ fn a_spelling_that_was_guessed_wrong_is_refused_further_on() {
         (format!("{header}{}1000\tC:\\Users\\q\n", rows("\\N")), "line 1002"),
         (format!("{header}{}1000\t\\N\n", rows("C:\\Users")), "line 1002"),
         (format!("{header}{}1000\t\\N\n", rows("\"plain text\"")), "line 1002"),
+        // Empty text is NULL in CSV alone.
+        (format!("{header}{}1000\t\\N\n", rows("")), "line 1002"),
+        (
+            format!("{header}{}1000\t\\N\n", rows("a\\\\b").replacen("a\\\\b", "\"say \"\"hi\"\"\"", 1)),
+            "line 1002",
+        ),
+        (format!("{header}{}1000\ta\\\tb\n", rows("plain text")), "line 1002"),
     ] {
         let error = through_a_table("a.tsv", &text, "").unwrap_err();
         assert!(error.contains(line) && error.contains("--input-format tsv"), "{error}");
@@ -870,6 +877,8 @@ fn a_spelling_that_was_guessed_wrong_is_refused_further_on() {
     let read = through_a_table("a.tsv", &text, "").unwrap();
     assert!(read.ends_with("{\"id\":1000}\n"), "{read}");
     assert_eq!(through_a_table("a.tsv", &text, " --input-format tsv").unwrap(), read);
+    let error = through_a_table("a.tsv", &text, " --null-value NA").unwrap_err();
+    assert!(error.contains("line 1002"), "{error}");
     // Quotes that are doubled in quotes are those of CSV.
     let text =
         format!("{header}1\t\"say \"\"hi\"\"\"\n{}2000\t\\N\n", rows("x").split_off("0\tx\n1\tx\n".len()));

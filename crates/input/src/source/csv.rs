@@ -56,6 +56,7 @@ impl CsvReader {
         file: &str,
         stream: Box<dyn Read + Send>,
         delimiter: u8,
+        has_csv_quotes: bool,
         columns: &[String],
         options: &InputOptions,
     ) -> Result<Self, SourceError> {
@@ -92,7 +93,8 @@ impl CsvReader {
             }
         };
         let mut pending = next()?;
-        let first = pending.as_ref().map(texts).unwrap_or_default();
+        let first_record = pending.clone().unwrap_or_default();
+        let first = texts(&first_record);
         let mut types = None;
         let header = match options.names_in(file, first)? {
             Some(header) => {
@@ -111,6 +113,10 @@ impl CsvReader {
         let never_null = columns.iter().filter(|name| header.contains(name)).map(is_required).collect();
         let field = |name: &String| header.iter().position(|field| field == name);
         let is_guessed = delimiter == b'\t' && options.format.is_none() && options.delimiter.is_none();
+        // If `\N` is text, it says that the file has escapes.
+        let keeps_nulls = options.quoted_empty || !options.null_values.iter().any(|text| text == "\\N");
+        let mut doubt = Doubt { has_csv_quotes, null: None, is_ambiguous: keeps_nulls };
+        doubt.see(&first_record, 1, false);
         let wanted = columns.iter().filter_map(|name| Some((name.clone(), field(name)?))).collect();
         Ok(Self {
             file: file.to_owned(),
@@ -127,7 +133,7 @@ impl CsvReader {
             batch_rows: options.batch_rows.max(1),
             never_null,
             is_named: !options.names.is_empty(),
-            doubt: is_guessed.then(Doubt::default),
+            doubt: is_guessed.then_some(doubt),
             types,
             pending,
             header,
@@ -160,9 +166,11 @@ impl CsvReader {
 }
 
 /// Signs that a file has backslash escapes although it is read as CSV. A NULL that is spelled `\N`
-/// is the same in both spellings; beside quotes or other backslashes it is not.
+/// is the same in both spellings, but empty fields, quotes and other backslashes are not.
 #[derive(Default)]
 struct Doubt {
+    /// Whether quotes are known to be those of CSV.
+    has_csv_quotes: bool,
     /// Line of the first `\N`.
     null: Option<u64>,
     /// Whether the file has anything that escapes would give another meaning.
@@ -172,15 +180,12 @@ struct Doubt {
 impl Doubt {
     /// Looks at a record. `has_quotes` tells whether the file has quotes so far.
     fn see(&mut self, record: &ByteRecord, line: u64, has_quotes: bool) {
-        self.is_ambiguous |= has_quotes;
-        if !record.as_slice().contains(&b'\\') {
-            return;
-        }
+        self.is_ambiguous |= has_quotes && !self.has_csv_quotes;
         for field in record {
             if field == b"\\N" {
                 self.null.get_or_insert(line);
             } else {
-                self.is_ambiguous |= field.contains(&b'\\');
+                self.is_ambiguous |= field.is_empty() || field.contains(&b'\\');
             }
         }
     }
@@ -294,6 +299,10 @@ impl RawReader for CsvReader {
             let line = record.position().map_or(0, |position| line_of(position, &self.two_byte_ends));
             self.open_since = record.as_slice().contains(&b'\n').then_some(line);
             if record.len() != self.header.len() {
+                // A backslash before a tab or a line break, or the mark at the end of the rows.
+                if self.doubt.is_some() && record.as_slice().contains(&b'\\') {
+                    return Err(SourceError::DoubtfulEscapes { file: self.file.clone(), line });
+                }
                 broken.push(self.broken(line, &record));
                 continue;
             }

@@ -244,12 +244,18 @@ impl Input {
             InputFormat::Arrow => Box::new(ArrowStreamReader::open(name, plain, columns)?),
             InputFormat::Csv => {
                 let escape = options.escape.or(is_of_dsbulk(path).then_some(b'\\'));
-                let format = options.format.or(has_doubled_quotes(&head).then_some(InputFormat::Csv));
-                let options = InputOptions { escape, format, ..options.clone() };
+                let options = InputOptions { escape, ..options.clone() };
                 let by_name = || is_tab_separated(path).then_some(b'\t');
                 let found = options.delimiter.or_else(by_name).or_else(|| other_separator(&head));
                 let separator = *delimiter.insert(found.unwrap_or(b','));
-                Box::new(CsvReader::open(name, plain, separator, columns, &options)?)
+                Box::new(CsvReader::open(
+                    name,
+                    plain,
+                    separator,
+                    has_doubled_quotes(&head),
+                    columns,
+                    &options,
+                )?)
             }
             InputFormat::Orc => Box::new(OrcReader::open(name, file(plain)?, columns, options)?),
             InputFormat::PgDump => Box::new(DumpSectionReader::open(name, plain, columns, options)?),

@@ -57,8 +57,9 @@ pub(super) fn line_of(column: &Profile<'_>, columns: &[Profile<'_>], composite: 
     composite.iter().chain(&pairs).find(have_lines).cloned().unwrap_or_default()
 }
 
-/// Whether a column may be the parent of lines, of which `firsts` have the first number: nearly each
-/// parent has one, or its rows come one after the other. [`counts_within`] tells it for certain.
+/// Whether a column may be the parent of lines, of which `firsts` have the first number: nearly
+/// each parent has one, or its rows come one after the other. [`counts_within`] tells it for
+/// certain.
 fn may_be_parent(parent: &Profile<'_>, firsts: usize) -> bool {
     let most_repeated = parent.rows / 1_000;
     (firsts + most_repeated) as f64 >= WITHOUT_GAPS * parent.distinct as f64

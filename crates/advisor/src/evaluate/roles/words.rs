@@ -76,7 +76,6 @@ pub(super) const PERIODS: &[&str] = &[
     "monat",
     "quartal",
     "woche",
-    "tag",
     "año",
     "ano",
     "mes",
@@ -84,7 +83,6 @@ pub(super) const PERIODS: &[&str] = &[
     "semana",
     "année",
     "annee",
-    "an",
     "mois",
     "semaine",
     "jour",
@@ -166,7 +164,6 @@ pub(super) const COUNTED: &[&str] = &[
 pub(super) const CONTENTS: &[&str] = &["file", "doc", "document", "image", "page", "row", "blob"];
 pub(super) const ENTITIES: &[&str] = &[
     "npi",
-    "ein",
     "ssn",
     "isbn",
     "issn",
@@ -177,7 +174,6 @@ pub(super) const ENTITIES: &[&str] = &[
     "doi",
     "orcid",
     "bic",
-    "lei",
     "cusip",
     "sedol",
     "figi",

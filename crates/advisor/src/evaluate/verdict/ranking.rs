@@ -158,7 +158,7 @@ impl Class {
 /// Ranks the candidates. Evenness is a constraint: a key qualifies if its hottest partition stays
 /// within what the rate and the headroom allow, in total and over time. Among the keys that
 /// qualify, the expected share of the partitions that statements visit decides; among the others,
-/// the rate that they sustain.
+/// the rate that they sustain. Makeshifts with times, measures or text come last.
 fn rank_all(
     evaluation: &Evaluation,
     statements: &[StatementReport],
@@ -201,8 +201,11 @@ fn rank_all(
     let order = |key: &RankedKey| {
         let class = class(key);
         let is_by_cost = class <= Class::SpreadByCount;
-        let rarely_fixed = workload.rarely_fixed(&key.partition_key);
-        let cost = if is_by_cost { (key.cost / SAME_COST).round() } else { rarely_fixed };
+        let cost = match class {
+            _ if is_by_cost => (key.cost / SAME_COST).round(),
+            Class::Kinds | Class::Makeshift => workload.rarely_fixed(&key.partition_key),
+            _ => 0.0,
+        };
         // Of the two ends of a way, the first names the row.
         let places = key.partition_key.iter().filter_map(|column| knowledge.position(column));
         let place = places.min().filter(|_| is_by_cost);

@@ -1,45 +1,182 @@
-//! `IS TRUE`, `IS FALSE`, `IS UNKNOWN` and their opposites, as comparisons.
+//! `IS TRUE`, `IS FALSE` and their opposites, as functions that return no NULL.
 
-use datafusion::common::Result;
-use datafusion::common::tree_node::Transformed;
-use datafusion::config::ConfigOptions;
-use datafusion::logical_expr::{Expr, LogicalPlan, Operator, binary_expr, lit};
-use datafusion::optimizer::AnalyzerRule;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, AsArray, BooleanArray};
+use arrow::datatypes::{DataType, Field, FieldRef};
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{Result, internal_err};
+use datafusion::logical_expr::expr::ScalarFunction;
+use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
+use datafusion::logical_expr::{
+    ColumnarValue, Expr, LogicalPlan, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
+    Signature, Volatility,
+};
+use datafusion::optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
 
 use crate::query::analysis::expression_schema::rewrite_expressions;
 
-/// Compares a condition with a constant by `IS [NOT] DISTINCT FROM`, or with NULL.
+/// Replaces truth tests by functions.
 ///
-/// DataFusion 55 computes truth tests in this way, too, but takes the result for never NULL in
-/// logical plans and for possibly NULL in physical ones. A statement that has the same test twice
-/// computes it in a projection of its own, and fails because the two do not agree. The rule must
-/// run after types are coerced, which refuses tests of anything but conditions.
+/// DataFusion 55 takes a truth test for never NULL in logical plans and for possibly NULL in
+/// physical ones. A statement that has the same test twice computes it in a projection of its own,
+/// and fails because the two do not agree. Tests that a filter consists of stay: they turn outer
+/// joins into inner ones, and no result has them.
 #[derive(Debug)]
-pub(in crate::query) struct TruthTests;
+pub(in crate::query) struct TruthTests {
+    functions: Vec<(TruthTest, Arc<ScalarUDF>)>,
+}
 
-impl AnalyzerRule for TruthTests {
-    fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
-        let compared =
-            plan.transform_up_with_subqueries(|plan| rewrite_expressions(plan, |expr| Ok(compared(expr))))?;
-        Ok(compared.data)
+impl TruthTests {
+    pub(in crate::query) fn new() -> Self {
+        let function = |test| (test, Arc::new(ScalarUDF::new_from_impl(TruthFunction::new(test))));
+        Self { functions: TruthTest::ALL.into_iter().map(function).collect() }
     }
 
-    fn name(&self) -> &'static str {
-        "TruthTests"
+    fn rewritten(&self, expr: Expr) -> Transformed<Expr> {
+        let (test, condition) = match expr {
+            Expr::IsTrue(condition) => (TruthTest::True, condition),
+            Expr::IsNotTrue(condition) => (TruthTest::NotTrue, condition),
+            Expr::IsFalse(condition) => (TruthTest::False, condition),
+            Expr::IsNotFalse(condition) => (TruthTest::NotFalse, condition),
+            Expr::IsUnknown(condition) => return Transformed::yes(Expr::IsNull(condition)),
+            Expr::IsNotUnknown(condition) => return Transformed::yes(Expr::IsNotNull(condition)),
+            other => return Transformed::no(other),
+        };
+        match self.functions.iter().find(|(known, _)| *known == test) {
+            Some((_, function)) => {
+                let call = ScalarFunction::new_udf(Arc::clone(function), vec![*condition]);
+                Transformed::yes(Expr::ScalarFunction(call))
+            }
+            None => Transformed::no(test.of_condition(*condition)),
+        }
+    }
+
+    /// Rewrites a condition of a filter below the tests that it consists of.
+    fn rewritten_below(&self, condition: Expr) -> Result<Transformed<Expr>> {
+        let rewrite = |expr: Expr| expr.transform_up(|expr| Ok(self.rewritten(expr)));
+        match condition {
+            test @ (Expr::IsTrue(_) | Expr::IsNotTrue(_) | Expr::IsFalse(_) | Expr::IsNotFalse(_)) => {
+                test.map_children(rewrite)
+            }
+            other => rewrite(other),
+        }
     }
 }
 
-fn compared(expr: Expr) -> Transformed<Expr> {
-    let (condition, operator, truth) = match expr {
-        Expr::IsTrue(condition) => (condition, Operator::IsNotDistinctFrom, true),
-        Expr::IsNotTrue(condition) => (condition, Operator::IsDistinctFrom, true),
-        Expr::IsFalse(condition) => (condition, Operator::IsNotDistinctFrom, false),
-        Expr::IsNotFalse(condition) => (condition, Operator::IsDistinctFrom, false),
-        Expr::IsUnknown(condition) => return Transformed::yes(Expr::IsNull(condition)),
-        Expr::IsNotUnknown(condition) => return Transformed::yes(Expr::IsNotNull(condition)),
-        other => return Transformed::no(other),
-    };
-    Transformed::yes(binary_expr(*condition, operator, lit(truth)))
+impl OptimizerRule for TruthTests {
+    fn name(&self) -> &'static str {
+        "TruthTests"
+    }
+
+    fn apply_order(&self) -> Option<ApplyOrder> {
+        Some(ApplyOrder::BottomUp)
+    }
+
+    fn rewrite(&self, plan: LogicalPlan, _config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
+        let LogicalPlan::Filter(mut filter) = plan else {
+            return rewrite_expressions(plan, |expr| Ok(self.rewritten(expr)));
+        };
+        let mut changes = false;
+        let conditions = split_conjunction_owned(filter.predicate.clone())
+            .into_iter()
+            .map(|condition| {
+                let rewritten = self.rewritten_below(condition)?;
+                changes |= rewritten.transformed;
+                Ok(rewritten.data)
+            })
+            .collect::<Result<Vec<_>>>()?;
+        if changes && let Some(predicate) = conjunction(conditions) {
+            filter.predicate = predicate;
+        }
+        Ok(Transformed::new_transformed(LogicalPlan::Filter(filter), changes))
+    }
+}
+
+/// A test of a condition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum TruthTest {
+    True,
+    NotTrue,
+    False,
+    NotFalse,
+}
+
+impl TruthTest {
+    const ALL: [Self; 4] = [Self::True, Self::NotTrue, Self::False, Self::NotFalse];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::True => "is_true",
+            Self::NotTrue => "is_not_true",
+            Self::False => "is_false",
+            Self::NotFalse => "is_not_false",
+        }
+    }
+
+    fn of_condition(self, condition: Expr) -> Expr {
+        match self {
+            Self::True => condition.is_true(),
+            Self::NotTrue => condition.is_not_true(),
+            Self::False => condition.is_false(),
+            Self::NotFalse => condition.is_not_false(),
+        }
+    }
+
+    fn holds(self, truth: Option<bool>) -> bool {
+        match self {
+            Self::True => truth == Some(true),
+            Self::NotTrue => truth != Some(true),
+            Self::False => truth == Some(false),
+            Self::NotFalse => truth != Some(false),
+        }
+    }
+}
+
+/// A test as a function of a condition.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct TruthFunction {
+    test: TruthTest,
+    signature: Signature,
+}
+
+impl TruthFunction {
+    fn new(test: TruthTest) -> Self {
+        Self { test, signature: Signature::exact(vec![DataType::Boolean], Volatility::Immutable) }
+    }
+}
+
+/// Functions that [`TruthTests`] inserts.
+pub(in crate::query) fn truth_functions() -> impl Iterator<Item = ScalarUDF> {
+    TruthTest::ALL.into_iter().map(|test| ScalarUDF::new_from_impl(TruthFunction::new(test)))
+}
+
+impl ScalarUDFImpl for TruthFunction {
+    fn name(&self) -> &str {
+        self.test.name()
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _arguments: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Boolean)
+    }
+
+    fn return_field_from_args(&self, _args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
+        Ok(Arc::new(Field::new(self.name(), DataType::Boolean, false)))
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let [condition] = args.args.as_slice() else {
+            return internal_err!("{} has one argument", self.name());
+        };
+        let conditions = condition.to_array(args.number_rows)?;
+        let held: BooleanArray =
+            conditions.as_boolean().iter().map(|truth| Some(self.test.holds(truth))).collect();
+        Ok(ColumnarValue::Array(Arc::new(held) as ArrayRef))
+    }
 }
 
 #[cfg(test)]
@@ -87,5 +224,16 @@ mod tests {
         }
         let refused = session.collect("SELECT count(*) FROM t WHERE 'a' IS TRUE", &Params::default()).await;
         assert!(refused.is_err());
+        // In the inputs of a union and in the recursive part of a query, whose columns have one type.
+        for sql in [
+            "SELECT x, count(*) FROM (SELECT (points = 1) IS TRUE AS x FROM t UNION ALL \
+             SELECT (points = 3) IS NOT FALSE FROM t) s GROUP BY x ORDER BY x",
+            "WITH RECURSIVE r AS (SELECT 1 AS k, true AS f UNION ALL \
+             SELECT k + 1, (nullif(k, 2) > 1) IS TRUE FROM r WHERE k < 4) SELECT f, k FROM r ORDER BY k",
+            "SELECT CASE WHEN points > 3 THEN true ELSE false END AS x, count(*) FILTER (WHERE (points > 3) IS TRUE) \
+             FROM t GROUP BY x ORDER BY x",
+        ] {
+            session.collect(sql, &Params::default()).await.unwrap();
+        }
     }
 }

@@ -20,6 +20,7 @@ use crate::query::analysis::drawn_values::is_between;
 use crate::query::analysis::later_values::earlier_value;
 use crate::query::analysis::opaque_casts::opaque_casts;
 use crate::query::analysis::plain_nans::plain_nan;
+use crate::query::analysis::truth_tests::truth_functions;
 use crate::query::functions::array_has::array_has;
 use crate::query::functions::float_extremes::extremes;
 use evenkeel_model::table::{ColumnType, PlacementFunction};
@@ -33,7 +34,11 @@ use evenkeel_placement::transform::{bit_reverse, fingerprints, shard_id};
 pub fn functions() -> impl Iterator<Item = ScalarUDF> {
     let all = [Function::FarmFingerprint, Function::BitReverse, Function::ShardId, Function::YdbPartition];
     let of_keys = all.into_iter().map(|function| ScalarUDF::new_from_impl(KeyFunction::new(function)));
-    of_keys.chain(checked_functions()).chain(opaque_casts()).chain([array_has(), is_between(), plain_nan()])
+    of_keys.chain(checked_functions()).chain(opaque_casts()).chain(truth_functions()).chain([
+        array_has(),
+        is_between(),
+        plain_nan(),
+    ])
 }
 
 /// Returns `min`, `max` and `sum`, which replace those of DataFusion.

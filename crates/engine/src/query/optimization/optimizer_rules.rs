@@ -6,6 +6,7 @@ use datafusion::optimizer::OptimizerRule;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 
 use crate::query::analysis::signless_zeros::SignlessZeros;
+use crate::query::analysis::truth_tests::TruthTests;
 use crate::query::optimization::distinct_matches::DistinctMatches;
 use crate::query::optimization::distinct_statistics::DistinctIsCounted;
 use crate::query::optimization::filter_pushdown::SafeFilterPushdown;
@@ -34,7 +35,7 @@ pub(in crate::query) fn corrected_logical_rules(rules: &[LogicalRule]) -> Vec<Lo
         }
         corrected.push(Arc::clone(rule));
         if rule.name() == "simplify_expressions" {
-            corrected.push(Arc::new(SignlessZeros::Lookups));
+            corrected.extend([Arc::new(SignlessZeros::Lookups) as LogicalRule, Arc::new(TruthTests::new())]);
         }
         if rule.name() == "push_down_filter" {
             corrected.extend([Arc::new(NoRows) as LogicalRule, Arc::new(SemiJoinsFirst)]);
@@ -117,7 +118,7 @@ mod tests {
         let logical = corrected_logical_rules(&Optimizer::new().rules);
         let logical = logical.iter().map(|rule| rule.name()).collect::<Vec<_>>();
         let place = logical.iter().position(|name| *name == "NullableLists").unwrap();
-        assert_eq!(logical[place + 1..][..2], ["simplify_expressions", "SignlessZeros"]);
+        assert_eq!(logical[place + 1..][..3], ["simplify_expressions", "SignlessZeros", "TruthTests"]);
         let place = logical.iter().position(|name| *name == "push_down_filter").unwrap();
         assert_eq!(logical[place + 1..][..3], ["NoRows", "SemiJoinsFirst", "SelectiveJoinsFirst"]);
 

@@ -18,7 +18,6 @@ use crate::query::analysis::opaque_casts::OpaqueCasts;
 use crate::query::analysis::plain_nans::PlainNans;
 use crate::query::analysis::repeated_orders::RepeatedOrders;
 use crate::query::analysis::signless_zeros::SignlessZeros;
-use crate::query::analysis::truth_tests::TruthTests;
 use crate::query::analysis::unnested_rows::UnnestedRows;
 use crate::query::analysis::window_frames::FramesWithoutOffsets;
 use crate::query::computed_once::OncePlanner;
@@ -85,6 +84,5 @@ pub(in crate::query) fn corrected_context(state: SessionState) -> SessionContext
     context.add_analyzer_rule(Arc::new(DrawnValues::new()));
     context.add_analyzer_rule(Arc::new(SignlessZeros::Lookups));
     context.add_analyzer_rule(Arc::new(ExactSubqueries));
-    context.add_analyzer_rule(Arc::new(TruthTests));
     context
 }

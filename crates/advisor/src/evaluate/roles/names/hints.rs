@@ -64,17 +64,16 @@ pub(in crate::evaluate::roles) fn hints(name: &str) -> Vec<Hint> {
         .into_iter()
         .find_map(|(matches, hint)| matches.then_some(hint))
     };
+    let says_more =
+        |word: &str| [IDENTIFIERS, DIMENSIONS, ATTRIBUTES, TIMES].iter().any(|words| words.contains(&word));
     match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         // "num_items" counts; "num_factura" is the number of one.
         ["num", .., last] if last.ends_with('s') => vec![Hint::Measure],
         ["num", ..] => vec![Hint::Identifier],
         [_, .., "in", "currency"] | [_, .., "in", _, "currency"] => vec![Hint::Measure],
-        // "tot_claims" counts claims; "total_id" would identify one.
-        [first, .., last] if AGGREGATES.contains(first) && !IDENTIFIERS.contains(last) => vec![Hint::Measure],
-        [.., last]
-            if words.iter().any(|word| COORDINATES.contains(&word.as_str()))
-                && !IDENTIFIERS.contains(last) =>
-        {
+        // "tot_claims" counts claims; "total_id" would identify one, and "total_type" is a type.
+        [first, .., last] if AGGREGATES.contains(first) && !says_more(last) => vec![Hint::Measure],
+        [.., last] if words.iter().any(|word| COORDINATES.contains(&word.as_str())) && !says_more(last) => {
             vec![Hint::Measure]
         }
         // How long a request took.

@@ -98,13 +98,14 @@ pub(in crate::evaluate::roles) fn is_of_calendar(name: &str) -> bool {
     }
 }
 
-/// Whether the name is that of a time or of a part of a calendar: "year", "Time Code".
+/// Whether the name is that of a time or of a part of a calendar: "year", "time_code".
 pub(crate) fn is_of_period(name: &str) -> bool {
-    let is_period = |word: &String| {
-        let word = word.as_str();
-        TIMES.contains(&word) || CALENDAR.contains(&word) || PERIODS.contains(&word)
-    };
-    words(last_part(name)).iter().any(is_period)
+    let is_period = |word: &str| TIMES.contains(&word) || CALENDAR.contains(&word) || PERIODS.contains(&word);
+    match words(last_part(name)).iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        [.., period, last] if IDENTIFIERS.contains(last) || *last == "code" => is_period(period),
+        [.., last] => is_period(last),
+        [] => false,
+    }
 }
 
 /// Whether the name of a number is that of a part of the day: "hour", "settlement_period".
