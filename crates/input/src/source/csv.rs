@@ -167,7 +167,6 @@ impl CsvReader {
 
 /// Signs that a file has backslash escapes although it is read as CSV. A NULL that is spelled `\N`
 /// is the same in both spellings, but empty fields, quotes and other backslashes are not.
-#[derive(Default)]
 struct Doubt {
     /// Whether quotes are known to be those of CSV.
     has_csv_quotes: bool,
