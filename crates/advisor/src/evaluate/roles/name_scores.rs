@@ -7,7 +7,7 @@ use crate::evaluate::roles::scores::Scores;
 use crate::evaluate::roles::{Role, names};
 
 /// Whether values are UUIDs or long hexadecimal numbers.
-pub(super) fn is_opaque(form: &Form) -> bool {
+fn is_opaque(form: &Form) -> bool {
     matches!(form, Form::Text(words) if words.opaque > 0.9)
 }
 

@@ -6,7 +6,6 @@ use arrow::array::{ArrayRef, AsArray, BooleanArray};
 use arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{Result, internal_err};
-use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
 use datafusion::logical_expr::{
     ColumnarValue, Expr, LogicalPlan, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
@@ -23,44 +22,29 @@ use crate::query::analysis::expression_schema::rewrite_expressions;
 /// and fails because the two do not agree. Tests that a filter consists of stay: they turn outer
 /// joins into inner ones, and no result has them.
 #[derive(Debug)]
-pub(in crate::query) struct TruthTests {
-    functions: Vec<(TruthTest, Arc<ScalarUDF>)>,
+pub(in crate::query) struct TruthTests;
+
+fn rewritten(expr: Expr) -> Transformed<Expr> {
+    let (test, condition) = match expr {
+        Expr::IsTrue(condition) => (TruthTest::True, condition),
+        Expr::IsNotTrue(condition) => (TruthTest::NotTrue, condition),
+        Expr::IsFalse(condition) => (TruthTest::False, condition),
+        Expr::IsNotFalse(condition) => (TruthTest::NotFalse, condition),
+        Expr::IsUnknown(condition) => return Transformed::yes(Expr::IsNull(condition)),
+        Expr::IsNotUnknown(condition) => return Transformed::yes(Expr::IsNotNull(condition)),
+        other => return Transformed::no(other),
+    };
+    Transformed::yes(ScalarUDF::new_from_impl(TruthFunction::new(test)).call(vec![*condition]))
 }
 
-impl TruthTests {
-    pub(in crate::query) fn new() -> Self {
-        let function = |test| (test, Arc::new(ScalarUDF::new_from_impl(TruthFunction::new(test))));
-        Self { functions: TruthTest::ALL.into_iter().map(function).collect() }
-    }
-
-    fn rewritten(&self, expr: Expr) -> Transformed<Expr> {
-        let (test, condition) = match expr {
-            Expr::IsTrue(condition) => (TruthTest::True, condition),
-            Expr::IsNotTrue(condition) => (TruthTest::NotTrue, condition),
-            Expr::IsFalse(condition) => (TruthTest::False, condition),
-            Expr::IsNotFalse(condition) => (TruthTest::NotFalse, condition),
-            Expr::IsUnknown(condition) => return Transformed::yes(Expr::IsNull(condition)),
-            Expr::IsNotUnknown(condition) => return Transformed::yes(Expr::IsNotNull(condition)),
-            other => return Transformed::no(other),
-        };
-        match self.functions.iter().find(|(known, _)| *known == test) {
-            Some((_, function)) => {
-                let call = ScalarFunction::new_udf(Arc::clone(function), vec![*condition]);
-                Transformed::yes(Expr::ScalarFunction(call))
-            }
-            None => Transformed::no(test.of_condition(*condition)),
+/// Rewrites a condition of a filter below the tests that it consists of.
+fn rewritten_below(condition: Expr) -> Result<Transformed<Expr>> {
+    let rewrite = |expr: Expr| expr.transform_up(|expr| Ok(rewritten(expr)));
+    match condition {
+        test @ (Expr::IsTrue(_) | Expr::IsNotTrue(_) | Expr::IsFalse(_) | Expr::IsNotFalse(_)) => {
+            test.map_children(rewrite)
         }
-    }
-
-    /// Rewrites a condition of a filter below the tests that it consists of.
-    fn rewritten_below(&self, condition: Expr) -> Result<Transformed<Expr>> {
-        let rewrite = |expr: Expr| expr.transform_up(|expr| Ok(self.rewritten(expr)));
-        match condition {
-            test @ (Expr::IsTrue(_) | Expr::IsNotTrue(_) | Expr::IsFalse(_) | Expr::IsNotFalse(_)) => {
-                test.map_children(rewrite)
-            }
-            other => rewrite(other),
-        }
+        other => rewrite(other),
     }
 }
 
@@ -75,13 +59,13 @@ impl OptimizerRule for TruthTests {
 
     fn rewrite(&self, plan: LogicalPlan, _config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
         let LogicalPlan::Filter(mut filter) = plan else {
-            return rewrite_expressions(plan, |expr| Ok(self.rewritten(expr)));
+            return rewrite_expressions(plan, |expr| Ok(rewritten(expr)));
         };
         let mut changes = false;
         let conditions = split_conjunction_owned(filter.predicate.clone())
             .into_iter()
             .map(|condition| {
-                let rewritten = self.rewritten_below(condition)?;
+                let rewritten = rewritten_below(condition)?;
                 changes |= rewritten.transformed;
                 Ok(rewritten.data)
             })
@@ -111,15 +95,6 @@ impl TruthTest {
             Self::NotTrue => "is_not_true",
             Self::False => "is_false",
             Self::NotFalse => "is_not_false",
-        }
-    }
-
-    fn of_condition(self, condition: Expr) -> Expr {
-        match self {
-            Self::True => condition.is_true(),
-            Self::NotTrue => condition.is_not_true(),
-            Self::False => condition.is_false(),
-            Self::NotFalse => condition.is_not_false(),
         }
     }
 

@@ -35,7 +35,7 @@ pub(in crate::query) fn corrected_logical_rules(rules: &[LogicalRule]) -> Vec<Lo
         }
         corrected.push(Arc::clone(rule));
         if rule.name() == "simplify_expressions" {
-            corrected.extend([Arc::new(SignlessZeros::Lookups) as LogicalRule, Arc::new(TruthTests::new())]);
+            corrected.extend([Arc::new(SignlessZeros::Lookups) as LogicalRule, Arc::new(TruthTests)]);
         }
         if rule.name() == "push_down_filter" {
             corrected.extend([Arc::new(NoRows) as LogicalRule, Arc::new(SemiJoinsFirst)]);

@@ -25,15 +25,15 @@ pub(crate) enum Hint {
 }
 
 /// Fewest letters of a thing that is recognized within a longer word.
-pub(in crate::evaluate::roles) const LETTERS_OF_A_THING: usize = 6;
+const LETTERS_OF_A_THING: usize = 6;
 
 /// Whether a word consists of a thing and a word for its number: "accountnum".
-pub(in crate::evaluate::roles) fn is_number_of_thing(word: &str) -> bool {
+fn is_number_of_thing(word: &str) -> bool {
     ENTITIES.iter().any(|thing| word.strip_prefix(thing).is_some_and(|rest| NUMBERS.contains(&rest)))
 }
 
 /// Whether a word ends with a thing: "orderaccount".
-pub(in crate::evaluate::roles) fn ends_with_thing(word: &str) -> bool {
+fn ends_with_thing(word: &str) -> bool {
     ENTITIES.iter().any(|thing| thing.len() >= LETTERS_OF_A_THING && word.ends_with(thing))
 }
 

@@ -7,7 +7,7 @@ use crate::evaluate::roles::names::words::{last_part, plural, without_brackets, 
 use crate::evaluate::roles::words::{AMOUNT_HEADS, COUNTED, ENTITIES, LINES, UNITS};
 
 /// Number of names from which they are counted: `cat1` to `cat9`.
-pub(in crate::evaluate::roles) const MANY_COUNTED: usize = 4;
+const MANY_COUNTED: usize = 4;
 
 /// Whether each of several names is one of many that differ only in the number at their end.
 pub(in crate::evaluate::roles) fn counted<'n>(names: impl Iterator<Item = &'n str> + Clone) -> Vec<bool> {
