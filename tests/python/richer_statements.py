@@ -6,6 +6,17 @@ WHOLE = ("int32", "int64", "uint32", "uint64")
 TIMES = ("timestamp", "timestamp64")
 
 
+def renamed(order, names):
+    """The beginning of an order whose columns have new names, without columns that come twice."""
+    kept = {}
+    for item in order.split(", ") if order else []:
+        name, _, direction = item.partition(" ")
+        if name not in names:
+            break
+        kept.setdefault(names[name], f"{names[name]} {direction or 'NULLS LAST'}")
+    return list(kept.values())
+
+
 class RicherStatements:
     """Statements over table `t` with the columns of a round; the figures that two engines may round differently are left out."""
 
@@ -258,6 +269,94 @@ class RicherStatements:
             return f"SELECT count(*) FROM ({whole})", True
         return f"SELECT * FROM ({whole}) ORDER BY {order}{self.limit()}", True
 
+    def relation(self, depth):
+        """A query of queries, its columns as pairs of name and kind, and orders in which an engine may hold its rows.
+
+        No row depends on the order of equal ones.
+        """
+        rng = self.rng
+        if depth == 0 or rng.random() < 0.15:
+            columns = list(dict.fromkeys(rng.sample(self.keys, rng.randrange(1, len(self.keys) + 1))
+                                         + rng.sample(self.columns, min(len(self.columns), rng.randrange(1, 4)))))
+            rng.shuffle(columns)
+            shown = ", ".join(f"{c.name} AS c{i}" for i, c in enumerate(columns))
+            order = self.order(columns=rng.choice([self.columns, self.keys]))
+            source = f"(SELECT * FROM t{self.where()} ORDER BY {order} LIMIT {rng.choice([10, 100, 100])})"
+            return (f"(SELECT {shown} FROM {source} x)", [(f"c{i}", c.kind) for i, c in enumerate(columns)],
+                    [renamed(order, {c.name: f"c{i}" for i, c in enumerate(columns)})])
+        form = rng.choice(["join", "join", "join", "window", "group", "distinct", "filter", "union"])
+        left, columns, orders = self.relation(depth - 1)
+        names, kinds = [name for name, _ in columns], dict(columns)
+        if form == "join":
+            return self.joined_relations(depth, (left, columns, orders))
+        by = rng.sample(names, rng.randrange(1, min(len(names), 3) + 1))
+        if form == "window":
+            order = f"{rng.choice(names)} {rng.choice(['', 'DESC '])}NULLS {rng.choice(['FIRST', 'LAST'])}"
+            call, sorts = rng.choice([
+                (f"rank() OVER (PARTITION BY {', '.join(by)} ORDER BY {order})", by + [order]),
+                (f"count(*) OVER (PARTITION BY {', '.join(by)})", by), (f"dense_rank() OVER (ORDER BY {order})", [order]),
+                (f"count({rng.choice(names)}) OVER (PARTITION BY {by[0]} ORDER BY {order})", by[:1] + [order])])
+            return (f"(SELECT {', '.join(names)}, CAST({call} AS BIGINT) AS w{depth} FROM {left} x)",
+                    columns + [(f"w{depth}", "int64")], orders + [renamed(", ".join(sorts), {name: name for name in names})])
+        if form == "group":
+            shown = ", ".join(f"{name} AS c{i}" for i, name in enumerate(by))
+            return (f"(SELECT {shown}, CAST(count(*) AS BIGINT) AS n FROM {left} x GROUP BY {', '.join(by)})",
+                    [(f"c{i}", kinds[name]) for i, name in enumerate(by)] + [("n", "int64")],
+                    [renamed(", ".join(order), {name: f"c{i}" for i, name in enumerate(by)}) for order in orders])
+        if form == "distinct":
+            return (f"(SELECT DISTINCT {', '.join(by)} FROM {left} x)", [(name, kinds[name]) for name in by],
+                    [renamed(", ".join(order), {name: name for name in by}) for order in orders])
+        if form == "filter":
+            same = [(a, b) for a in names for b in names if a < b and kinds[a] == kinds[b]]
+            tests = [f"{rng.choice(names)} IS {rng.choice(['', 'NOT '])}NULL"] + [f"{a} {rng.choice(['=', '<='])} {b}" for a, b in same]
+            return f"(SELECT * FROM {left} x WHERE {rng.choice(tests)})", columns, orders
+        shown = ", ".join(names)
+        return f"(SELECT {shown} FROM {left} x UNION {rng.choice(['', 'ALL '])}SELECT {shown} FROM {left} y)", columns, orders
+
+    def joined_relations(self, depth, left):
+        rng = self.rng
+        # One side is small, as a value that many rows of both have makes millions of pairs.
+        sides = [left, self.relation(0)]
+        if depth == 1 and rng.random() < 0.4:
+            sides[0] = ("t", [(c.name, c.kind) for c in self.columns], [[f"{c.name} NULLS LAST" for c in self.keys]])
+        rng.shuffle(sides)
+        pairs = [(a, b) for a, kind in sides[0][1] for b, other in sides[1][1] if kind == other != "bool"]
+        if not pairs:
+            return left
+        on = " AND ".join(f"a.{a} = b.{b}" for a, b in rng.sample(pairs, min(len(pairs), rng.choice([1, 1, 2]))))
+        picked = [(prefix + name, kind) for prefix, side in zip(["a.", "b."], sides)
+                  for name, kind in rng.sample(side[1], rng.randrange(1, min(len(side[1]), 3) + 1))]
+        rng.shuffle(picked)
+        shown = ", ".join(f"{name} AS c{i}" for i, (name, _) in enumerate(picked))
+        join = rng.choice(["JOIN", "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"])
+        places = [{name[2:]: f"c{i}" for i, (name, _) in enumerate(picked) if name.startswith(prefix)} for prefix in ("a.", "b.")]
+        first, second = ([renamed(", ".join(order), names) for order in side[2]] for side, names in zip(sides, places))
+        both = [one[:rng.randrange(len(one) + 1)] + other for a, b in ((first, second), (second, first)) for one in a for other in b]
+        return (f"(SELECT {shown} FROM {sides[0][0]} a {join} {sides[1][0]} b ON {on})",
+                [(f"c{i}", kind) for i, (_, kind) in enumerate(picked)], first + second + both)
+
+    def composed(self):
+        """Joins, windows, groups and unions within each other, of which only the columns that are sorted by are shown."""
+        rng = self.rng
+        source, columns, orders = self.relation(rng.choice([1, 1, 2]))
+        some = rng.sample(columns, rng.randrange(1, min(len(columns), 3) + 1))
+        order = [f"{name} {rng.choice(['', '', 'DESC '])}NULLS {rng.choice(['LAST', 'LAST', 'FIRST'])}" for name, _ in some]
+        orders = [order for order in orders if order]
+        if orders and rng.random() < 0.7:
+            order = rng.choice(orders)
+            order = order[:rng.randrange(1, len(order) + 1)]
+        by = [item.split(" ")[0] for item in order]
+        shown, order = ", ".join(by), ", ".join(order)
+        form = rng.randrange(4)
+        if form == 0:
+            return f"SELECT {shown}, count(*) AS many FROM {source} x GROUP BY {shown} ORDER BY {order}{self.limit()}", True
+        if form == 1:
+            call = rng.choice([f"rank() OVER (PARTITION BY {by[0]} ORDER BY {order})", f"count(*) OVER (PARTITION BY {shown})"])
+            return f"SELECT {shown}, {call} AS w FROM {source} x ORDER BY {order}{self.limit()}", True
+        distinct = "DISTINCT " if form == 2 else ""
+        return f"SELECT {distinct}{shown} FROM {source} x ORDER BY {order}{self.limit()}", True
+
     def richer(self):
         return self.rng.choice([self.computed, self.computed, self.sets_of_groups, self.framed, self.framed, self.first_of_each,
-                                self.common_tables, self.scalar_queries, self.by_using, self.nested_sets])()
+                                self.common_tables, self.scalar_queries, self.by_using, self.nested_sets,
+                                self.composed, self.composed])()

@@ -1,6 +1,7 @@
 //! The rules by which plans are improved: DataFusion's own, corrected where they would change
 //! answers, and ours.
 
+pub(in crate::query) mod build_orders;
 pub(in crate::query) mod distinct_matches;
 pub(in crate::query) mod distinct_statistics;
 pub(in crate::query) mod filter_pushdown;

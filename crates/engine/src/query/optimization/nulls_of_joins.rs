@@ -75,7 +75,8 @@ fn filled_sides(node: &dyn ExecutionPlan) -> [bool; 2] {
     }
 }
 
-fn without_knowledge(rows: &Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+/// Returns a node with the same rows of which neither orders nor constants are known.
+pub(super) fn without_knowledge(rows: &Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
     UnionExec::try_new(vec![Arc::clone(rows), Arc::new(EmptyExec::new(rows.schema()))])
 }
 

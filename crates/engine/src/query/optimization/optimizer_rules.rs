@@ -7,6 +7,7 @@ use datafusion::physical_optimizer::PhysicalOptimizerRule;
 
 use crate::query::analysis::signless_zeros::SignlessZeros;
 use crate::query::analysis::truth_tests::TruthTests;
+use crate::query::optimization::build_orders::BuildOrders;
 use crate::query::optimization::distinct_matches::DistinctMatches;
 use crate::query::optimization::distinct_statistics::DistinctIsCounted;
 use crate::query::optimization::filter_pushdown::SafeFilterPushdown;
@@ -71,6 +72,8 @@ pub fn corrected_rules(rules: Vec<Rule>) -> Vec<Rule> {
             Arc::new(KeptOrder::new(rule))
         } else if is_of_statistics(rule.as_ref()) {
             Arc::new(DistinctIsCounted::new(rule))
+        } else if places_sorts {
+            Arc::new(BuildOrders::new(rule))
         } else {
             rule
         });
@@ -141,6 +144,7 @@ mod tests {
             (is_filter_pushdown, "SafeFilterPushdown"),
             (is_of_statistics, "DistinctIsCounted"),
             (is_sort_pushdown, "KeptOrder"),
+            (is_sort_placement, "BuildOrders"),
         ] {
             let pushdowns = rules.iter().filter(|rule| is_pushdown(rule.as_ref()));
             assert!(pushdowns.clone().count() > 0);
