@@ -60,7 +60,7 @@ def test_the_answer_comes_first_and_has_every_form(make_events, tmp_path: pathli
     answer = evenkeel.evaluate(make_events(50_000, users=3000), name="visits")
     assert answer.recommendation.partition_key == ["user_id"]
     text = str(answer)
-    assert "PARTITION BY HASH(user_id)" in text.split("OTHER CHOICES")[0]
+    assert "PARTITION BY HASH(user_id)" in text.split("ALTERNATIVES")[0]
     # Nothing of the temporary file or of the shell is left.
     assert tempfile_free(text) and "--verbose" not in text and "evenkeel create" not in text
     assert "Table.create('TABLE', like=ANSWER)" in text

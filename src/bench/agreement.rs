@@ -148,7 +148,7 @@ async fn one_key_gets_one_answer() {
     }
 }
 
-/// Checks figures that would differ if each command had a model of its own.
+/// Checks figures that would differ if each command had its own model.
 #[test]
 fn a_key_that_follows_time_sustains_one_partition_and_an_even_one_all() {
     let (_dir, export) = export(false);

@@ -1,5 +1,5 @@
-//! Measures how evenly a real ingest spreads rows: an export goes into one table for each partition
-//! key, batch by batch, in turn. Also measures how long queries on a table take.
+//! Measures how evenly a real ingest spreads rows: an export is ingested into one table for each
+//! partition key, batch by batch, in turn. Also measures the time of queries on a table.
 //!
 //! ```text
 //! batches of the export -> for each key in turn: add derived columns

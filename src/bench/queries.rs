@@ -1,4 +1,4 @@
-//! Measures how long queries take on an open table.
+//! Measures the time of queries on an open table.
 
 use std::time::Instant;
 
@@ -18,7 +18,7 @@ pub struct QueryBench {
     pub millis: Vec<f64>,
     /// Median of the runs, in milliseconds.
     pub median_millis: f64,
-    /// Summary of what the query reads from each table.
+    /// Summary of the data that the query reads from each table.
     pub scans: Vec<ScanSummary>,
 }
 

@@ -126,10 +126,10 @@ fn backlog(bench: &IngestBench, layout: Layout) -> String {
     let resource = bench.keys.iter().find_map(|key| Some(key.backlog.as_ref()?.resource));
     let (each, others) = match resource {
         Some(Resource::Node) => (
-            "those of a node share their combined capacity, so that uneven keys sustain more than in evaluate, which counts each partition on its own",
+            "the partitions of a node share their combined capacity, so uneven keys sustain more than in evaluate, which counts each partition separately",
             "as in capacity",
         ),
-        _ => ("each partition on its own", "as in evaluate and capacity"),
+        _ => ("each partition separately", "as in evaluate and capacity"),
     };
     let mut text = format!(
         "{}\nmodel: a partition handles {} of values, {each}; sustains: the rate at which the busiest at \

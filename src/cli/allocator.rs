@@ -5,6 +5,8 @@ use std::io::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use evenkeel::query::{AfterFailedAllocation, report_failed_allocation};
+
 /// Time that a command may take to clean up after Ctrl-C, or for lack of memory.
 pub(super) const TIME_TO_CLEAN_UP: Duration = Duration::from_secs(20);
 
@@ -81,7 +83,7 @@ unsafe impl GlobalAlloc for Allocator {
     }
 }
 
-/// Returns the memory that the system gave; does not return to the program if it gave none.
+/// Returns the allocated memory, or aborts.
 #[inline]
 fn given(memory: *mut u8, bytes: usize) -> *mut u8 {
     if memory.is_null() && is_program() {
@@ -92,9 +94,13 @@ fn given(memory: *mut u8, bytes: usize) -> *mut u8 {
 
 #[cold]
 fn out_of_memory(bytes: usize) -> ! {
-    if evenkeel::query::report_failed_allocation(bytes) {
+    match report_failed_allocation(bytes) {
+        AfterFailedAllocation::EndProcess => {}
         // The watch ends the query, and then the program, within this time.
-        std::thread::sleep(TIME_TO_CLEAN_UP);
+        AfterFailedAllocation::WaitForEnd => std::thread::sleep(TIME_TO_CLEAN_UP),
+        AfterFailedAllocation::StopThread => loop {
+            std::thread::park();
+        },
     }
     let _ = writeln!(std::io::stderr(), "error: out of memory: an allocation of {bytes} bytes failed");
     std::process::exit(1)

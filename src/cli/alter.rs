@@ -12,7 +12,7 @@ use crate::cli::create::column;
 use crate::cli::output::Format;
 use crate::cli::{Failure, Output};
 
-/// Add columns to a table, or change how long it keeps rows.
+/// Add columns to a table, or change its time to live.
 ///
 /// Nothing is rewritten: existing rows have NULL in a new column. Other changes need a new table;
 /// to change the partition key or the number of partitions, see 'evenkeel repartition'.
@@ -49,7 +49,7 @@ struct Altered {
     version: Version,
     /// Whether anything was changed.
     changed: bool,
-    /// Rows in portions whose rows have all expired; the next compaction drops them.
+    /// Rows in fully expired portions; the next compaction drops them.
     rows_expired: u64,
     table: TableDefinition,
     ddl: String,
@@ -59,7 +59,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     let columns =
         args.add_column.iter().map(|text| column("--add-column", text)).collect::<Result<Vec<_>, _>>()?;
     if columns.is_empty() && args.ttl.is_none() && !args.no_ttl {
-        return Err(Failure::wrong_usage("what should change? Give --add-column, --ttl or --no-ttl"));
+        return Err(Failure::wrong_usage("no change given; pass --add-column, --ttl or --no-ttl"));
     }
     let mut table = Table::open(&args.dir).await?;
     table.refresh().await?;

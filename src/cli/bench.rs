@@ -71,7 +71,7 @@ pub(crate) struct IngestArgs {
     input: ReadingArgs,
 }
 
-/// Generate ad events, measure their ingest under the keys that the YDB documentation compares, and
+/// Generate ad events, measure their ingest under the keys compared in the YDB documentation, and
 /// run the queries of the scenario.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Example:\n  evenkeel bench ad-events --rows 2000000 --nodes 4")]
@@ -270,7 +270,7 @@ async fn time_queries(args: QueriesArgs, limits: &QueryLimits, out: &mut Output)
         queries.push((sql.clone(), sql));
     }
     if queries.is_empty() {
-        return Err(Failure::wrong_usage("which queries? Give them after the table, or with -f FILE"));
+        return Err(Failure::wrong_usage("no queries given; pass them after the table, or with -f FILE"));
     }
     let is_used = |param: &&String| queries.iter().any(|(_, sql)| uses(sql, param));
     if let Some(unused) = args.params.iter().find(|param| !is_used(param)) {

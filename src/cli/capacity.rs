@@ -34,7 +34,7 @@ Examples:
       --nodes 2,4,8 --node-rows-per-second 20000 --rate 50000 \\
       --lost hottest@busiest --slow 0:0.5
 
-Nodes and partitions are counted from 0. All figures are those of a model, whose assumptions are printed with them.")]
+Nodes and partitions are counted from 0. All figures come from a model, whose assumptions are printed with them.")]
 pub(crate) struct Args {
     /// Files, folders, glob patterns, or - for standard input.
     #[arg(required = true, value_name = "FILE")]
@@ -57,7 +57,7 @@ pub(crate) struct Args {
     #[arg(long, value_delimiter = ',', value_name = "COUNTS", value_parser = clap::value_parser!(u64).range(1..))]
     partitions_per_node: Vec<u64>,
 
-    /// Placement function: ydb, ydb-modulo, ydb-cloud-logs, or that of another system (see
+    /// Placement function: ydb, ydb-modulo, ydb-cloud-logs, or another system's function (see
     /// 'evenkeel place --list').
     #[arg(long, default_value = "ydb", value_name = "FUNCTION")]
     placement: Function,
@@ -68,13 +68,13 @@ pub(crate) struct Args {
     assign: Assignment,
 
     /// Average rows per second over the windows that have rows; the load keeps its ups and downs.
-    /// Without a time column, rows arrive one after the other [default: the rate measured from the
-    /// times of the export].
+    /// Without a time column, rows arrive evenly spaced [default: the rate measured from the times
+    /// of the export].
     #[arg(long, value_name = "ROWS", value_parser = positive)]
     rate: Option<f64>,
 
-    /// Date or time column by which rows arrive [default: the only column of points in time, else
-    /// the only date column].
+    /// Date or time column that gives the arrival of rows [default: the only column of points in
+    /// time, else the only date column].
     #[arg(long, value_name = "COLUMN")]
     time: Option<String>,
 
@@ -83,7 +83,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "LENGTH")]
     window: Option<Micros>,
 
-    /// Type of a column as COLUMN:TYPE, if the detected type is not that of the table; repeatable.
+    /// Type of a column as COLUMN:TYPE, if the detected type differs from the table's; repeatable.
     /// The width of a type changes the hash.
     #[arg(long = "type", value_name = "COLUMN:TYPE")]
     column_types: Vec<String>,
@@ -133,7 +133,7 @@ struct CapacityArgs {
     #[arg(long, value_name = "TIMES", default_value_t = 1.5, value_parser = positive)]
     headroom: f64,
 
-    /// Longest delay of any row in a design that keeps up; the design must also sustain the load
+    /// A design keeps up only if it sustains the load and no row is delayed longer than this
     /// [default: a window, at least 1s].
     #[arg(long, value_name = "LENGTH")]
     longest_delay: Option<Micros>,
@@ -141,7 +141,7 @@ struct CapacityArgs {
 
 /// Faults to simulate.
 #[derive(Debug, Clone, ClapArgs)]
-#[command(next_help_heading = "Faults, each in a run of its own")]
+#[command(next_help_heading = "Faults, each in a separate run")]
 struct FaultArgs {
     /// Slow node with its remaining share of capacity, such as 2:0.5 or hottest:0.5; repeatable.
     #[arg(long, value_name = "NODE:SHARE")]

@@ -19,7 +19,7 @@ pub struct Captured {
     pub page: Option<String>,
     /// The most important part of that page, to be shown within another one.
     pub fragment: Option<String>,
-    /// Notes beside the result, one sentence each.
+    /// Notes on the result, one sentence each.
     pub notes: Vec<String>,
 }
 
@@ -63,8 +63,8 @@ impl Capture {
         Arc::default()
     }
 
-    /// Asks the command to stop. Returns whether it will end by itself, as soon as it has cleaned
-    /// up; otherwise its future is to be dropped.
+    /// Requests the command to stop. Returns whether it will end by itself, as soon as it has
+    /// cleaned up; otherwise its future must be dropped.
     pub fn interrupt(&self) -> bool {
         self.interrupt.press()
     }
@@ -74,7 +74,7 @@ impl Capture {
         Arc::clone(&self.interrupt)
     }
 
-    /// Returns how far the current step is; `None` between steps.
+    /// Returns the progress of the current step; `None` between steps.
     #[must_use]
     pub fn progress(&self) -> Option<Progress> {
         let current = locked(&self.bar);
@@ -107,14 +107,14 @@ impl Capture {
         locked(&self.reported).notes.push(text.to_owned());
     }
 
-    /// Creates a bar that is shown nowhere, and makes it the current one.
+    /// Creates a hidden bar, and makes it the current one.
     pub(super) fn bar(&self, length: Option<u64>, unit: &str, reading: Option<Reading>) -> ProgressBar {
         let bar = ProgressBar::with_draw_target(length, ProgressDrawTarget::hidden());
         *locked(&self.bar) = Some(Bar { bar: bar.clone(), reading, unit: unit.to_owned() });
         bar
     }
 
-    /// Returns what was reported, and forgets it.
+    /// Returns the captured output, and clears it.
     pub(super) fn take(&self) -> Captured {
         std::mem::take(&mut *locked(&self.reported))
     }

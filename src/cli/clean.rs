@@ -10,11 +10,12 @@ use evenkeel::{Table, report};
 use crate::cli::output::Format;
 use crate::cli::{Failure, Output};
 
-/// Delete old versions, and files left over from ingests and compactions that died.
+/// Delete old versions, and files left behind by interrupted ingests and compactions.
 ///
 /// Compaction leaves merged portions in place, because earlier versions and running queries need
-/// them. A file that a kept version needs is never deleted. The history ends with the kept
-/// versions, or after a day: inputs that were ingested before are no longer known.
+/// them. A file that a kept version needs is never deleted. Commits that are older than a day and
+/// precede the kept versions are dropped from the history, so inputs that they ingested are no
+/// longer recognised.
 #[derive(Debug, ClapArgs)]
 #[command(
     after_help = "Examples:\n  evenkeel clean events --keep 7d --dry-run\n  evenkeel clean events --keep 0s"
@@ -28,12 +29,12 @@ pub(crate) struct Args {
     #[arg(long, value_name = "LENGTH", default_value = "7d")]
     keep: String,
 
-    /// Keep unnamed files (those that no commit names) younger than this. An ingest or compaction
+    /// Keep files that no commit refers to if they are younger than this. An ingest or compaction
     /// that takes longer fails.
     #[arg(long, value_name = "LENGTH", default_value = "1d")]
     unnamed: Micros,
 
-    /// Report what would be deleted, and delete nothing.
+    /// Report the files that would be deleted, and delete nothing.
     #[arg(long)]
     dry_run: bool,
 

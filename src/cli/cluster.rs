@@ -26,13 +26,13 @@ const LEAST_EXECUTOR_TIMEOUT: Duration = Duration::from_secs(6);
 /// Start the processes of a cluster: one scheduler, and executors.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
-Examples, each in a terminal of its own:
+Examples, each in a separate terminal:
   evenkeel cluster scheduler
   evenkeel cluster executor --scheduler http://127.0.0.1:50050
   evenkeel query s3://bucket/events 'SELECT count(*) FROM t' --cluster http://127.0.0.1:50050
 
-Tables and inputs must be in a place that all machines reach: an object store, or a shared directory. \
-Each machine takes the
+Tables and inputs must be in a place that all machines can reach: an object store, or a shared directory. \
+Each machine takes the \
 credentials of stores from its own environment.")]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -169,7 +169,7 @@ fn token(file: Option<&Path>) -> Result<Option<Token>, Failure> {
     // An empty token is refused, since requests would seem to be protected.
     if text.trim().is_empty() {
         return Err(Failure::wrong_usage(format!(
-            "{place} is empty: make a token with 'openssl rand -hex 32'; to serve requests without a \
+            "{place} is empty: generate a token with 'openssl rand -hex 32'; to serve requests without a \
                 token, omit the option and unset the variable"
         )));
     }

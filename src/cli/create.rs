@@ -33,7 +33,7 @@ pub(crate) struct Args {
     dir: PathBuf,
 
     /// Column as name:type or name:type:not-null, in order; with --like, overrides the type of a
-    /// column of the sample. Types are those of YQL: Utf8, Uint64, Timestamp, Decimal(22,9) ...
+    /// column of the sample. Types are YQL types: Utf8, Uint64, Timestamp, Decimal(22,9) ...
     #[arg(long = "column", value_name = "NAME:TYPE[:not-null]")]
     columns: Vec<String>,
 
@@ -60,17 +60,19 @@ pub(crate) struct Args {
     ddl: Option<LocalPath>,
 
     /// YDB version that the statement of --ddl is for; types that its column tables do not support
-    /// are refused. Without this option they are noted, for version 26.2 (docs/YDB_TYPES.md).
+    /// are refused. Without this option a note lists the types that version 26.2 lacks
+    /// (docs/YDB_TYPES.md).
     #[arg(long, value_name = "VERSION")]
     ydb_version: Option<YdbVersion>,
 
-    /// File whose columns the table gets, local or in an object store, or a dump of YDB, whose
-    /// keys, number of partitions and time to live it gets too; key columns become NOT NULL, the
-    /// others stay as they are.
+    /// File, local or in an object store, to take the columns from; from a YDB dump also the keys,
+    /// partition count and time to live. Key columns become NOT NULL, the others keep their
+    /// nullability.
     #[arg(long, value_name = "FILE")]
     like: Option<PathBuf>,
 
-    /// Name of the table in SQL [default: that in the DDL or the dump, else that of the directory].
+    /// Name of the table in SQL [default: the name in the DDL or the dump, else the directory's
+    /// name].
     #[arg(long)]
     name: Option<String>,
 
@@ -245,7 +247,7 @@ fn like_dump(args: &Args) -> Result<Option<Dump>, Failure> {
     for column in &mut columns {
         column.nullable &= !primary_key.contains(&column.name);
     }
-    // Ranges say nothing about hash partitions.
+    // Ranges do not determine hash partitions.
     let partitions = declared.partitions.filter(|_| declared.layout == TableLayout::Column);
     let partitions = partitions.map(PartitionCount::new).transpose().map_err(Failure::usage)?;
     let name = if declared.name.is_empty() { name_of(path) } else { name_of(Path::new(&declared.name)) };
@@ -261,7 +263,7 @@ fn like_dump(args: &Args) -> Result<Option<Dump>, Failure> {
     Ok(Some(Dump { definition, notes, has_partitions: partitions.is_some() }))
 }
 
-/// Returns the columns that a dump declares; the rows tell the types that it does not declare.
+/// Returns the columns that a dump declares; undeclared types are inferred from the rows.
 fn declared_columns(
     found: &Inputs,
     declared: &DeclaredTable,
@@ -296,7 +298,7 @@ fn from_flags(args: &Args) -> Result<(TableDefinition, Vec<String>), Failure> {
     let columns = match &args.like {
         None if declared.is_empty() => {
             return Err(Failure::wrong_usage(
-                "what columns should the table have? Give --column for each, --ddl FILE, or --like FILE",
+                "no columns given; pass --column for each, --ddl FILE, or --like FILE",
             ));
         }
         None => declared,

@@ -22,7 +22,7 @@ pub(crate) fn column_type(text: &str) -> Result<(String, ColumnType), Failure> {
 /// replaced.
 pub(crate) fn table_name(inputs: &[String]) -> String {
     let first = inputs.first().filter(|input| *input != "-").map_or("table", String::as_str);
-    // A pattern of file names says less than the folder that they are in.
+    // The folder is a better name than a pattern of file names.
     let is_pattern = |name: &str| name.contains(['*', '?', '[']);
     let named = Path::new(first).components().rev().filter_map(|part| match part {
         Component::Normal(name) => Some(name.to_string_lossy().into_owned()),

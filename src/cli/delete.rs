@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use crate::cli::limits::{LimitArgs, within};
 use crate::cli::output::Format;
+use crate::cli::tables::{ExportArgs, Tables};
 use crate::cli::{Failure, Output, check_memory};
 
 /// Delete the rows of a table that meet a condition, with a single commit.
@@ -22,14 +23,23 @@ use crate::cli::{Failure, Output, check_memory};
 #[command(after_help = "\
 Examples:
   evenkeel delete events --where \"user_id = 'u600000007'\"
-  evenkeel delete events --where 'event_timestamp < $before' --param before=2026-01-01T00:00:00Z --dry-run")]
+  evenkeel delete events --where 'event_timestamp < $before' --param before=2026-01-01T00:00:00Z --dry-run
+  evenkeel delete events --where 'user_id IN (SELECT id FROM gone)' --table gone=gone.csv")]
 pub(crate) struct Args {
     /// Directory of the table.
     dir: PathBuf,
 
-    /// Condition in SQL, as behind WHERE.
+    /// SQL condition, as after WHERE.
     #[arg(long = "where", value_name = "SQL", allow_hyphen_values = true)]
     condition: String,
+
+    /// Another table that the condition reads, and its name: a directory of a table, or an export in
+    /// any input format; repeatable.
+    #[arg(long = "table", value_name = "NAME=PLACE")]
+    tables: Vec<String>,
+
+    #[command(flatten)]
+    exports: ExportArgs,
 
     /// Value for $NAME in the condition, converted to the type that it needs.
     #[arg(long = "param", value_name = "NAME=VALUE")]
@@ -39,7 +49,7 @@ pub(crate) struct Args {
     #[arg(long)]
     dry_run: bool,
 
-    /// Memory budget for writing what is deleted; at least 128MiB.
+    /// Memory budget for writing the deletes; at least 128MiB.
     #[arg(long, value_name = "SIZE", default_value = "512MiB")]
     write_memory: ByteSize,
 
@@ -54,8 +64,7 @@ pub(crate) struct Args {
 /// Result of a delete.
 #[derive(Debug, Serialize)]
 struct Deleted {
-    /// Version that the delete made; `None` if there was nothing to delete, or nothing was meant to
-    /// be.
+    /// Version that the delete made; `None` if there was nothing to delete, or in a dry run.
     version: Option<Version>,
     /// Rows that met the condition.
     rows: u64,
@@ -75,14 +84,16 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     let limits = args.limits.limits()?;
     let params = Params::parse(&args.params).map_err(Failure::usage)?;
     let mut table = Table::open(&args.dir).await?;
+    let others = Tables::beside(table.spec().name(), &args.tables, &args.exports, out).await?;
     let work = async {
         if args.dry_run {
-            let rows = table.count_where(&args.condition, &params, &limits).await.map_err(failure)?;
+            let counted = table.count_where(&others, &args.condition, &params, &limits).await;
+            let rows = counted.map_err(failure)?;
             return Ok(Deleted { version: None, rows, dry_run: true });
         }
         let options = IngestOptions { memory: args.write_memory, ..IngestOptions::default() };
-        let committed =
-            table.delete_where(&args.condition, &params, &limits, &options).await.map_err(failure)?;
+        let deleted = table.delete_where_beside(&others, &args.condition, &params, &limits, &options).await;
+        let committed = deleted.map_err(failure)?;
         let rows = committed.as_ref().map_or(0, |committed| committed.rows);
         Ok(Deleted { version: committed.map(|committed| committed.version), rows, dry_run: false })
     };

@@ -1,4 +1,4 @@
-//! `evenkeel demo`: the whole tour on generated events.
+//! `evenkeel demo`: all steps on generated events.
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -26,8 +26,8 @@ use crate::cli::scenario::{Answer, KEYS, QUERIES, answer, answered, busiest_user
 use crate::cli::workplace::Workplace;
 use crate::cli::{Failure, Output};
 
-/// Take the whole tour on generated ad events: compare five partition keys, create a table, ingest,
-/// query, judge the skew.
+/// Walk through all steps on generated ad events: compare five partition keys, create a table,
+/// ingest, query and report skew.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Examples:\n  evenkeel demo\n  evenkeel demo --dir /tmp/demo --rows 100000")]
 pub(crate) struct Args {

@@ -24,7 +24,7 @@ pub enum CaptureError {
     Failed(anyhow::Error),
     /// The work was stopped.
     Interrupted,
-    /// The work is done, and its result meets thresholds.
+    /// The command succeeded, but its result meets a threshold.
     Threshold {
         /// A line for each threshold that is met.
         crossings: String,
@@ -33,7 +33,7 @@ pub enum CaptureError {
     },
 }
 
-/// Where in its inputs an error occurred, as far as that is known.
+/// Place of an error in the inputs, as far as it is known.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ErrorPlace {
     /// Name of the input.
@@ -117,8 +117,8 @@ impl From<Failure> for CaptureError {
     }
 }
 
-/// Runs a command of the program, such as `["skew", "events"]`, and returns what it reports. Commands
-/// that talk to a person or to a network, or that stream rows, are refused. To be run on
+/// Runs a command of the program, such as `["skew", "events"]`, and returns its output. Commands
+/// that are interactive, serve a network or stream rows are refused. To be run on
 /// [`runtime`](crate::cli::runtime), since expressions are evaluated recursively.
 ///
 /// # Errors
@@ -130,7 +130,7 @@ pub async fn capture(
     let arguments = std::iter::once(OsString::from("evenkeel")).chain(arguments);
     let cli = Cli::read(arguments).map_err(|error| CaptureError::Usage(anyhow::anyhow!(short(&error))))?;
     if !cli.command.is_captured() {
-        let refused = "this command talks to a person or streams rows; run it as a program of its own";
+        let refused = "this command is interactive or streams rows; run it as a separate program";
         return Err(CaptureError::Usage(anyhow::anyhow!(refused)));
     }
     let mut output = Output::captured(Arc::clone(&capture), capture.interrupts());
@@ -155,7 +155,7 @@ fn short(error: &clap::Error) -> String {
 }
 
 impl Command {
-    /// Whether everything that the command does is its result.
+    /// Whether the entire effect of the command is its result.
     fn is_captured(&self) -> bool {
         match self {
             Self::Demo(_) | Self::Query(_) | Self::Sql(_) | Self::Completions(_) | Self::Man(_) => false,
@@ -189,7 +189,7 @@ mod tests {
         let Err(CaptureError::Usage(error)) = run(&["place", "--no-such-option"]) else { panic!("accepted") };
         assert_eq!(error.to_string(), "unexpected argument '--no-such-option' found");
         let Err(CaptureError::Usage(error)) = run(&["query", "events", "SELECT 1"]) else { panic!("ran") };
-        assert!(error.to_string().contains("as a program of its own"), "{error}");
+        assert!(error.to_string().contains("as a separate program"), "{error}");
         assert!(matches!(run(&["skew", "/no/such/table"]), Err(CaptureError::Failed(_))));
     }
 

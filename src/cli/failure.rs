@@ -10,6 +10,7 @@ use evenkeel::compact::CompactionError;
 use evenkeel::delta::DeltaError;
 use evenkeel::evaluate::EvaluateError;
 use evenkeel::ingest::IngestError;
+use evenkeel::masked_path::masked_paths;
 use evenkeel::query::QueryError;
 use evenkeel::repartition::RepartitionError;
 use evenkeel::sink::SinkError;
@@ -63,6 +64,18 @@ impl Failure {
         match error {
             QueryError::Param(_) | QueryError::Empty => Self::usage(error),
             error => Self::from(error),
+        }
+    }
+
+    /// Hides the values of folders in the paths of the message.
+    pub(crate) fn with_masked_paths(self) -> Self {
+        let masked = |error: anyhow::Error| anyhow::anyhow!(masked_paths(&error.to_string(), true));
+        match self {
+            Self::Usage(error) => Self::Usage(masked(error)),
+            Self::Failed(error) if !is_interrupt(&error) && !is_closed_pipe(&error) => {
+                Self::Failed(masked(error))
+            }
+            other => other,
         }
     }
 
@@ -130,10 +143,7 @@ impl Failure {
             Self::Failed(error) if is_interrupt(error) => (error, INTERRUPTED),
             Self::Failed(error) => (error, 1),
         };
-        let closed = error.chain().any(|cause| {
-            cause.downcast_ref::<io::Error>().is_some_and(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
-        });
-        if closed {
+        if is_closed_pipe(error) {
             return 0;
         }
         // If standard error is closed too, nothing can be reported. `message` limits the text,
@@ -150,6 +160,11 @@ fn may_be_damage(error: &anyhow::Error) -> bool {
         _ => error.downcast_ref::<QueryError>(),
     };
     query.is_some_and(QueryError::is_of_a_file)
+}
+
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    let is_closed = |cause: &io::Error| cause.kind() == io::ErrorKind::BrokenPipe;
+    error.chain().any(|cause| cause.downcast_ref().is_some_and(is_closed))
 }
 
 fn is_interrupt(error: &anyhow::Error) -> bool {

@@ -20,7 +20,7 @@ enum FileFormat {
     Ndjson,
 }
 
-/// Generate an export to experiment with.
+/// Generate sample events to experiment with.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Example:\n  evenkeel generate ad-events --rows 1000000 --out exports")]
 pub(crate) struct Args {
@@ -55,11 +55,11 @@ struct AdEventsArgs {
     seed: u64,
 
     /// Format of the files.
-    #[arg(long, value_enum, default_value = "parquet")]
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "parquet")]
     file_format: FileFormat,
 
     /// Rows per file.
-    #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "COUNT", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..))]
     rows_per_file: u64,
 
     /// Time span of the events, in hours.
@@ -67,7 +67,7 @@ struct AdEventsArgs {
     hours: f64,
 
     /// Share of events that belong to the largest campaign, 0 to 1.
-    #[arg(long, default_value_t = AdEvents::default().campaign_share)]
+    #[arg(long, value_name = "SHARE", default_value_t = AdEvents::default().campaign_share)]
     campaign_share: f64,
 
     /// Number of campaigns.
@@ -79,15 +79,15 @@ struct AdEventsArgs {
     users: u64,
 
     /// Skew of user activity: the exponent of a Zipf law; 0 makes all users equally active.
-    #[arg(long, default_value_t = AdEvents::default().user_skew)]
+    #[arg(long, value_name = "EXPONENT", default_value_t = AdEvents::default().user_skew)]
     user_skew: f64,
 
     /// Share of events that arrive late, by 10 minutes on average.
-    #[arg(long, default_value_t = AdEvents::default().late_share)]
+    #[arg(long, value_name = "SHARE", default_value_t = AdEvents::default().late_share)]
     late_share: f64,
 
     /// Share of rows that repeat an earlier row.
-    #[arg(long, default_value_t = AdEvents::default().duplicate_share)]
+    #[arg(long, value_name = "SHARE", default_value_t = AdEvents::default().duplicate_share)]
     duplicate_share: f64,
 
     /// Output format.

@@ -10,7 +10,7 @@ use crate::cli::{Failure, Output};
 
 const BEGINNING: &str = "<!doctype html";
 
-/// Refuses a path to which no report can be written, before rows are read for it.
+/// Refuses a path to which no report can be written, before rows are read.
 ///
 /// # Errors
 /// Wrong usage if there is no such folder, or if the file is something other than a report.

@@ -65,7 +65,7 @@ Examples:
   evenkeel ingest events erased.csv --deletes            delete rows by their primary keys
   evenkeel ingest events changes.ndjson --delete-column op=d   changes of another database
 
-An input is known by its content: ingesting it again does nothing and says so.")]
+Inputs are recognised by content: ingesting one again does nothing, and a message says so.")]
 pub(crate) struct Args {
     /// Directory of the table.
     dir: PathBuf,
@@ -79,7 +79,7 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value = "upsert")]
     mode: Mode,
 
-    /// Delete the rows whose primary keys the inputs have; other columns are ignored.
+    /// Delete the rows whose primary keys are in the inputs; other columns are ignored.
     #[arg(long, conflicts_with_all = ["mode", "delete_column", "again"])]
     deletes: bool,
 
@@ -98,7 +98,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     rejects: Option<LocalPath>,
 
-    /// Ingest inputs again that were ingested before.
+    /// Ingest inputs even if they were ingested before.
     #[arg(long)]
     again: bool,
 
@@ -214,7 +214,7 @@ fn rejects_of(dir: &Path) -> PathBuf {
     }
 }
 
-/// Returns the plan, and notes on what was left out of the inputs.
+/// Returns the plan, and notes on omitted parts of the inputs.
 fn plan(args: &Args, out: &Output) -> Result<(IngestFiles, Vec<String>), Failure> {
     check_memory(args.memory, LEAST_MEMORY)?;
     let rejects = match (args.on_error, &args.rejects) {

@@ -42,12 +42,12 @@ pub(crate) struct FormatArgs {
     #[arg(long = "timestamp-format", value_name = "[COLUMN=]FORMAT")]
     timestamp_formats: Vec<String>,
 
-    /// Read numbers in text that are written as 1.234,56.
+    /// Read numbers in text that are written as 1.234,56; numbers of JSON have points all the same.
     #[arg(long)]
     decimal_comma: bool,
 
-    /// Delimiter of CSV fields [default: a comma, or the semicolon, tab or | that
-    /// separates every line alike].
+    /// Delimiter of CSV fields [default: a comma, or the semicolon, tab or | that separates every
+    /// line into the same number of fields].
     #[arg(long, value_name = "CHARACTER")]
     delimiter: Option<String>,
 
@@ -55,16 +55,16 @@ pub(crate) struct FormatArgs {
     #[arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with = "header")]
     names: Vec<String>,
 
-    /// Take the first line of text files for names even if it looks like a row.
+    /// Treat the first line of text files as the header even if it looks like a row.
     #[arg(long)]
     header: bool,
 
-    /// CSV field that stands for NULL; repeatable [default: the empty field, and \N].
+    /// CSV field that means NULL; repeatable [default: the empty field, and \N].
     #[arg(long = "null-value", value_name = "TEXT")]
     null_values: Vec<String>,
 
-    /// A CSV field in quotes is never NULL: "" is empty text, and only a field without quotes
-    /// stands for NULL, as COPY ... CSV of PostgreSQL writes them.
+    /// A CSV field in quotes is never NULL: "" is empty text, and only a field without quotes is
+    /// NULL, as PostgreSQL's COPY ... CSV does.
     #[arg(long)]
     quoted_empty: bool,
 
@@ -178,7 +178,7 @@ impl InputArgs {
     }
 }
 
-/// Arguments that control how exports are read, with the statement of the table that they are of.
+/// Arguments that control how exports are read, with the statement that declares their table.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ReadingArgs {
     #[command(flatten)]
@@ -204,7 +204,7 @@ impl ReadingArgs {
     /// Like [`ReadingArgs::find`], but leaves the notes to the caller.
     pub(crate) fn find_silently(&self, arguments: &[String]) -> Result<(Inputs, InputOptions), Failure> {
         let statement = self.statement()?;
-        // With statements, the name is that of a table in them.
+        // With statements, the name refers to a table in them.
         let table = self.input.table.as_deref().filter(|_| self.ddl.is_none());
         let mut inputs = find_inputs(arguments, table)?;
         if let (Some(declared), true) = (&inputs.declared, statement.is_some()) {
@@ -215,7 +215,7 @@ impl ReadingArgs {
         }
         inputs.declared = inputs.declared.or(statement);
         if let (Some(declared), true) = (&inputs.declared, inputs.paths.is_empty()) {
-            return Err(anyhow::anyhow!("{}: has no data files beside it", declared.file).into());
+            return Err(anyhow::anyhow!("{}: has no data files next to it", declared.file).into());
         }
         let options = inputs.options(self.input.options()?);
         Ok((inputs, options))
@@ -257,7 +257,7 @@ impl ReadingArgs {
     }
 }
 
-/// Opens an export; its types are those given, or else those found.
+/// Opens an export, with the given types or else the inferred ones.
 pub(crate) async fn open_export(
     inputs: Vec<InputPath>,
     options: InputOptions,

@@ -13,7 +13,7 @@ pub(crate) struct Interrupt {
     pressed: Arc<Notify>,
     /// Whether the command listens and cleans up by itself.
     awaited: AtomicBool,
-    /// Whether the command goes on after Ctrl-C, which ends a part of its work.
+    /// Whether the command continues after Ctrl-C, which ends a part of its work.
     repeated: AtomicBool,
     /// Milliseconds that the command needs to end by itself; 0 for the usual time.
     patience: AtomicU64,
@@ -32,7 +32,7 @@ impl Interrupt {
         (millis > 0).then(|| Duration::from_millis(millis))
     }
 
-    /// Whether the command goes on after Ctrl-C.
+    /// Whether the command continues after Ctrl-C.
     pub(crate) fn is_repeated(&self) -> bool {
         self.repeated.load(Ordering::Relaxed)
     }
@@ -51,7 +51,7 @@ impl Interrupt {
         self.listen()
     }
 
-    /// Returns the notification of every Ctrl-C, for a command that goes on after it.
+    /// Returns the notification of every Ctrl-C, for a command that continues after it.
     pub(crate) fn listen_repeatedly(&self) -> Arc<Notify> {
         self.repeated.store(true, Ordering::Relaxed);
         Arc::clone(&self.pressed)

@@ -21,7 +21,7 @@ pub(crate) struct LimitArgs {
     #[arg(long, value_name = "SIZE")]
     memory: Option<ByteSize>,
 
-    /// Longest time of a query, such as 90s or 2h; none for no limit.
+    /// Maximum time of a query, such as 90s or 2h; 'none' for no limit.
     #[arg(long, value_name = "TIME", default_value = "30m")]
     timeout: Timeout,
 }
@@ -52,7 +52,7 @@ impl LimitArgs {
 }
 
 /// Runs the work of a command that queries, and keeps the process within `limits` until it is done.
-/// If these have no timeout, each query has one of its own.
+/// If these have no timeout, each query has its own.
 pub(crate) async fn within<T>(
     limits: &QueryLimits,
     work: impl Future<Output = Result<T, Failure>>,
@@ -67,7 +67,7 @@ pub(crate) async fn watched<T>(
     limits: &QueryLimits,
     work: impl Future<Output = Result<T, Failure>>,
 ) -> Result<T, Failure> {
-    // In another program, a query that does not yield goes on in the background instead.
+    // In another program, a query that does not yield continues in the background instead.
     let end = is_program().then_some(end as fn(&LimitExceeded));
     let watch = Watch::start(limits.timeout, Some(limits.memory), end);
     tokio::select! {
@@ -79,8 +79,8 @@ pub(crate) async fn watched<T>(
 /// Directory that queries spill to.
 static SPILL: OnceLock<TempDir> = OnceLock::new();
 
-/// Returns the spill directory of this process, which removes it: a query that is ended may not get
-/// to remove its own files.
+/// Returns the spill directory of this process, which removes it: a query that is ended may not
+/// remove its own files.
 fn spill_directory() -> Option<PathBuf> {
     if SPILL.get().is_none() {
         // Without a directory, a query that needs it reports an error.
@@ -101,7 +101,7 @@ pub(crate) fn remove_spilled() {
     }
 }
 
-/// Number of attempts to remove a directory to which files are still added.
+/// Number of attempts to remove a directory while files are still added to it.
 const ATTEMPTS: usize = 5;
 
 /// Ends the program in the middle of work that does not yield.

@@ -19,7 +19,7 @@ use crate::cli::input::ReadingArgs;
 use crate::cli::output::Format;
 use crate::cli::{Failure, Output};
 
-/// Check whether a placement function spreads your keys as evenly as a perfect hash would.
+/// Check whether a placement function spreads your keys as evenly as a perfect hash.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Examples:
@@ -27,7 +27,7 @@ Examples:
   evenkeel lint exports --key user_id --placement citus --partitions 128
   evenkeel lint exports --key user_id --placement kafka --partitions 64 --workers 8 --threads 8
 
-Each key counts once, however many rows it has. 'evenkeel place --list' lists the placement functions. \
+Each key counts once, regardless of its rows. 'evenkeel place --list' lists the placement functions. \
 Exit code 3 if a problem is found; warnings and notes do not count.")]
 pub(crate) struct Args {
     /// Files, folders, glob patterns, or - for standard input; their distinct keys are checked.
@@ -46,7 +46,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TYPE", requires = "range")]
     types: Option<ColumnType>,
 
-    /// Type of a column of the files as COLUMN:TYPE, if the detected type is not that of the table;
+    /// Type of a column of the files as COLUMN:TYPE, if the detected type differs from the table's;
     /// repeatable. The width of a type changes the hash.
     #[arg(long = "type", value_name = "COLUMN:TYPE", requires = "inputs")]
     column_types: Vec<String>,
@@ -116,7 +116,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
                 ));
             }
             if args.key.is_empty() {
-                return Err(Failure::wrong_usage("which columns are the key? Name them with --key"));
+                return Err(Failure::wrong_usage("no key given; name its columns with --key"));
             }
             let (inputs, reading) = args.input.find(&args.inputs, out)?;
             let key: Vec<String> = args.key.iter().map(|name| name.trim().to_owned()).collect();

@@ -14,8 +14,7 @@ use evenkeel::storage::Place;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LocalPath(PathBuf);
 
-const NOT_A_URL: &str =
-    "takes a path of this machine, not a URL; read or write the file here, and copy it from or to the store";
+const NOT_A_URL: &str = "accepts a path on this machine, not a URL; read or write the file here, and copy it from or to the store";
 
 impl LocalPath {
     fn new(argument: PathBuf) -> Result<Self, String> {
@@ -80,7 +79,7 @@ mod tests {
         for url in
             ["s3://bucket/x", "S3://bucket", "gs://bucket/x", "az://container/x", "https://host/x", "s3://"]
         {
-            assert!(parse(url).unwrap_err().contains("takes a path of this machine"), "{url}");
+            assert!(parse(url).unwrap_err().contains("accepts a path on this machine"), "{url}");
         }
         assert!(parse("file://host/x").unwrap_err().contains("is not a path of this machine"));
     }

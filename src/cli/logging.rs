@@ -99,7 +99,7 @@ impl log::Log for Lines {
 pub(crate) fn to_stderr(whose: Whose) {
     let requested = std::env::var("EVENKEEL_LOG").ok().and_then(|level| level.parse().ok());
     let lines = Lines { level: requested.ok_or(whose), printed: Mutex::default() };
-    // The logger can be set only once: the first one stays.
+    // The logger can be set only once: the first one is kept.
     if log::set_logger(Box::leak(Box::new(lines))).is_ok() {
         log::set_max_level(requested.unwrap_or(LevelFilter::Info));
     }

@@ -34,7 +34,7 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the pages with their names, that of the program first.
+/// Returns the pages with their names, the program's first.
 fn pages() -> Result<Vec<(String, Vec<u8>)>, Failure> {
     let mut program = without_help(full_command());
     program.build();

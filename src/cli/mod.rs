@@ -118,9 +118,9 @@ const GROUPS: &[(&str, &[(&str, &str)])] = &[
         "Choose keys",
         &[
             ("evaluate", "Judge partition and primary keys on an export, and propose a table"),
-            ("lint", "Check whether a placement function spreads your keys as a perfect hash would"),
+            ("lint", "Check whether a placement function spreads your keys as evenly as a perfect hash"),
             ("place", "Show the partition of a key in any of the supported systems"),
-            ("bench", "Ingest an export under each key, or time queries, and report how even it was"),
+            ("bench", "Ingest an export under each key, or time queries, and report evenness"),
         ],
     ),
     (
@@ -154,8 +154,8 @@ const GROUPS: &[(&str, &[(&str, &str)])] = &[
     (
         "Tools",
         &[
-            ("demo", "Generate events, ingest and query them: the whole tour"),
-            ("generate", "Write made-up events to a file"),
+            ("demo", "Walk through all steps on generated ad events"),
+            ("generate", "Generate sample events to experiment with"),
             #[cfg(feature = "cluster")]
             ("cluster", "Run a scheduler or an executor, for work on several machines"),
             ("completions", "Print the completions of a shell"),
@@ -183,7 +183,7 @@ fn full_command() -> clap::Command {
 /// Refuses a memory budget that is too small.
 fn check_memory(memory: ByteSize, least: ByteSize) -> Result<(), Failure> {
     if memory < least {
-        return Err(Failure::wrong_usage(format!("--memory {memory} is too small; the least is {least}")));
+        return Err(Failure::wrong_usage(format!("--memory {memory} is too small; the minimum is {least}")));
     }
     Ok(())
 }
@@ -208,7 +208,7 @@ async fn open(dir: &std::path::Path, version: Option<u64>) -> Result<Table, Tabl
 }
 
 impl Cli {
-    /// Reads arguments, of which the first is the name of the program.
+    /// Reads arguments; the first is the name of the program.
     pub(crate) fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
         Self::from_arg_matches(&full_command().try_get_matches_from(arguments)?)
     }

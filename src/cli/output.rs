@@ -17,7 +17,7 @@ use crate::cli::capture::Capture;
 use crate::cli::failure::Failure;
 use crate::cli::interrupt::Interrupt;
 
-/// Interval at which a spinner turns if nothing else moves it.
+/// Interval at which an idle spinner turns.
 const TICK: Duration = Duration::from_millis(200);
 /// Characters of a progress bar.
 const BAR_WIDTH: usize = 30;
@@ -49,7 +49,7 @@ impl Format {
 #[derive(Debug)]
 pub(crate) struct Output {
     stdout: io::Stdout,
-    /// Gets everything instead, if the command runs inside another program.
+    /// Receives everything instead, if the command runs inside another program.
     capture: Option<Arc<Capture>>,
     interrupt: Arc<Interrupt>,
 }
@@ -75,7 +75,7 @@ impl Output {
         self.interrupt.listen_within(patience)
     }
 
-    /// Returns the notification of every Ctrl-C. The command goes on after it.
+    /// Returns the notification of every Ctrl-C. The command continues after it.
     pub(crate) fn repeated_interrupts(&self) -> Arc<Notify> {
         self.interrupt.listen_repeatedly()
     }
@@ -116,7 +116,7 @@ impl Output {
         }
     }
 
-    /// Prints a note beside the result.
+    /// Prints a note to standard error.
     pub(crate) fn note(&self, text: &str) {
         if let Some(capture) = &self.capture {
             return capture.note(text);
@@ -166,7 +166,7 @@ impl Output {
         let part = move |_: &ProgressState, text: &mut dyn std::fmt::Write| {
             let share = reading.share();
             let full = "█".repeat((share * BAR_WIDTH as f64) as usize);
-            // A bar cannot report errors of its own.
+            // A bar cannot report its own errors.
             let _ =
                 write!(text, "{full:░<BAR_WIDTH$} {:3.0} % of {}", 100.0 * share, ByteSize(reading.bytes));
         };
@@ -200,7 +200,7 @@ impl Output {
 
 /// Writes the steps of a bar per second.
 fn rate(state: &ProgressState, text: &mut dyn std::fmt::Write) {
-    // A bar cannot report errors of its own.
+    // A bar cannot report its own errors.
     let _ = write!(text, "{}", HumanCount(state.per_sec() as u64));
 }
 

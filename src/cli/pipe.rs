@@ -4,8 +4,7 @@ use std::io::{self, Stdout, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Standard output that remembers that its reader closed it; formats hide this in errors of their
-/// own.
+/// Standard output that remembers that its reader closed it; formats hide this in their own errors.
 pub(crate) struct Pipe {
     pub(crate) out: Stdout,
     pub(crate) closed: Arc<AtomicBool>,

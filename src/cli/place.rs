@@ -22,7 +22,7 @@ Examples:
   evenkeel place --placement iceberg --types int64 --partitions 16 34
   evenkeel place --list")]
 pub(crate) struct Args {
-    /// List the placement functions and how far each is verified.
+    /// List the placement functions and how well each is verified.
     #[arg(long)]
     list: bool,
 
@@ -40,7 +40,7 @@ pub(crate) struct Args {
     partitions: Option<u64>,
 
     /// Placement function: ydb, ydb-modulo, ydb-cloud-logs or ydb-cloud-logs:ACTIVE:SECONDS, or
-    /// that of another system.
+    /// another system's function.
     #[arg(long, default_value = "ydb", value_name = "FUNCTION")]
     placement: Function,
 
@@ -48,7 +48,7 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
 
-    /// Values of the key, one per type; NULL stands for NULL.
+    /// Values of the key, one per type; write NULL for NULL.
     #[arg(required_unless_present = "list", allow_negative_numbers = true)]
     values: Vec<String>,
 }
@@ -86,7 +86,7 @@ struct Listed {
     nulls: String,
     /// Types that cannot be keys, each with the reason.
     refuses: Vec<String>,
-    /// Types whose placement is computed, if that of other types is verified.
+    /// Types whose placement is computed, if the placement of other types is verified.
     computed: Vec<String>,
     source: String,
 }

@@ -24,7 +24,7 @@ pub const STACK: usize = 16 << 20;
 /// thread that is not busy.
 ///
 /// # Errors
-/// [`std::io::Error`] if the system gives no threads.
+/// [`std::io::Error`] if the system provides no threads.
 pub fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get) + 1;
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
@@ -41,7 +41,7 @@ pub fn hide_caught_panics() {
     }));
 }
 
-/// Runs the program with the arguments of its process, of which the first is its name, and returns
+/// Runs the program with the arguments of its process, the first of which is its name, and returns
 /// its exit code. To be called once, before other threads start.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     limit_arenas();
@@ -83,7 +83,7 @@ fn refused(error: &clap::Error) -> u8 {
 }
 
 /// Runs the command until Ctrl-C. A command that cleans up by itself gets time to do so; any other
-/// is dropped with everything it holds, such as a temporary directory. Returns `None` if it was
+/// is dropped with all that it holds, such as a temporary directory. Returns `None` if it was
 /// dropped.
 async fn run_until_interrupted(cli: Cli) -> Option<Result<(), Failure>> {
     let interrupt = Arc::new(Interrupt::default());

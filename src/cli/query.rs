@@ -49,9 +49,8 @@ Examples:
   evenkeel query ads/ 'SELECT count(*) FROM events JOIN campaigns USING (campaign_id)'
 
 System tables: sys.partition_stats, sys.primary_index_portion_stats. Functions in addition to those of \
-DataFusion: farm_fingerprint(value, ...),
-bit_reverse(value[, preserve_sign]), shard_id(N, value, ...), ydb_partition(N, value, ...). $now is by default the newest event in the tables.
-Names of tables and columns are case-sensitive, as in YQL.")]
+DataFusion: farm_fingerprint(value, ...), bit_reverse(value[, preserve_sign]), shard_id(N, value, ...), \
+ydb_partition(N, value, ...). $now is by default the newest event in the tables. Names of tables and columns are case-sensitive, as in YQL.")]
 pub(crate) struct Args {
     #[command(flatten)]
     tables: TablesArgs,
@@ -191,7 +190,7 @@ fn sql(args: &Args) -> Result<String, Failure> {
         }
         (None, Some(file)) => sql_of_file(file),
         (None, None) => Err(Failure::wrong_usage(
-            "what is the query? Give it after the table or the export, as in evenkeel query PLACE 'SELECT ...', or with -f FILE",
+            "no query given; pass it after the table or the export, as in evenkeel query PLACE 'SELECT ...', or with -f FILE",
         )),
     }
 }
@@ -260,7 +259,7 @@ pub(crate) fn cannot_write(path: &Path) -> impl Fn(io::Error) -> anyhow::Error {
     move |error| anyhow::anyhow!("{}: cannot write: {error}", path.display())
 }
 
-/// Returns the requested format, or the one that the extension of the output file stands for.
+/// Returns the requested format, or the format of the output file's extension.
 fn format(args: &Args) -> Result<Format, Failure> {
     let Some(path) = &args.output else { return Ok(args.format.unwrap_or(Format::Table)) };
     let ending =

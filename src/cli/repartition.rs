@@ -18,7 +18,7 @@ use crate::cli::{Failure, Output, check_memory, open, partition_count, trimmed};
 
 /// Rewrite a table into a new one with another partition key, number of partitions or placement.
 ///
-/// Reports first how many rows and bytes move. The old table stays as it is.
+/// Reports first how many rows and bytes move. The old table is not changed.
 #[derive(Debug, ClapArgs)]
 #[command(
     group(ArgGroup::new("where").args(["to", "dry_run"]).required(true).multiple(true)),
@@ -53,7 +53,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NEW_DIR")]
     to: Option<PathBuf>,
 
-    /// Report what would move, and write nothing.
+    /// Report the rows that would move, and write nothing.
     #[arg(long)]
     dry_run: bool,
 

@@ -18,7 +18,7 @@ use crate::cli::{Failure, Output};
 /// Time for connections to close, beyond that for running queries.
 const TIME_TO_CLOSE: Duration = Duration::from_secs(10);
 
-/// Serve tables to clients of PostgreSQL: psql, drivers, and tools for charts and notebooks.
+/// Serve tables to clients of PostgreSQL: psql, drivers, charting tools and notebooks.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Examples:
@@ -40,7 +40,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ADDRESS:PORT", default_value_t = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 5433))]
     listen: SocketAddr,
 
-    /// Address for /metrics and /healthz; none for none.
+    /// Address for /metrics and /healthz; 'none' to disable.
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:9433")]
     metrics: MetricsAddress,
 
@@ -49,11 +49,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE", conflicts_with = "no_password")]
     password_file: Option<LocalPath>,
 
-    /// Let everyone connect who reaches an address beyond this machine.
+    /// Accept connections from other machines without a password.
     #[arg(long)]
     no_password: bool,
 
-    /// Certificate of the server, as PEM. With it, only encrypted connections are taken.
+    /// Certificate of the server, as PEM. With it, only encrypted connections are accepted.
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     tls_cert: Option<LocalPath>,
 
@@ -61,31 +61,31 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<LocalPath>,
 
-    /// Most connections at a time.
+    /// Maximum number of connections.
     #[arg(long, value_name = "COUNT", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
     max_connections: u32,
 
-    /// Longest time in which a client takes no rows of its query; then it is disconnected.
+    /// Disconnect a client that accepts no rows of its query for this long.
     #[arg(long, value_name = "TIME", default_value = "5m")]
     client_timeout: Micros,
 
-    /// Longest time between two statements of a connection; then it is closed.
+    /// Close a connection that sends no statement for this long.
     #[arg(long, value_name = "TIME", default_value = "8h")]
     idle_timeout: Micros,
 
-    /// Time for running queries to end after Ctrl-C or SIGTERM; then they are cancelled.
+    /// Time that running queries have to end after Ctrl-C or SIGTERM before they are cancelled.
     #[arg(long, value_name = "TIME", default_value = "15s")]
     grace: Micros,
 
     #[command(flatten)]
     limits: LimitArgs,
 
-    // Last, as its heading goes for all options after it.
+    // Last, because its heading applies to all options after it.
     #[command(flatten)]
     exports: ExportArgs,
 }
 
-/// Address for metrics; `None` for none.
+/// Address for metrics; `None` if they are disabled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct MetricsAddress(Option<SocketAddr>);
 

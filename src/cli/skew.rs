@@ -8,7 +8,7 @@ use evenkeel::report;
 use crate::cli::output::Format;
 use crate::cli::{Failure, Output, open};
 
-/// Report how evenly rows are spread over partitions: by partition, by every usual figure, and by
+/// Report how evenly rows are spread over partitions: by partition, by all common measures, and by
 /// commit.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Example:\n  evenkeel skew events --format json")]

@@ -1,4 +1,4 @@
-//! The tables that SQL is run on: one, those of a folder, and others by name.
+//! The tables of a query: a single one, all of a folder, and others by name.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ pub(crate) struct TablesArgs {
     /// an export in any input format.
     pub(crate) dir: PathBuf,
 
-    /// Another table under a name: a directory of a table, or an export in any input format;
+    /// Another table and its name: a directory of a table, or an export in any input format;
     /// repeatable.
     #[arg(long = "table", value_name = "NAME=PLACE")]
     tables: Vec<String>,
@@ -34,8 +34,8 @@ pub(crate) struct TablesArgs {
 /// How exports are read that queries join.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ExportArgs {
-    /// Type of a column of an export, if the detected type is not the right one; repeatable. With
-    /// several exports, NAME.COLUMN:TYPE.
+    /// Type of a column of an export, if the detected type is wrong; repeatable. With several
+    /// exports, NAME.COLUMN:TYPE.
     #[arg(long = "type", value_name = "COLUMN:TYPE")]
     types: Vec<String>,
 
@@ -66,13 +66,9 @@ pub(crate) struct Tables {
 }
 
 impl TablesArgs {
-    /// Opens the tables, and prints notes on exports. `version` is that of a single table.
+    /// Opens the tables, and prints notes on exports. `version` applies to a single table.
     pub(crate) async fn open(&self, version: Option<u64>, out: &Output) -> Result<Tables, Failure> {
-        let named = self.tables.iter().map(|named| {
-            let written = format!("--table {named}: write --table NAME=PLACE");
-            NamedPlace::with_name(named).ok_or_else(|| Failure::wrong_usage(written))
-        });
-        let named: Vec<NamedPlace> = named.collect::<Result<_, _>>()?;
+        let named = named_places(&self.tables)?;
         let mut opened = Tables { has_main: true, ..Tables::default() };
         match at(&self.dir, version).await? {
             At::Table(table) => {
@@ -84,7 +80,7 @@ impl TablesArgs {
                 opened.tables = tables;
                 if version.is_some() {
                     let dir = self.dir.display();
-                    let message = format!("{dir}: --version is that of one table, and this is a folder");
+                    let message = format!("{dir}: --version applies to one table, and this is a folder");
                     return Err(Failure::wrong_usage(message));
                 }
             }
@@ -103,6 +99,15 @@ impl TablesArgs {
         opened.open_more(&named, &self.exports, out).await?;
         Ok(opened)
     }
+}
+
+/// Reads the values of `--table`.
+fn named_places(named: &[String]) -> Result<Vec<NamedPlace>, Failure> {
+    let place = |named: &String| {
+        let written = format!("--table {named}: write --table NAME=PLACE");
+        NamedPlace::with_name(named).ok_or_else(|| Failure::wrong_usage(written))
+    };
+    named.iter().map(place).collect()
 }
 
 impl NamedPlace {
@@ -138,7 +143,7 @@ impl ExportArgs {
                 (None, [only]) => (*only, column.as_str()),
                 (None, _) => {
                     return Err(Failure::wrong_usage(format!(
-                        "--type {text}: of which export? Write --type NAME.COLUMN:TYPE, with the name of an export"
+                        "--type {text}: names no export; write --type NAME.COLUMN:TYPE, with the name of an export"
                     )));
                 }
             };
@@ -180,7 +185,7 @@ enum At {
     Table(Box<Table>),
     /// Tables by the names of their directories.
     Folder(Vec<(String, Table)>),
-    /// Neither; the error says that it is not a table.
+    /// Neither; the error explains that it is not a table.
     Other(TableError),
 }
 
@@ -309,14 +314,14 @@ impl Tables {
         }
     }
 
-    /// Returns the tables with all names that queries know them by, their own name last.
+    /// Returns the tables with all their names in queries, their own name last.
     fn named(&self) -> impl Iterator<Item = (Vec<String>, &Table)> {
         let named = self.tables.iter().enumerate();
         named.map(|(at, (name, table))| {
             if at > 0 || !self.has_main {
                 return (vec![name.clone()], table);
             }
-            // Tables and exports that are named have the first claim to their names.
+            // Named tables and exports take precedence for their names.
             let others = self.tables.iter().skip(1).map(|(name, _)| name);
             let others: Vec<&String> = others.chain(self.exports.iter().map(|(name, _)| name)).collect();
             let place = self.main_place.as_ref().filter(|place| !place.is_empty() && !others.contains(place));
@@ -324,7 +329,7 @@ impl Tables {
         })
     }
 
-    /// Returns what a server serves.
+    /// Returns the tables for a server.
     #[cfg(feature = "serve")]
     pub(crate) fn served(&self) -> evenkeel::serve::ServedTables {
         let table = |(names, table): (Vec<String>, &Table)| evenkeel::serve::ServedTable {
@@ -335,8 +340,29 @@ impl Tables {
         evenkeel::serve::ServedTables { tables, exports: self.exports.clone() }
     }
 
-    /// Opens a session with all of them.
+    /// Opens the tables and exports of `--table`, beside a table with a name of its own and `t`.
+    pub(crate) async fn beside(
+        own: &str,
+        named: &[String],
+        exports: &ExportArgs,
+        out: &Output,
+    ) -> Result<Database, Failure> {
+        let opened = Self::open(&named_places(named)?, exports, out).await?;
+        let names =
+            opened.tables.iter().map(|(name, _)| name).chain(opened.exports.iter().map(|(name, _)| name));
+        if let Some(taken) = names.into_iter().find(|name| *name == own || *name == "t") {
+            let message = format!("--table {taken}=...: the table itself has this name; give another one");
+            return Err(Failure::wrong_usage(message));
+        }
+        opened.database()
+    }
+
+    /// Opens a session with all tables and exports.
     pub(crate) fn session_with(&self, limits: &QueryLimits) -> Result<TableSession, Failure> {
+        Ok(self.database()?.session_with(limits)?)
+    }
+
+    fn database(&self) -> Result<Database, Failure> {
         let mut database = Database::default();
         for (names, table) in self.named() {
             database.add_table_as(&names, table.provider()?)?;
@@ -351,6 +377,6 @@ impl Tables {
         {
             database.add_export("t", Arc::clone(export))?;
         }
-        Ok(database.session_with(limits)?)
+        Ok(database)
     }
 }

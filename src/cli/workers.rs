@@ -1,4 +1,4 @@
-//! Other machines that work for a command: a cluster, in a program with that feature, else none.
+//! Other machines that work for a command: a cluster, if the program has that feature.
 
 use clap::Args as ClapArgs;
 use evenkeel::evaluate::CountRows;

@@ -226,7 +226,7 @@ fn exports_in_queries_take_the_options_of_inputs_and_note_what_they_leave_out() 
     for (places, said) in [
         (two.clone() + " --type code:int32", "--type NAME.COLUMN:TYPE"),
         ("{}/db/events --delimiter ;".to_owned(), "and none is named"),
-        ("{}/db/events --type code:int32".to_owned(), "of which export?"),
+        ("{}/db/events --type code:int32".to_owned(), "names no export"),
         (format!("{{}}/db/events {options} --type absent:int32"), "absent"),
     ] {
         let refused = query(dir, &places, sql);
@@ -255,7 +255,7 @@ fn wrong_names_and_places_of_tables_are_refused_in_one_line() {
         ("{}/db --table more={}/absent.csv", 1, "absent.csv"),
         ("{}/db --table a=- --table b=-", 1, "standard input"),
         ("{}/db/notes", 1, "is not a table"),
-        ("{}/db --version 1", 2, "--version is that of one table"),
+        ("{}/db --version 1", 2, "--version applies to one table"),
     ] {
         let found = query(dir, places, "SELECT 1");
         assert_eq!(found.code, code, "{places}: {}", found.stderr);

@@ -120,6 +120,37 @@ fn rows_that_meet_a_condition_go_and_older_versions_keep_them() {
 }
 
 #[test]
+fn a_condition_may_read_other_tables_and_name_its_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let mut map = table(dir);
+    let gone: Vec<i64> = (0..6000).filter(|id| id % 7 == 3).collect();
+    let ids: String = gone.iter().map(|id| format!("{id}\n")).collect();
+    std::fs::write(dir.join("gone.csv"), format!("key\n{ids}")).unwrap();
+    let condition = "(id)IN(SELECT(key)FROM\"gone\")";
+    let expected = map.keys().filter(|key| key.0 % 7 == 3).count();
+    let counted = json(
+        dir,
+        &format!("delete {{}}/t --where {condition} --table gone={{}}/gone.csv --dry-run --format json"),
+    );
+    assert_eq!(counted["rows"], expected);
+    done(dir, &format!("delete {{}}/t --where {condition} --table gone={{}}/gone.csv"));
+    map.retain(|key, _| key.0 % 7 != 3);
+    check(dir, &map);
+    let taken = run(dir, "delete {}/t --where id=1 --table t={}/gone.csv");
+    assert!(taken.code == 2 && taken.stderr.contains("has this name"), "{}", taken.stderr);
+
+    done(dir, "create {}/t2 --name orders --column id:int64:not-null --primary-key id --partitions 2");
+    std::fs::write(dir.join("orders.csv"), "id\n1\n2\n3\n4\n5\n").unwrap();
+    done(dir, "ingest {}/t2 {}/orders.csv");
+    done(dir, "delete {}/t2 --where orders.id=4");
+    done(dir, "delete {}/t2 --where t.id=1");
+    done(dir, "delete {}/t2 --where exists(SELECT(1)FROM\"orders\"x/**/WHERE(x.id=orders.id+1))");
+    let left = done(dir, "query {}/t2 --format csv -c SELECT(id)FROM\"t\"ORDER/**/BY(id)");
+    assert_eq!(left.lines().skip(1).collect::<Vec<_>>(), ["3", "5"]);
+}
+
+#[test]
 fn rows_with_the_keys_in_files_go() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();

@@ -460,7 +460,7 @@ fn with_the_least_memory_every_figure_is_the_same() {
                 --primary-key event_timestamp,user_id,campaign_id --partitions 16 --format json";
     let refused = run(dir.path(), &format!("evaluate {{}}/exports {keys} --memory 10MiB"));
     assert_eq!(refused.code, 2);
-    let least = refused.stderr.split("the least is ").nth(1).and_then(|rest| rest.split(" MiB").next());
+    let least = refused.stderr.split("need at least ").nth(1).and_then(|rest| rest.split(" MiB").next());
     let least: f64 = least.unwrap_or_else(|| panic!("{}", refused.stderr)).parse().unwrap();
     // Six keys with a million values each take 14 MB, of the 8 MB that each gets.
     let little = format!("--memory {}MiB", least.ceil() as u64);
@@ -974,7 +974,7 @@ fn queries_are_timed_on_an_open_table() {
     let table = done(dir.path(), "bench queries {}/t SELECT/**/count(*)/**/FROM/**/t --runs 1");
     assert!(table.contains("16 of 16") && table.contains("median ms"), "{table}");
     for (arguments, code, message) in [
-        ("", 2, "which queries? Give them after the table, or with -f FILE"),
+        ("", 2, "no queries given; pass them after the table, or with -f FILE"),
         ("SELECT/**/1 --param campaign=1", 2, "no query uses the parameter of --param campaign=1"),
         ("-f {}/nothing.sql", 1, "nothing.sql: cannot read"),
         ("SELECT/**/nope/**/FROM/**/t", 1, "nope"),

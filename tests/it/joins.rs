@@ -79,7 +79,7 @@ fn what_cannot_be_joined_is_refused_in_one_line() {
         ("{}/users.csv {}/events.csv --join users.id", "the tables are: users, events"),
         ("{}/users.csv {}/events.csv --join user.id=events.user_id", "there is no table 'user'"),
         ("{}/users.csv {}/events.csv --join users.id=events.nobody", "it has: event, user_id, at, kind"),
-        ("{}/users.csv {}/events.csv --partition-key id", "--partition-key is for one table"),
+        ("{}/users.csv {}/events.csv --partition-key id", "--partition-key applies to one table"),
         ("{}/users.csv {}/events.csv --role nobody=entity", "no table has a column 'nobody'"),
         ("{}/users.csv {}/users.csv --join users.id=users.id", "two of the exports are of a table 'users'"),
     ] {

@@ -330,7 +330,7 @@ async fn explanations_say_what_keeps_a_join_from_staying_within_partitions() {
         (
             like_a.clone(),
             "SELECT a.id FROM a JOIN (SELECT column1 AS k FROM (VALUES (1), (2))) b ON a.k = b.k",
-            Err("its other rows are not those of a table"),
+            Err("its other rows do not come from a table"),
         ),
         (
             Shape { heavy: 1.0, ..like_a.clone() },

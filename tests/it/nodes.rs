@@ -136,7 +136,7 @@ fn results_come_as_text_and_markdown_with_what_is_assumed() {
         "NODES: A MODEL, NOT A MEASUREMENT",
         "assumed, as no capacity is given: all nodes of a design together handle 1.5 times the rows of the busiest window",
         "a lost node stays lost; 1m later",
-        "recommended of these: HASH(user_id), 4 nodes,",
+        "recommended: HASH(user_id), 4 nodes,",
         "note [assumed_capacity]",
     ] {
         assert!(text.contains(part), "{part}\n{text}");

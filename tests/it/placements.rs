@@ -39,7 +39,9 @@ fn one_command_compares_all_systems_and_loses_no_row() {
     assert!(all.values().all(|rows| rows.iter().sum::<u64>() == 30_000));
     let left_out = evaluation["candidates"][0]["left_out"].as_array().unwrap();
     assert!(
-        left_out.iter().any(|reason| reason.as_str().unwrap().contains("clickhouse-inthash32 takes no Utf8"))
+        left_out
+            .iter()
+            .any(|reason| reason.as_str().unwrap().contains("clickhouse-inthash32 accepts no Utf8"))
     );
     let status = |name: &str| {
         let of_key = evaluation["candidates"][0]["placements"].as_array().unwrap();
@@ -220,24 +222,21 @@ fn wrong_placements_get_a_clear_answer() {
             "place --placement oracle --types int64 --partitions 4 1",
             "unknown placement function 'oracle'; known: ydb, ydb-modulo",
         ),
-        ("place --placement kudu --types double --partitions 4 1", "kudu takes no Double in a key"),
+        ("place --placement kudu --types double --partitions 4 1", "kudu accepts no Double in a key"),
         ("place --partitions 4 1", "--types"),
         ("lint --placement doris --partitions 4", "<FILE"),
-        (
-            "lint {}/exports --placement doris --partitions 4",
-            "which columns are the key? Name them with --key",
-        ),
+        ("lint {}/exports --placement doris --partitions 4", "no key given; name its columns with --key"),
         (
             "lint {}/exports --key nope --placement doris --partitions 4",
             "there is no column 'nope'; there are: ",
         ),
-        ("lint --types int8 --range 0..511 --partitions 4", "0 to 511 are no values of Int8"),
+        ("lint --types int8 --range 0..511 --partitions 4", "0 to 511 are not values of Int8"),
         ("lint --types int64 --range 5..1 --partitions 4", "the range is reversed; write 1..5"),
         (
             "lint {}/exports --key user_id --types utf8 --partitions 4",
             "for columns of files use --type COLUMN:TYPE",
         ),
-        ("place --placement clickhouse --types int64 --partitions 4 1", "; take clickhouse-cityhash64"),
+        ("place --placement clickhouse --types int64 --partitions 4 1", "; use clickhouse-cityhash64"),
         ("place --types bigint --partitions 4 1", "; bigint is Int64 here"),
         ("place --placement kafka --types utf8 --partitions 4 NULL", "kafka places NULL keys at random"),
         ("place --placement doris --types double --partitions 4 1.5", "it distributes by no such column"),

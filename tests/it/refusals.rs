@@ -5,7 +5,7 @@ use crate::common::{done, run};
 #[test]
 fn wrong_declarations_are_refused_with_the_next_step() {
     let cases = [
-        ("create {}/t", "Give --column for each, --ddl FILE, or --like FILE"),
+        ("create {}/t", "pass --column for each, --ddl FILE, or --like FILE"),
         ("create {}/t --column a:int64:not-null", "a table needs a primary key"),
         ("create {}/t --column a:int64 --primary-key a", "declare it as a:Int64:not-null"),
         (
@@ -129,7 +129,7 @@ fn urls_where_a_local_file_is_due_are_refused_and_make_no_folder() {
             .unwrap();
         let run = crate::common::Run::from(output);
         assert_eq!(run.code, 2, "{arguments}: {}", run.stderr);
-        assert!(run.stderr.contains("takes a path of this machine"), "{arguments}: {}", run.stderr);
+        assert!(run.stderr.contains("accepts a path on this machine"), "{arguments}: {}", run.stderr);
         assert!(!run.stderr.contains("secret"), "{}", run.stderr);
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "{arguments}");
     }
@@ -347,7 +347,9 @@ fn an_empty_token_is_refused_rather_than_taken_for_none() {
         {
             let stderr = refused(arguments, Some(variable));
             assert!(
-                stderr.contains("EVENKEEL_CLUSTER_TOKEN is empty: make a token with 'openssl rand -hex 32'"),
+                stderr.contains(
+                    "EVENKEEL_CLUSTER_TOKEN is empty: generate a token with 'openssl rand -hex 32'"
+                ),
                 "{stderr}"
             );
         }

@@ -402,7 +402,7 @@ fn the_recommended_schema_is_printed_and_read_back() {
                 "spanner simulate {{}}/exports --primary-key event_timestamp,user_id --rate 20000 --print-ddl {target} --html {{}}/s.html"
             ),
         );
-        assert!(text.contains("recommended of these: swapped"), "{text}");
+        assert!(text.contains("recommended: swapped"), "{text}");
         let ddl = text
             .split_once("CREATE TABLE exports")
             .map(|(_, rest)| format!("CREATE TABLE exports{rest}"))
@@ -423,7 +423,8 @@ fn the_recommended_schema_is_printed_and_read_back() {
     assert!(google.contains("ShardId INT64 NOT NULL AS (MOD(MOD(FARM_FINGERPRINT(CONCAT("), "{google}");
     let bytes = done(dir.path(), "spanner ddl {}/t --target spanner --strategy uuid4-bytes");
     assert!(
-        bytes.contains("EntryId BYTES(16) NOT NULL") && bytes.contains("-- the application makes EntryId")
+        bytes.contains("EntryId BYTES(16) NOT NULL")
+            && bytes.contains("-- the application generates EntryId")
     );
     let integers = done(dir.path(), "spanner ddl {}/t --target spanner-postgres --strategy uuid4-int64");
     assert!(integers.contains("PRIMARY KEY (entryhigh, entrylow, event_timestamp"), "{integers}");
@@ -515,7 +516,7 @@ fn indexes_and_parents_are_declared_with_what_is_recommended() {
     for (arguments, message) in [
         (
             "{}/users.csv --primary-key user_id --interleave {}/exports",
-            "Give --child-key, or --ddl with both tables",
+            "give --child-key, or --ddl with both tables",
         ),
         (
             "{}/users.csv --ddl {}/schema.sql --table Events --interleave {}/exports",
@@ -740,7 +741,7 @@ fn schemas_that_are_not_understood_say_where() {
         (
             "CREATE TABLE T (user_id STRING(MAX)) PRIMARY KEY (users_id);".to_owned(),
             2,
-            "the primary key names users_id, which is no column of T; declare it; T has user_id",
+            "the primary key names users_id, which is not a column of T; declare it; T has user_id",
         ),
         (format!("{table};\n{table};"), 2, "schema.sql: line 2, column 14: CREATE TABLE T: table T is declared twice"),
         (format!("{table};\nCREATE INDEX i ON T(user_id) STORNG (event_id);"), 0, "index i: left out: STORNG (event_id)"),
@@ -883,7 +884,7 @@ fn migrated_keys_never_meet_those_to_come() {
         ("counted.csv --key nope", 2, "there is no column 'nope'"),
         ("counted.csv --key id --kind uuid", 1, "column 'id' holds numbers"),
         ("negative.csv --key id --kind bit-reversed", 1, "has negative values"),
-        ("counted.csv --key id --room x", 2, "write a share such as 0.1"),
+        ("counted.csv --key id --headroom x", 2, "write a share such as 0.1"),
         ("counted.csv --key id --output {}/x.csv", 2, "--output rewrites UUIDs; 'id' has numbers"),
         ("uuids.csv --key id --output {}/x.xls", 2, "unknown file extension"),
         ("uuids.csv --key id --output {}/uuids.csv", 2, "uuids.csv is an input; write to another file"),
@@ -899,7 +900,7 @@ fn migrated_keys_never_meet_those_to_come() {
 fn the_access_log_of_the_guide_takes_one_line() {
     let dir = tempfile::tempdir().unwrap();
     let text = done(dir.path(), "spanner access-log --rows 300000 --html {}/log.html");
-    assert!(text.contains("recommended of these: swapped"), "{text}");
+    assert!(text.contains("recommended: swapped"), "{text}");
     assert!(text.contains("[monotonic_key] last_access: 100.0 % of the rows"), "{text}");
     assert!(dir.path().join("log.html").exists());
 }
@@ -923,8 +924,8 @@ fn numbers_without_order_are_not_migrated_by_a_sequence() {
         for kind in ["", "--kind bit-reversed"] {
             let refused = run(dir.path(), &format!("spanner migrate {{}}/{name} --key id {kind}"));
             assert!(
-                refused.code == 1 && refused.stderr.contains("Make new keys as UUIDs")
-                    || refused.stderr.contains("make new keys as UUIDs"),
+                refused.code == 1 && refused.stderr.contains("Generate new keys as UUIDs")
+                    || refused.stderr.contains("generate new keys as UUIDs"),
                 "{name} {kind}: {}{}",
                 refused.stdout,
                 refused.stderr

@@ -211,7 +211,7 @@ fn a_column_can_be_added_and_other_changes_are_refused() {
     assert_eq!(done(dir, &format!("query {{}}/t --format csv -c {filtered}")), "k\n3\n");
     assert_eq!(count(dir, "--version 3"), "20,190,1");
     for (arguments, code, message) in [
-        ("alter {}/t", 2, "what should change?"),
+        ("alter {}/t", 2, "no change given"),
         ("alter {}/t --add-column v:utf8", 2, "column 'v' exists already"),
         ("alter {}/t --add-column w:utf8:not-null", 2, "cannot be added as NOT NULL"),
         ("alter {}/t --add-column w", 2, "--add-column 'w': has no type"),

@@ -1,4 +1,4 @@
-//! Advice drawn from the figures: the recommended design, and what is wrong with the others.
+//! Advice drawn from the figures: the recommended design, and the problems of the others.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -6,12 +6,12 @@ use std::collections::BTreeSet;
 use crate::delays::{falls_behind, falls_behind_with_fault, rows};
 use crate::result::{DesignReport, NodeRecommendation, NodeSimulation};
 use evenkeel_advisor::evaluate::ROWS_PER_PARTITION_OF_WINDOW;
-use evenkeel_model::finding::{Finding, FindingCode, Severity};
+use evenkeel_model::finding::{Finding, FindingCode, Severity, Subject};
 use evenkeel_model::table::{KeyPart, Transform};
 use evenkeel_stats::skew::are_enough_rows;
 
 /// The load moves if the hottest partition of a window has this many times the load of the hottest
-/// one over the whole time, and of what chance gives.
+/// one over the whole time, and of the load expected by chance.
 const MOVES: f64 = 1.5;
 /// Distinct keys per partition below which YDB advises against this number of partitions.
 const FEWEST_KEYS: f64 = 100.0;
@@ -20,7 +20,7 @@ const HOT_PARTITION: f64 = 1.15;
 /// Multiple of the mean that the hottest node may have because of the assignment alone.
 const UNEVEN_DEAL: f64 = 1.05;
 
-/// Returns the smallest design that keeps up with the most faults, or the reason why none is
+/// Returns the smallest design that keeps up with the most faults, or the reason why no design is
 /// recommended.
 pub(super) fn recommend(simulation: &NodeSimulation) -> (Option<NodeRecommendation>, Option<String>) {
     let nodes: BTreeSet<usize> = simulation.designs.iter().map(|design| design.nodes).collect();
@@ -39,7 +39,7 @@ pub(super) fn recommend(simulation: &NodeSimulation) -> (Option<NodeRecommendati
     };
     let cost = |design: &&DesignReport| Cost::from_design(design, faults(design, false).len());
     let Some(best) = keeping().min_by_key(cost) else {
-        let reason = "no design keeps up; take more or stronger nodes, or a partition key that spreads what comes at a time";
+        let reason = "no design keeps up; use more or stronger nodes, or a partition key that spreads what comes at a time";
         return (None, Some(reason.to_owned()));
     };
     let recommended = NodeRecommendation {
@@ -53,7 +53,7 @@ pub(super) fn recommend(simulation: &NodeSimulation) -> (Option<NodeRecommendati
 }
 
 /// Sort key for designs that keep up, most important criterion first. The order in which the
-/// designs were named plays no part.
+/// designs were named does not matter.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Cost {
     faults_that_it_falls_behind_with: usize,
@@ -133,7 +133,7 @@ fn idle_nodes(design: &DesignReport) -> Option<Finding> {
     (design.partitions < design.nodes).then(|| Finding {
         code: FindingCode::IdleNodes,
         severity: Severity::Warning,
-        subject: design.name(),
+        subject: Subject::from(design.name()),
         message: format!(
             "{} of {} nodes have no partition, and are idle",
             design.nodes - design.partitions,
@@ -151,7 +151,7 @@ fn uneven_deal(design: &DesignReport) -> Option<Finding> {
     is_told.then(|| Finding {
         code: FindingCode::UnevenDeal,
         severity: Severity::Note,
-        subject: design.name(),
+        subject: Subject::from(design.name()),
         message: format!(
             "partitions do not divide evenly among nodes: some have {}, {:.0} % more than the mean",
             design.partitions.div_ceil(design.nodes.max(1)),
@@ -169,7 +169,7 @@ fn hot_partition(design: &DesignReport) -> Option<Finding> {
     (design.nodes > 1 && design.partitions >= design.nodes && share >= HOT_PARTITION * even).then(|| Finding {
         code: FindingCode::HotPartition,
         severity: Severity::Warning,
-        subject: design.name(),
+        subject: Subject::from(design.name()),
         message: format!(
             "partition {} has {:.1} % of the rows, more than the {:.1} % that a node should have: its \
                 node is the hottest, however partitions are assigned",
@@ -199,7 +199,7 @@ fn moving_hotspot(windows: usize, design: &DesignReport) -> Option<Finding> {
     (at_a_time >= threshold).then(|| Finding {
         code: FindingCode::MovingHotspot,
         severity: Severity::Warning,
-        subject: design.name(),
+        subject: Subject::from(design.name()),
         message: format!(
             "at a time the hottest partition gets {at_a_time:.1} times the mean, over the whole time {:.1} times: the load moves from partition to partition",
             partitions.in_total.max_over_mean
@@ -217,7 +217,7 @@ fn few_keys(design: &DesignReport) -> Option<Finding> {
     (floor.keys_per_partition < FEWEST_KEYS && even > 1.15).then(|| Finding {
         code: FindingCode::FewDistinctKeys,
         severity: Severity::Note,
-        subject: design.name(),
+        subject: Subject::from(design.name()),
         message: format!(
             "{} distinct keys are {:.1} per partition: even a perfect hash of equal keys would give the \
                 fullest {:.2} times the mean",
@@ -237,7 +237,7 @@ fn few_rows(simulation: &NodeSimulation) -> Option<Finding> {
     (each < ROWS_PER_PARTITION_OF_WINDOW as f64).then(|| Finding {
         code: FindingCode::FewRows,
         severity: Severity::Note,
-        subject: format!("windows of {}", simulation.parameters.window),
+        subject: Subject::from(format!("windows of {}", simulation.parameters.window)),
         message: format!(
             "a window has {of_window:.1} rows of the export on average, {each:.1} for each \
             of {most} partitions: with so few, peaks arise by chance"
@@ -253,7 +253,7 @@ fn assumed_capacity(simulation: &NodeSimulation) -> Option<Finding> {
     Some(Finding {
         code: FindingCode::AssumedCapacity,
         severity: Severity::Note,
-        subject: "capacity".to_owned(),
+        subject: Subject::from("capacity".to_owned()),
         message: format!(
             "none is given: all nodes of a design together are assumed to handle {headroom} times the {} \
                 rows per second of the busiest window",
@@ -477,7 +477,7 @@ mod tests {
         let findings = advise(&simulation(vec![failing(1), failing(4), failing(2)]));
         let [finding] = findings.as_slice() else { panic!("{findings:?}") };
         assert_eq!((finding.code, finding.severity), (FindingCode::FallsBehind, Severity::Problem));
-        assert_eq!(finding.subject, "(a), 4 nodes, 4 partitions");
+        assert_eq!(finding.subject.to_string(), "(a), 4 nodes, 4 partitions");
         assert_eq!((finding.measured, finding.threshold), (90.0, 1.0));
         assert_eq!(
             finding.message,

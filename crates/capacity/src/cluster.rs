@@ -27,7 +27,7 @@ pub enum NodeFault {
         /// Share that is left: above 0, at most 1.
         factor: f64,
     },
-    /// The node is lost for good.
+    /// The node is lost permanently.
     Lost {
         /// Number of the node.
         node: usize,

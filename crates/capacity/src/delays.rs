@@ -1,6 +1,6 @@
 //! Findings about rows that wait: designs that fall behind, with and without a fault.
 
-use evenkeel_model::finding::{Finding, FindingCode, Severity};
+use evenkeel_model::finding::{Finding, FindingCode, Severity, Subject};
 
 use crate::result::{DesignReport, FaultKind, NodeSimulation, RunReport};
 
@@ -92,7 +92,7 @@ pub(super) fn falls_behind(simulation: &NodeSimulation, design: &DesignReport) -
     Some(Finding {
         code: FindingCode::FallsBehind,
         severity: Severity::Problem,
-        subject: design.name(),
+        subject: Subject::from(design.name()),
         message,
         measured,
         threshold,
@@ -116,8 +116,8 @@ pub(super) fn falls_behind_with_fault(
     });
     let advice = match fault.kind {
         FaultKind::Lost => {
-            "Use one node more than the load needs, and enough partitions per node that those of a lost \
-                one spread over all others."
+            "Use one node more than the load needs, and enough partitions per node that the partitions \
+                of a lost one spread over all others."
         }
         FaultKind::Slow => {
             "A slow node delays its partitions: move some of them away from it, or use so many nodes that \
@@ -127,7 +127,7 @@ pub(super) fn falls_behind_with_fault(
     Some(Finding {
         code: FindingCode::NoRoomForAFault,
         severity: Severity::Warning,
-        subject: design.name(),
+        subject: Subject::from(design.name()),
         message: format!(
             "keeps up, but not with {} (node {}): {words}{}",
             fault.asked,

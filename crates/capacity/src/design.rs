@@ -228,7 +228,7 @@ fn hottest(loads: &[f64], node_of: &[usize], nodes: usize) -> usize {
     sums.iter().enumerate().max_by(by_load).map_or(0, |(node, _)| node)
 }
 
-/// Returns the headroom of nodes and that of partitions.
+/// Returns the headroom of nodes and of partitions.
 fn headrooms(
     arrivals: &Arrivals,
     capacities: &Capacities,

@@ -26,7 +26,7 @@ pub enum CapacityError {
     NoTimes,
     #[error("there are no rows")]
     NoRows,
-    #[error("the columns of a batch are not those of its export")]
+    #[error("the columns of a batch differ from those of its export")]
     Columns,
     #[error("interrupted")]
     Interrupted,

@@ -31,11 +31,12 @@ pub enum LossTime {
 pub struct Slow {
     /// Affected node.
     pub node: NodeChoice,
-    /// Share of its capacity, and of that of its partitions, that is left: above 0 and at most 1.
+    /// Remaining share of its capacity, and of the capacity of its partitions: above 0 and at most
+    /// 1.
     pub factor: f64,
 }
 
-/// A node that is lost for good: `2@6h`.
+/// A node that is lost permanently: `2@6h`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lost {
     /// Lost node.

@@ -46,11 +46,11 @@ pub struct NodeOptions {
     pub time: Option<String>,
     /// Length of windows; derived from the data if `None`.
     pub window: Option<Micros>,
-    /// Faults, each simulated in a run of its own.
+    /// Faults, each simulated in a separate run.
     pub faults: Vec<RequestedFault>,
     /// Time from the loss of a node until other nodes serve its partitions.
     pub recovery: Micros,
-    /// Longest time that a row may wait if a design is to keep up; if `None`, one window, but at
+    /// Longest time that a row may wait in a design that keeps up; if `None`, one window, but at
     /// least a second.
     pub longest_delay: Option<Micros>,
     /// Treatment of rows that cannot be read.
@@ -116,8 +116,8 @@ pub struct Unevenness {
     /// The same figure for rows placed at random, as if each row were a key: the unevenness to
     /// expect from this number of rows per window.
     pub max_over_mean_at_a_time_by_chance: f64,
-    /// Load at a time that determines the sustained rate: that of the hottest over the mean, minus
-    /// the part that chance adds.
+    /// Load at a time that determines the sustained rate: the load of the hottest over the mean,
+    /// minus the part that chance adds.
     pub sustained_over_mean: f64,
 }
 
@@ -240,7 +240,7 @@ pub struct NodeRecommendation {
 /// Result of a simulation of nodes: a model, not a measurement.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NodeSimulation {
-    /// Always true: the figures are those of a model.
+    /// Always true: the figures come from a model.
     pub model: bool,
     /// Names of the inputs.
     pub inputs: Vec<String>,
@@ -250,7 +250,7 @@ pub struct NodeSimulation {
     pub bytes: u64,
     /// Number of rows without a time, which are not played.
     pub rows_without_time: u64,
-    /// Time column; `None` if rows arrive one after the other at a given rate.
+    /// Time column; `None` if rows arrive evenly spaced at a given rate.
     pub time: Option<String>,
     /// Assumptions of the model.
     pub parameters: NodeParameters,
@@ -258,7 +258,7 @@ pub struct NodeSimulation {
     pub arrivals: ArrivalFigures,
     /// The designs, in the order in which they were requested.
     pub designs: Vec<DesignReport>,
-    /// Reason why no design is recommended, if none is.
+    /// Reason why no design is recommended, if so.
     pub unsure: Option<String>,
     /// Recommended design, regardless of the order in which designs were named: among those that
     /// keep up with the most faults, the one with the fewest nodes, then the fewest partitions, the

@@ -67,7 +67,7 @@ pub fn simulate_nodes(
 fn scale_arrivals(counted: &mut Counted, rate: Option<f64>) -> Result<(ArrivalFigures, f64), CapacityError> {
     let arrivals = counted.keys.first().and_then(|key| key.arrivals.values().next());
     let own = ArrivalFigures::from_arrivals(arrivals.ok_or(CapacityError::NoRows)?);
-    // Rows that arrive one after the other already have the requested rate.
+    // Evenly spaced rows already have the requested rate.
     let scale = match (&counted.time, rate) {
         (Some(_), Some(rate)) => rate / own.average_rows_per_second,
         _ => 1.0,
@@ -331,11 +331,11 @@ mod tests {
         let first = (3..5).find(|design| with_loss[*design]).unwrap();
         assert_eq!((recommended.nodes, recommended.partitions), (4, found.designs[first].partitions));
         assert_eq!(recommended.keeps_up_with, ["--lost hottest@busiest"]);
-        let subjects: Vec<&str> = found
+        let subjects: Vec<String> = found
             .findings
             .iter()
             .filter(|finding| finding.code == FindingCode::FallsBehind)
-            .map(|finding| finding.subject.as_str())
+            .map(|finding| finding.subject.to_string())
             .collect();
         assert_eq!(subjects.len(), 1, "{:?}", found.findings);
     }
@@ -429,7 +429,11 @@ mod tests {
         assert!(!moving.is_sustained && !moving.runs[0].keeps_up && even.runs[0].keeps_up);
         let of_moving =
             |code: FindingCode| found.findings.iter().find(|finding| finding.code == code).unwrap();
-        assert!(of_moving(FindingCode::MovingHotspot).subject.starts_with("(at)"), "{:?}", found.findings);
+        assert!(
+            of_moving(FindingCode::MovingHotspot).subject.to_string().starts_with("(at)"),
+            "{:?}",
+            found.findings
+        );
         let behind = of_moving(FindingCode::FallsBehind);
         assert!(
             behind.message.contains("it sustains 60: at a time one node gets 100 % of them"),

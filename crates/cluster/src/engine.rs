@@ -33,7 +33,7 @@ pub(super) struct Engine {
     last: LastTask,
 }
 
-/// Time when the last task ended; `None` if none has.
+/// Time when the last task ended; `None` before the first.
 pub(super) type LastTask = Arc<Mutex<Option<Instant>>>;
 
 impl Engine {
@@ -109,8 +109,8 @@ impl QueryStageExecutor for Stage {
     }
 }
 
-/// Packs the error of a task for its way to the client. Messages between parts of Ballista, such as
-/// that an executor does not return results, stay as they are.
+/// Packs the error of a task for transport to the client. Messages between parts of Ballista, such
+/// as that an executor does not return results, stay as they are.
 fn with_place(error: DataFusionError, place: &str) -> DataFusionError {
     let causes: Vec<&(dyn Error + 'static)> = causes(&error).collect();
     if causes

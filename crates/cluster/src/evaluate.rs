@@ -1,4 +1,4 @@
-//! Evaluation whose one pass over the rows is shared by executors.
+//! Evaluation whose single pass over the rows is distributed over executors.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

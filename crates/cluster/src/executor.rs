@@ -147,7 +147,7 @@ impl RunningExecutor {
         );
         let polling = tokio::spawn(async move {
             if let Err(error) = polled.await {
-                log::error!("the executor takes no more tasks: {error}");
+                log::error!("the executor accepts no more tasks: {error}");
             }
         });
         let cores = u32::try_from(cores).unwrap_or(u32::MAX);
@@ -171,12 +171,12 @@ impl RunningExecutor {
         self.address
     }
 
-    /// Stops taking tasks, waits for running ones, notifies the scheduler and stops serving. Jobs
-    /// whose results are on this executor fail, and their clients run them again.
+    /// Stops accepting tasks, waits for running ones, notifies the scheduler and stops serving.
+    /// Jobs whose results are on this executor fail, and their clients run them again.
     pub async fn stop(mut self) {
         let began = Instant::now();
         let all_free = Arc::clone(&self.free).acquire_many_owned(self.cores);
-        // Held to the end: a free core would take another task.
+        // Held to the end: a free core would accept another task.
         let held = tokio::time::timeout(DRAIN, all_free).await;
         let last = *self.last.lock().unwrap_or_else(PoisonError::into_inner);
         // While cores were free, results were reported many times a second.
@@ -186,7 +186,7 @@ impl RunningExecutor {
         }
         self.polling.abort();
         let executor_id = self.executor.metadata.id.clone();
-        let stopped = ExecutorStoppedParams { executor_id, reason: "it was told to stop".to_owned() };
+        let stopped = ExecutorStoppedParams { executor_id, reason: "stopped on request".to_owned() };
         let _ = tokio::time::timeout(STOP_GRACE, self.scheduler.executor_stopped(stopped)).await;
         if let Some(stop) = self.stop.take() {
             let _ = stop.send(());

@@ -42,7 +42,7 @@ impl Token {
         let text = text.trim();
         if text.len() < LEAST_TOKEN {
             return Err(format!(
-                "a token has at least {LEAST_TOKEN} characters; 'openssl rand -hex 32' makes one"
+                "a token has at least {LEAST_TOKEN} characters; 'openssl rand -hex 32' generates one"
             ));
         }
         if !text.bytes().all(|byte| byte.is_ascii_graphic()) {
@@ -111,7 +111,7 @@ impl ClientSecurity {
             || host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback());
         let open = self.token.is_some() && self.authority.is_none() && !here;
         open.then(|| {
-            format!("the token goes to {host} unencrypted, where others can read it; --tls-ca encrypts it")
+            format!("the token is sent to {host} unencrypted, so others can read it; --tls-ca encrypts it")
         })
     }
 

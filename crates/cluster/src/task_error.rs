@@ -32,8 +32,8 @@ impl TaskError {
         DataFusionError::Execution(format!("{OPEN}{}]", STANDARD.encode(json)))
     }
 
-    /// Extracts the error from the text of a failed job. An error that is not ours keeps its text,
-    /// from which it is guessed whether another attempt may succeed.
+    /// Extracts the error from the text of a failed job. Any other error keeps its text, which
+    /// decides whether another attempt may succeed.
     pub(super) fn of_job(text: &str) -> Self {
         let packed = text.split_once(OPEN).and_then(|(_, rest)| rest.split_once(']'));
         let error = packed
@@ -41,8 +41,8 @@ impl TaskError {
             .and_then(|json| serde_json::from_slice(&json).ok());
         error.unwrap_or_else(|| {
             let whole = text.split_whitespace().collect::<Vec<_>>().join(" ");
-            // Ballista prints errors of DataFusion in debug form; the innermost one says what is
-            // wrong.
+            // Ballista prints errors of DataFusion in debug form; the innermost one names the
+            // problem.
             let innermost = whole.rsplit_once("Error(\"").and_then(|(_, rest)| rest.split_once("\")"));
             let message =
                 innermost.map_or_else(|| whole.clone(), |(message, _)| message.replace("\\\"", "\""));

@@ -66,7 +66,7 @@ pub(crate) fn latest(commits: &[Vec<Score>]) -> Vec<Score> {
     latest.into_iter().map(|((player, game), points)| (player, game, points)).collect()
 }
 
-/// Commits whose keys overlap in part, with points that tell all rows apart.
+/// Commits whose keys overlap in part, with points that distinguish all rows.
 pub(crate) fn overlapping_commits() -> Vec<Vec<Score>> {
     let commit = |number: i64| {
         let score = |index: i64| (index * (number + 3) % 17, index % 5 + 2 * number, number * 1000 + index);

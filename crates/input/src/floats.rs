@@ -5,11 +5,11 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, PrimitiveArray};
 use arrow::datatypes::{DataType, Float16Type, Float32Type, Float64Type};
 
-/// Returns floats in which each NaN has the same bits; `None` if they have already, or if the
-/// values are no floats.
+/// Returns floats in which each NaN has the same bits; `None` if that is already so, or if the
+/// values are not floats.
 ///
 /// On x86, results that are not defined have the sign bit set. Exports from NumPy hold such values
-/// beside others, and DataFusion orders and compares NaN by its bits.
+/// among others, and DataFusion orders and compares NaN by its bits.
 #[must_use]
 pub fn with_plain_nans(values: &ArrayRef) -> Option<ArrayRef> {
     match values.data_type() {

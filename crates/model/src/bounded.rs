@@ -38,8 +38,7 @@ impl fmt::Display for Limit {
 /// Limit for SQL and DDL. A parser keeps about 100 bytes per token, and a blank is a token: 4 MiB
 /// may cost up to 400 MiB.
 pub const SQL: Limit = Limit { kind: "files of SQL", bytes: 4 << 20 };
-/// Limit for earlier results that new ones are compared with. Parsed JSON takes up to 16 times its
-/// size.
+/// Limit for earlier results to compare new ones with. Parsed JSON takes up to 16 times its size.
 pub const BASELINE: Limit = Limit { kind: "baselines", bytes: 16 << 20 };
 /// Limit for tokens, certificates, keys and profiles.
 pub const CREDENTIALS: Limit = Limit { kind: "files of credentials", bytes: 1 << 20 };
@@ -71,8 +70,8 @@ impl ReadError {
 pub fn read_bytes(path: &Path, limit: Limit) -> Result<Vec<u8>, ReadError> {
     let failed = |source| ReadError::Read { path: path.to_owned(), source };
     let file = std::fs::File::open(path).map_err(failed)?;
-    // The size of a pipe or device is unknown, and that of a file may change: only reading finds
-    // out.
+    // The size of a pipe or device is unknown, and the size of a file may change: only reading
+    // finds out.
     let mut bytes = Vec::new();
     file.take(limit.bytes.saturating_add(1)).read_to_end(&mut bytes).map_err(failed)?;
     if bytes.len() as u64 > limit.bytes {

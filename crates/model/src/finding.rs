@@ -28,6 +28,59 @@ impl Severity {
     }
 }
 
+/// Subject of a finding, in JSON its text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Subject {
+    /// A partition key, by its parts.
+    PartitionKey(Vec<String>),
+    /// A partition key as one function places it over a number of partitions.
+    Placement {
+        /// Parts of the key.
+        key: Vec<String>,
+        /// Name of the function.
+        function: String,
+        /// Number of partitions.
+        partitions: usize,
+    },
+    /// A primary key, by its columns.
+    PrimaryKey(Vec<String>),
+    /// Anything else: a column, a table, an option.
+    Other(String),
+}
+
+impl Subject {
+    /// Whether the finding is about one key rather than about the whole.
+    #[must_use]
+    pub fn is_key(&self) -> bool {
+        !matches!(self, Self::Other(_))
+    }
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::PartitionKey(key) => write!(f, "HASH({})", key.join(", ")),
+            Self::Placement { key, function, partitions } => {
+                write!(f, "HASH({}) by {function} over {partitions}", key.join(", "))
+            }
+            Self::PrimaryKey(key) => write!(f, "PRIMARY KEY ({})", key.join(", ")),
+            Self::Other(text) => f.write_str(text),
+        }
+    }
+}
+
+impl<T: Into<String>> From<T> for Subject {
+    fn from(text: T) -> Self {
+        Self::Other(text.into())
+    }
+}
+
+impl Serialize for Subject {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
 /// Declares [`FindingCode`] with the name of each code, and the list of all codes.
 macro_rules! finding_codes {
     ($($(#[doc = $doc:literal])+ $variant:ident => $name:literal,)+) => {
@@ -148,7 +201,7 @@ finding_codes! {
     MonotonicKey => "monotonic_key",
     /// Writes go to the end of an index.
     MonotonicIndex => "monotonic_index",
-    /// One row gets more writes than a split can take.
+    /// One row gets more writes than a split can handle.
     HotRow => "hot_row",
     /// The rows of each leading value ascend with time.
     HistoryAscends => "history_ascends",
@@ -186,12 +239,12 @@ pub struct Finding {
     /// Severity of the finding.
     pub severity: Severity,
     /// Key or column that the finding is about.
-    pub subject: String,
+    pub subject: Subject,
     /// Measurement in words, with its unit.
     pub message: String,
     /// The measured figure.
     pub measured: f64,
-    /// Threshold from which the figure matters.
+    /// Threshold above which the figure matters.
     pub threshold: f64,
     /// Recommended next step.
     pub advice: String,

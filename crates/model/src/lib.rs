@@ -4,6 +4,7 @@
 pub mod bounded;
 pub mod finding;
 mod local_times;
+pub mod masked_path;
 pub mod note;
 mod note_text;
 pub mod table;

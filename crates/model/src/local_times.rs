@@ -19,7 +19,7 @@ impl DateOrder {
     pub(crate) const ALL: [Self; 3] = [Self::DayFirst, Self::MonthFirst, Self::MonthName];
 }
 
-/// Longest text that is taken for a date with a time: `31-JAN-2026 09.30.00.000000000 PM +02:00`.
+/// Longest text that is read as a date with a time: `31-JAN-2026 09.30.00.000000000 PM +02:00`.
 const LONGEST: usize = 40;
 
 /// Length of the shortest date in bytes: `1SEP23`.
@@ -28,8 +28,8 @@ const SHORTEST: usize = 6;
 const MONTHS: [&str; 12] =
     ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 
-/// Returns the point in time that a text stands for, in microseconds since 1970; that of a date is
-/// its first. A time zone may be given as an offset; without one, the time is taken for UTC.
+/// Returns the point in time in a text, in microseconds since 1970; for a date, its first. A time
+/// zone may be given as an offset; without one, the time is UTC.
 pub(crate) fn instant(text: &str, order: DateOrder) -> Option<i64> {
     let text = text.trim();
     if text.len() > LONGEST || !begins_with_day(text, order) {
@@ -44,7 +44,7 @@ pub(crate) fn instant(text: &str, order: DateOrder) -> Option<i64> {
     Some(NaiveDateTime::new(date, time).and_utc().timestamp_micros() - offset * 1_000_000)
 }
 
-/// Whether a text begins with one or two digits, and a mark or a month behind them.
+/// Whether a text begins with one or two digits, followed by a separator or a month.
 fn begins_with_day(text: &str, order: DateOrder) -> bool {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let month = || text.get(digits..digits + 3).unwrap_or_default();
@@ -55,9 +55,9 @@ fn begins_with_day(text: &str, order: DateOrder) -> bool {
     (1..=2).contains(&digits) && text.as_bytes().get(digits).is_some_and(is_end)
 }
 
-/// Splits a text into a date, and what follows it with the mark between them.
+/// Splits a text into a date, and the rest including the separator.
 fn split(text: &str) -> Option<(&str, &str)> {
-    // The first marks are those of the date, and the T is that of October.
+    // The first separators belong to the date; the T in "Oct" is not one.
     let ends_date = |(at, c): &(usize, char)| *at >= SHORTEST && [' ', 'T', ':', ','].contains(c);
     let at = text.char_indices().find(ends_date).map_or(text.len(), |(at, _)| at);
     text.split_at_checked(at)
@@ -123,7 +123,7 @@ fn date(text: &str, order: DateOrder) -> Option<NaiveDate> {
     let [first, second, year] = parts.as_slice() else { return None };
     let (day, month) = match order {
         DateOrder::DayFirst => (number(first, 2)?, number(second, 2)?),
-        // Nobody writes points after a month that comes first.
+        // Nobody writes points after a leading month.
         DateOrder::MonthFirst if mark == Some('.') => return None,
         DateOrder::MonthFirst => (number(second, 2)?, number(first, 2)?),
         DateOrder::MonthName => {
@@ -133,7 +133,7 @@ fn date(text: &str, order: DateOrder) -> Option<NaiveDate> {
     };
     let year = match (year.len(), order) {
         (4, _) => number(year, 4)?,
-        // Oracle's default format, with the century of POSIX; two digits beside two others may be
+        // Oracle's default format, with the century of POSIX; two digits next to two others may be
         // anything.
         (2, DateOrder::MonthName) => match number(year, 2)? {
             year @ 0..=68 => 2000 + year,

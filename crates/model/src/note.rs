@@ -1,6 +1,7 @@
 //! Remarks on a result, and reasons why a value is rejected. Both keep row values apart from the
 //! surrounding words, so that a result can be shared without the values.
 
+use crate::masked_path::{masked_path, masked_paths};
 use std::borrow::Cow;
 use std::fmt;
 
@@ -66,7 +67,7 @@ pub enum Note {
         /// The first of them.
         first: String,
     },
-    /// A column has a type that YDB takes in no key, and is read as a wider one.
+    /// A column has a type that YDB does not accept in keys, and is read as a wider one.
     ReadWider {
         /// Name of the column.
         column: String,
@@ -189,7 +190,7 @@ pub enum Note {
         /// File of the other profile.
         other: String,
     },
-    /// Roles and candidates are those of one of several profiles.
+    /// Roles and candidates come from one of several profiles.
     InferredFromProfile {
         /// File of the profile.
         file: String,
@@ -296,8 +297,8 @@ impl Note {
         }
     }
 
-    /// Adds the columns of another note of the same kind, if there is nothing else to say about
-    /// them, and returns whether it did.
+    /// Adds the columns of another note of the same kind, unless the notes differ otherwise, and
+    /// returns whether it did.
     pub fn absorb(&mut self, other: &Self) -> bool {
         let (columns, more) = match (self, other) {
             (Self::DecimalCommas { columns }, Self::DecimalCommas { columns: more }) => (columns, more),
@@ -315,6 +316,18 @@ impl Note {
     pub fn mask(&mut self) {
         match self {
             Self::ReadAsText { first, .. } | Self::RowsLeftOut { first, .. } => *first = None,
+            Self::UnknownColumns { file, .. }
+            | Self::MissingColumns { file, .. }
+            | Self::KeysNotInAllProfiles { file, .. }
+            | Self::InferredFromProfile { file, .. } => *file = masked_path(file),
+            Self::OfProfile { file, note, .. } => {
+                *file = masked_path(file);
+                *note = masked_paths(note, true);
+            }
+            Self::ProfilesOverlap { one, other } => {
+                *one = masked_path(one);
+                *other = masked_path(other);
+            }
             Self::NanosecondsRefused { .. }
             | Self::NanosecondsCut { .. }
             | Self::QuotedNumbers { .. }
@@ -322,8 +335,6 @@ impl Note {
             | Self::ZoneIgnored { .. }
             | Self::NumbersAsNames { .. }
             | Self::NamelessColumns { .. }
-            | Self::UnknownColumns { .. }
-            | Self::MissingColumns { .. }
             | Self::DecimalCommas { .. }
             | Self::LocalTimes { .. }
             | Self::ReadWider { .. }
@@ -333,11 +344,7 @@ impl Note {
             | Self::PlacementsLeftOut { .. }
             | Self::CandidatesFromSample { .. }
             | Self::MoreValuesThanSampled { .. }
-            | Self::OfProfile { .. }
-            | Self::ProfilesOverlap { .. }
-            | Self::InferredFromProfile { .. }
             | Self::RepeatsUnknown { .. }
-            | Self::KeysNotInAllProfiles { .. }
             | Self::TimesMasked => {}
         }
     }

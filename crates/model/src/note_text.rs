@@ -28,7 +28,7 @@ impl fmt::Display for Note {
             ),
             Self::ReadWider { column, found, column_type } => write!(
                 f,
-                "column '{}' of type {found} is read as {column_type}, since keys take no {found}",
+                "column '{}' of type {found} is read as {column_type}, since keys cannot be {found}",
                 quote(column)
             ),
             Self::ColumnLeftOut { column, found } => {
@@ -73,7 +73,7 @@ impl Note {
         match self {
             Self::NumbersAsNames { first } => write!(
                 f,
-                "the first line, with '{}', is taken for names; if it is a row, name the columns with --names",
+                "the first line, with '{}', is read as the header; if it is a row, name the columns with --names",
                 quote(first)
             ),
             Self::DecimalCommas { columns } => {
@@ -151,7 +151,7 @@ impl Note {
             ),
             Self::InferredFromProfile { file, rows } => write!(
                 f,
-                "roles and candidates are those that were found in {}, of {} rows",
+                "roles and candidates were determined from {}, of {} rows",
                 quote(file),
                 count(*rows)
             ),

@@ -5,10 +5,10 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Int64Type};
 use chrono::{NaiveDate, NaiveTime, Timelike};
 
-/// Number of values whose bits are looked at.
+/// Number of values whose bits are examined.
 const MOST_BITS: usize = 1_000;
 
-/// The start of the day that eight digits stand for, from 1900 to 2099, in microseconds since 1970.
+/// The start of the day in eight digits, from 1900 to 2099, in microseconds since 1970.
 pub(crate) fn date_of_digits(number: i64) -> Option<i64> {
     let (year, month, day) = (number / 10_000, number / 100 % 100, number % 100);
     let year = i32::try_from(year).ok().filter(|year| (1900..2100).contains(year))?;
@@ -16,7 +16,7 @@ pub(crate) fn date_of_digits(number: i64) -> Option<i64> {
     Some(date.and_time(NaiveTime::MIN).and_utc().timestamp_micros())
 }
 
-/// The point in time that fourteen digits stand for, from 1900 to 2099, in microseconds since 1970.
+/// The point in time in fourteen digits, from 1900 to 2099, in microseconds since 1970.
 pub(crate) fn time_of_digits(number: i64) -> Option<i64> {
     let (date, time) = (number / 1_000_000, number % 1_000_000);
     let part = |unit: i64| u32::try_from(time / unit % 100).ok();
@@ -44,8 +44,9 @@ pub(crate) fn compact_time(text: &str) -> Option<i64> {
     Some(time_of_digits(format!("{date}{digits}").parse().ok()?)? + micros)
 }
 
-/// Whether whole numbers have what snowflake ids have below their time: a few workers, or sequence
-/// numbers that begin at 0 in each millisecond. Nanoseconds and random numbers have anything there.
+/// Whether the low bits of whole numbers look like those of snowflake ids: a few workers, or
+/// sequence numbers that begin at 0 in each millisecond. Nanoseconds and random numbers have
+/// arbitrary low bits.
 pub(crate) fn has_workers(array: &ArrayRef) -> bool {
     const SEQUENCE_BITS: u32 = 12;
     let Ok(numbers) = cast(array, &DataType::Int64) else { return false };

@@ -33,7 +33,8 @@ pub enum TimeReading {
     DayFirst,
     /// Dates as text with the month first, such as `1/31/2026`, with or without a time of day.
     MonthFirst,
-    /// Dates as text with the name of the month, such as `31-JAN-26`, with or without a time of day.
+    /// Dates as text with the name of the month, such as `31-JAN-26`, with or without a time of
+    /// day.
     MonthName,
     /// Seconds since 1970.
     Seconds,
@@ -43,7 +44,7 @@ pub enum TimeReading {
     Microseconds,
     /// Nanoseconds since 1970.
     Nanoseconds,
-    /// Ids of 64 bits that begin with milliseconds since 2010-11-04, as those of Twitter.
+    /// Ids of 64 bits that begin with milliseconds since 2010-11-04, like Twitter's.
     Snowflake,
     /// UUIDs of version 7 (RFC 9562), which begin with milliseconds since 1970.
     UuidV7,
@@ -66,7 +67,7 @@ const CROCKFORD: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
 /// Points in time that are taken for such: from 2000 to 2050, in microseconds.
 const PLAUSIBLE: std::ops::Range<i64> = 946_684_800_000_000..2_524_608_000_000_000;
-/// Least time of a snowflake id, in milliseconds after its start: small numbers are none.
+/// Least time of a snowflake id, in milliseconds after its epoch: small numbers are not such ids.
 const LEAST_SNOWFLAKE: i64 = 180 * 86_400_000;
 /// Longest span of the times of one export: numbers and ids that only look like times vary more.
 const LONGEST_SPAN: i64 = 10 * 366 * 86_400_000_000;
@@ -97,14 +98,13 @@ impl TimeReading {
         Self::ObjectId,
     ];
 
-    /// Whether a value is nothing but a point in time, unlike an id that begins with one.
+    /// Whether a value is only a point in time, unlike an id that begins with one.
     #[must_use]
     pub fn is_time_alone(self) -> bool {
         !matches!(self, Self::Snowflake | Self::UuidV7 | Self::UuidV1 | Self::Ulid | Self::ObjectId)
     }
 
-    /// Whether values sort by the time that they stand for. Dates in local forms sort by their day or
-    /// month.
+    /// Whether values sort by time. Dates in local forms sort by their day or month.
     #[must_use]
     pub fn keeps_order(self) -> bool {
         self.date_order().is_none()
@@ -116,8 +116,8 @@ impl TimeReading {
         self.date_order().is_some() || matches!(self, Self::EightDigits | Self::Compact | Self::Text)
     }
 
-    /// Returns the points in time of a column, in microseconds since 1970 and NULL for values that
-    /// have none; `None` if the type of the column cannot have any.
+    /// Returns the points in time of a column, in microseconds since 1970, NULL for other values;
+    /// `None` if the type of the column cannot hold any.
     #[must_use]
     pub fn instants(self, array: &ArrayRef) -> Option<ArrayRef> {
         if self == Self::Native {
@@ -154,9 +154,8 @@ impl TimeReading {
         Some(Arc::new(found))
     }
 
-    /// Returns the reading of a column by which all its values are plausible points in time; `None`
-    /// if there is none. The first and last point in time, in microseconds since 1970, come with
-    /// it.
+    /// Returns the reading of a column with which all its values are plausible points in time, with
+    /// the first and last of them in microseconds since 1970; `None` without such a reading.
     #[must_use]
     pub fn detect(array: &ArrayRef) -> Option<(Self, i64, i64)> {
         let readings: &[Self] =
@@ -182,8 +181,8 @@ impl TimeReading {
         Some(if found.0 == Self::DayFirst { Self::day_or_month_first(array, found) } else { found })
     }
 
-    /// Tells whether days or months come first in dates whose days are all months, too, such as
-    /// 01/02/2026. Read in the wrong way, the days of a month are spread over a year.
+    /// Decides whether days or months are first in ambiguous dates such as 01/02/2026. Read in the
+    /// wrong order, the days of a month are spread over a year.
     fn day_or_month_first(array: &ArrayRef, day_first: (Self, i64, i64)) -> (Self, i64, i64) {
         let times = Self::MonthFirst.instants(array);
         let times = times.as_ref().map(|times| times.as_primitive::<TimestampMicrosecondType>());
@@ -206,7 +205,7 @@ impl TimeReading {
         }
     }
 
-    /// Returns the numbers that stand for points in time, in microseconds since 1970; `None` for
+    /// Returns the numbers that encode points in time in microseconds since 1970; `None` for
     /// readings that are not epochs.
     #[must_use]
     pub fn numbers(self, micros: &[i64]) -> Option<Int64Array> {
@@ -425,7 +424,7 @@ mod tests {
             let (reading, first, _) = TimeReading::detect(&array).unwrap();
             assert_eq!((reading, first / 1_000_000), (TimeReading::Compact, AT / 1_000_000), "{form}");
         }
-        // Numbers of fourteen digits of which some are no times.
+        // Numbers of fourteen digits, some of which are not times.
         let ids = Int64Array::from_iter_values((0..60).map(|at| 20_260_301_120_000 + at * 7));
         assert_eq!(detected(Arc::new(ids)), None);
         // Days of January, which are read as such although they could be months.

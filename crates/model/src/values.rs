@@ -134,8 +134,8 @@ pub fn row_bytes(batch: &RecordBatch) -> Vec<u32> {
     bytes
 }
 
-/// Returns which columns have to be read, by position: those in `named`, and those whose values
-/// vary in length, because the size of a row depends on them.
+/// Returns for each position whether the column must be read: columns in `named`, and columns whose
+/// values vary in length, because the size of a row depends on them.
 #[must_use]
 pub fn columns_to_read(columns: &[Column], named: &[usize]) -> Vec<bool> {
     let has_any_length = |column: &Column| width(column.column_type).is_none();

@@ -1,5 +1,6 @@
 //! Exact binary encoding of values: sent between machines that run the same version of the program,
-//! and stored in profiles of evaluations, whose version a change of the encoding has to raise.
+//! and stored in profiles of evaluations. A change of the encoding must raise the version of
+//! profiles.
 //!
 //! ```text
 //! sealed    the encoded values, then their XXH3-64 checksum
@@ -100,7 +101,7 @@ pub fn take_bytes<'a>(left: &mut Left<'a>) -> Result<&'a [u8], WireError> {
     left.bytes(count)
 }
 
-/// Implements `Wire` for a struct: its fields, one after the other.
+/// Implements `Wire` for a struct: its fields, in order.
 #[macro_export]
 macro_rules! wire {
     ($type:ty { $($field:ident),+ $(,)? }) => {
@@ -201,7 +202,7 @@ impl Wire for String {
 
     fn take(left: &mut Left<'_>) -> Result<Self, WireError> {
         let text = std::str::from_utf8(take_bytes(left)?);
-        text.map(str::to_owned).map_err(|_| WireError("a text is none"))
+        text.map(str::to_owned).map_err(|_| WireError("invalid UTF-8"))
     }
 }
 
@@ -274,7 +275,7 @@ impl Wire for serde_json::Value {
     }
 
     fn take(left: &mut Left<'_>) -> Result<Self, WireError> {
-        serde_json::from_slice(take_bytes(left)?).map_err(|_| WireError("a value is none"))
+        serde_json::from_slice(take_bytes(left)?).map_err(|_| WireError("invalid value"))
     }
 }
 

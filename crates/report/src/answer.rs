@@ -1,5 +1,5 @@
-//! Renders the answer of an evaluation on one screen: what to do, why, what else there is, and what
-//! is wrong with it. Everything else is in [`crate::assessment`].
+//! Renders the answer of an evaluation on one screen: the recommendation, its reasons, the
+//! alternatives, and the problems. Everything else is in [`crate::assessment`].
 
 use crate::evaluation::partition_keys::{
     at_a_time, distinct_values, has_statements, heaviest_share, max_over_mean, partitions_read, ranked,
@@ -9,7 +9,7 @@ use crate::grid::heading;
 use crate::grid::{Heading, Layout, count, grid};
 use crate::values::rate;
 use evenkeel_advisor::evaluate::{AdvisorReport, AlternativeKind};
-use evenkeel_model::finding::{Finding, Severity};
+use evenkeel_model::finding::{Finding, Severity, Subject};
 use evenkeel_stats::skew::Verdict;
 
 /// Width of a line of text.
@@ -53,7 +53,7 @@ fn alternatives(assessment: &AdvisorReport) -> String {
         return String::new();
     }
     let items = alternatives.iter().map(|alternative| item(&alternative.to_string()));
-    heading(Layout::Plain, "Other choices, and their price") + &items.collect::<String>()
+    heading(Layout::Plain, "Alternatives and their cost") + &items.collect::<String>()
 }
 
 fn keys(assessment: &AdvisorReport) -> String {
@@ -94,7 +94,7 @@ fn keys(assessment: &AdvisorReport) -> String {
         heading(Layout::Plain, &format!("Partition keys over {partitions} partitions, the best first"));
     text.push_str(&grid(Layout::Plain, &headings, rows));
     let mut terms = "heaviest: rows with the most frequent value; max/mean: rows of the fullest partition \
-                     over those of an average one; busy: partitions that share the work at any one time; \
+                     relative to the average one; busy: partitions that share the work at any one time; \
                      sustains: inserts before a partition is overloaded"
         .to_owned();
     if statements {
@@ -136,18 +136,20 @@ fn problems(assessment: &AdvisorReport) -> String {
     text
 }
 
-fn concerns_answer(assessment: &AdvisorReport, subject: &str) -> bool {
-    let found = &assessment.recommendation;
-    let hash = |key: &[String]| format!("HASH({})", key.join(", "));
-    let is_of_key = subject.starts_with("HASH(") || subject.starts_with("PRIMARY KEY (");
+fn concerns_answer(assessment: &AdvisorReport, subject: &Subject) -> bool {
+    let answer = &assessment.recommendation;
     // If nothing was searched for, all keys were given.
     let all_given = assessment.considered.is_empty();
-    let current = found.alternatives.iter().filter(|key| key.kind == AlternativeKind::Current);
-    !is_of_key
-        || all_given
-        || subject == hash(&found.partition_key)
-        || subject == format!("PRIMARY KEY ({})", found.primary_key.join(", "))
-        || current.into_iter().any(|key| subject == hash(&key.partition_key))
+    let mut current = answer.alternatives.iter().filter(|key| key.kind == AlternativeKind::Current);
+    all_given
+        || match subject {
+            Subject::PartitionKey(key) => {
+                *key == answer.partition_key || current.any(|current| current.partition_key == *key)
+            }
+            Subject::PrimaryKey(key) => *key == answer.primary_key,
+            Subject::Placement { .. } => false,
+            Subject::Other(_) => true,
+        }
 }
 
 fn proposed_table(assessment: &AdvisorReport) -> String {

@@ -5,7 +5,7 @@ use crate::grid::{Heading, Layout, grid, percent};
 use crate::values::rate;
 use evenkeel_advisor::joins::{JoinReport, JoinSide, TablesReport};
 
-/// Renders the joins, and what is wrong with them; nothing but a line if there are none.
+/// Renders the joins and their problems; a single line if there are no joins.
 #[must_use]
 pub fn joins(found: &TablesReport, layout: Layout) -> String {
     let mut text = heading(layout, "Joins");
@@ -28,7 +28,7 @@ pub fn joins(found: &TablesReport, layout: Layout) -> String {
         Heading::text("local"),
     ];
     text.push_str(&grid(layout, &headings, rows.collect()));
-    text.push_str("\nleft in right: values of the first column that the second has; local: with the recommended keys, joined\nrows lie in one partition, and no row is sent\n\n");
+    text.push_str("\nleft in right: values of the first column that the second has; local: with the recommended keys, joined\nrows are in one partition, and no row is sent\n\n");
     for join in &found.joins {
         text.push_str(&format!("- {join} ({}): {}\n", origin(join), join.explain()));
         for side in [&join.left, &join.right] {

@@ -81,7 +81,7 @@ fn workers(lint: &Lint) -> String {
     text + "\n"
 }
 
-/// Renders the placement functions: name, how far each is verified, and what it places.
+/// Renders the placement functions: name, status, and title.
 #[must_use]
 pub fn placements(layout: Layout, rows: Vec<Vec<String>>) -> String {
     let headings = [Heading::text("placement"), Heading::text("status"), Heading::text("places")];

@@ -14,7 +14,7 @@ pub fn compaction(report: &CompactionReport, _layout: Layout) -> String {
     let mut text = String::new();
     match report.versions.as_slice() {
         [] if report.partitions_lost > 0 => {
-            text.push_str("nothing was committed: another compaction took the same portions first\n");
+            text.push_str("nothing was committed: another compaction merged the same portions first\n");
         }
         [] => {
             let _ = writeln!(
@@ -86,7 +86,7 @@ pub fn clean(report: &CleanReport, _layout: Layout) -> String {
     }
     if report.unnamed_files > 0 {
         let files = sized(report.unnamed_files, "file", report.unnamed_bytes);
-        parts.push(format!("{files} that no commit names"));
+        parts.push(format!("{files} that no commit refers to"));
     }
     if parts.is_empty() {
         text.push_str("nothing to delete\n");
@@ -101,7 +101,7 @@ pub fn clean(report: &CleanReport, _layout: Layout) -> String {
     if report.young_files > 0 {
         let _ = writeln!(
             text,
-            "kept, as they may still be in use by a writer: {} that no commit names (--unnamed sets the age from \
+            "kept, as they may still be in use by a writer: {} that no commit refers to (--unnamed sets the age at \
              which they are deleted)",
             counted(report.young_files, "file")
         );
@@ -221,7 +221,8 @@ mod tests {
         report.young_files = 3;
         let text = clean(&report, Layout::Plain);
         assert!(
-            text.starts_with("would delete 2 portions") && text.contains(": 3 files that no commit names")
+            text.starts_with("would delete 2 portions")
+                && text.contains(": 3 files that no commit refers to")
         );
         assert!(text.ends_with("versions 7 to 9 could then be read\n"), "{text}");
     }

@@ -42,7 +42,7 @@ pub fn migration(migration: &Migration, ddl: &str, layout: Layout) -> String {
     if migration.tried > 0 {
         let _ = writeln!(
             text,
-            "tried: the first {} values of the sequence, of which {} exist already",
+            "tried: the first {} values of the sequence; {} of them exist already",
             count(migration.tried),
             count(migration.collisions)
         );

@@ -78,12 +78,15 @@ fn figures(figures: &SkewFigures) -> Vec<Vec<String>> {
         row(
             "idle fraction",
             percent(figures.idle_fraction),
-            "of a parallel scan, during which the average partition waits for the fullest",
+            "of a parallel scan in which the average partition waits for the fullest",
         ),
         row(
             "effective partitions",
             format!("{:.1}", figures.effective_partitions),
-            format!("of {}: number of evenly filled ones that would be as concentrated", figures.partitions),
+            format!(
+                "of {}: number of evenly filled ones that would be equally concentrated",
+                figures.partitions
+            ),
         ),
         row(
             "max / mean",
@@ -125,7 +128,7 @@ fn noise_floor(floor: &NoiseFloor) -> Vec<Vec<String>> {
         row(
             "max / mean of equal keys",
             format!("{:.3}", floor.expected_max_over_mean_equal_keys),
-            "expected of a perfect hash of as many equal keys",
+            "expected of a perfect hash with as many equal keys",
         ),
         row(
             "CV of equal keys",
@@ -136,7 +139,7 @@ fn noise_floor(floor: &NoiseFloor) -> Vec<Vec<String>> {
         row(
             "remainder",
             signed(floor.cv_left),
-            "of the CV: about 0 is chance; far above is the fault of the hash",
+            "of the CV: about 0 is chance; far above is the hash function's fault",
         ),
     ]
 }

@@ -60,7 +60,7 @@ impl Running {
         }
     }
 
-    /// Completes when the query is to end.
+    /// Completes when the query should end.
     pub(crate) async fn cancelled(&self) -> Reason {
         loop {
             let notified = self.notify.notified();
@@ -81,7 +81,7 @@ impl Running {
 pub(crate) struct Connections(Mutex<BTreeMap<i32, (SecretKey, Arc<Running>)>>);
 
 impl Connections {
-    /// Adds a connection, whose queries can be ended by who knows its key.
+    /// Registers a connection; anyone with its secret key can cancel its queries.
     pub(crate) fn add(self: &Arc<Self>, number: i32, key: SecretKey) -> Registered {
         let running = Arc::new(Running::default());
         self.lock().insert(number, (key, Arc::clone(&running)));
@@ -95,7 +95,7 @@ impl Connections {
         }
     }
 
-    /// Ends the query that began last: those that began before it fit without it.
+    /// Ends the query that began last: the earlier ones fit without it.
     pub(crate) fn cancel_youngest(&self, message: &str) {
         let connections = self.lock();
         let began = |running: &Arc<Running>| running.lock().since;
@@ -105,7 +105,7 @@ impl Connections {
         }
     }
 
-    /// Number of connections that are at work.
+    /// Number of connections with a running query.
     pub(crate) fn running(&self) -> usize {
         self.lock().values().filter(|(_, running)| running.lock().since.is_some()).count()
     }
@@ -123,7 +123,7 @@ impl Connections {
 /// Whether two keys are the same. One of four bytes may be read as a number or as bytes.
 fn is_same(own: &SecretKey, given: &SecretKey) -> bool {
     let (own, given) = (own.to_bytes(), given.to_bytes());
-    // In a time that does not tell how many bytes are right.
+    // In constant time, which does not reveal the number of correct bytes.
     own.len() == given.len() && own.iter().zip(&given).fold(0, |all, (a, b)| all | (a ^ b)) == 0
 }
 

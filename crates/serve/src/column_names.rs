@@ -1,5 +1,5 @@
-//! Names of columns without an alias, as PostgreSQL gives them: `count` for `count(*)`, and `?column?`
-//! for `1 + 1`. Clients look results up by them.
+//! Names of columns without an alias, as PostgreSQL gives them: `count` for `count(*)`, and
+//! `?column?` for `1 + 1`. Clients look results up by them.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use datafusion::sql::sqlparser::ast::{Expr, SelectItem, SetExpr, Statement};
 use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::parser::Parser;
 
-/// Name of a column that has none.
+/// Name of an unnamed column.
 const NO_NAME: &str = "?column?";
 
 /// Returns the columns of a query with the names that clients expect.
@@ -48,7 +48,7 @@ fn names(sql: &str) -> Option<Vec<Option<String>>> {
     }
 }
 
-/// Name of a column with a value; `None` for a column of a table, which keeps its own.
+/// Name of a column with a value; `None` for a column of a table, which keeps its own name.
 fn name_of(value: &Expr) -> Option<String> {
     let plain = |name: &str| Some(name.to_owned());
     match value {

@@ -101,12 +101,12 @@ impl CopyWriter {
         })
     }
 
-    /// Format of the values that it takes.
+    /// Format of the values that it accepts.
     pub(crate) fn values(&self) -> Format {
         if self.format == CopyFormat::Binary { Format::Binary } else { Format::Text }
     }
 
-    /// Appends what comes before the first row.
+    /// Appends the header before the first row.
     pub(crate) fn begin(&self, schema: &Schema, out: &mut BytesMut) {
         if self.format == CopyFormat::Binary {
             out.put_slice(BINARY_HEADER);
@@ -120,7 +120,7 @@ impl CopyWriter {
         }
     }
 
-    /// Appends what comes after the last row.
+    /// Appends the trailer after the last row.
     pub(crate) fn end(&self, out: &mut BytesMut) {
         if self.format == CopyFormat::Binary {
             out.put_slice(BINARY_END);

@@ -70,7 +70,7 @@ impl Failure {
         Self { is_fatal: true, ..Self::new(code, message) }
     }
 
-    /// Locates the error in the text that the client sent, of which the statement begins after
+    /// Locates the error in the text that the client sent, in which the statement begins after
     /// `before` characters.
     pub(crate) fn located(mut self, statement: &str, before: usize) -> Self {
         if let Some((line, column)) = self.place.take() {
@@ -106,7 +106,10 @@ impl From<QueryError> for Failure {
         let code = match &error {
             QueryError::DataFusion(cause) => return Self::of_engine(cause, message),
             QueryError::Limit(limit) => code_of_limit(limit),
-            QueryError::Sql(_) => SqlState("54001"),
+            QueryError::Sql(limit) => {
+                let code = if limit.is_of_number() { SqlState::OUT_OF_RANGE } else { SqlState("54001") };
+                return Self { place: limit.place(), ..Self::new(code, message) };
+            }
             QueryError::Param(
                 ParamError::Missing { .. } | ParamError::Unknown { .. } | ParamError::NoTime,
             ) => SqlState::UNDEFINED_PARAMETER,
@@ -177,14 +180,16 @@ pub(crate) fn wrong_password(user: &str) -> String {
 fn code_of_limit(limit: &LimitExceeded) -> SqlState {
     match limit {
         LimitExceeded::Time { .. } => SqlState::CANCELED,
-        LimitExceeded::Reserved { .. } | LimitExceeded::Process { .. } | LimitExceeded::Allocation { .. } => {
-            SqlState::OUT_OF_MEMORY
-        }
+        LimitExceeded::Reserved { .. }
+        | LimitExceeded::Process { .. }
+        | LimitExceeded::Allocation { .. }
+        | LimitExceeded::Values { .. } => SqlState::OUT_OF_MEMORY,
     }
 }
 
 impl Failure {
-    /// Classifies an error of DataFusion. Its kinds are few, so the text decides among some of them.
+    /// Classifies an error of DataFusion. Its kinds are few, so the text decides among some of
+    /// them.
     fn of_engine(error: &DataFusionError, message: String) -> Self {
         if let Some(limit) = LimitExceeded::of_error(error) {
             return Self::new(code_of_limit(limit), message);
@@ -253,7 +258,7 @@ fn code_of_text(message: &str) -> Option<SqlState> {
     let has = |text: &str| message.contains(text);
     Some(SqlState(if has("divi") && has("zero") {
         "22012"
-    } else if has("overflow") || has("out of range") {
+    } else if has("overflow") || has("out of range") || has("beyond the range") {
         "22003"
     } else if has("invalid function") || has("no function matches") {
         "42883"

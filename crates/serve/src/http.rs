@@ -61,7 +61,7 @@ async fn answer(
                 Err(_) => (StatusCode::SERVICE_UNAVAILABLE, "a table does not answer\n".to_owned()),
             }
         }
-        _ => (StatusCode::NOT_FOUND, "there are /metrics and /healthz\n".to_owned()),
+        _ => (StatusCode::NOT_FOUND, "not found; try /metrics or /healthz\n".to_owned()),
     };
     let mut response = Response::new(Full::new(Bytes::from(text)));
     *response.status_mut() = status;

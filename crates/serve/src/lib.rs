@@ -2,17 +2,17 @@
 //!
 //! ```text
 //! socket ── startup (encryption, password) ── connection ── statement
-//!                                                 ├─ query on tables ── engine, on threads of its own
-//!                                                 │    tables: the newest version, or that of a setting
+//!                                                 ├─ query on tables ── engine, on its own threads
+//!                                                 │    tables: the newest or a pinned version
 //!                                                 ├─ query on the catalog ── catalog (pg_catalog)
 //!                                                 └─ rows ── values (text, binary) | copy
 //! http ── metrics, health
 //! ```
 //!
 //! `pgwire` reads and writes the messages and checks passwords; `datafusion-pg-catalog` has the
-//! tables and functions that every server of PostgreSQL has. What a message means is decided here.
-//! No statement writes: only those that [`statement`](self) lists are run, and each plan is checked
-//! for side effects.
+//! tables and functions that every server of PostgreSQL has. This crate interprets the messages. No
+//! statement writes: only the kinds that [`statement`](self) lists are run, and each plan is
+//! checked for side effects.
 
 mod cancel;
 mod catalog;

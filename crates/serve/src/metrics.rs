@@ -64,7 +64,7 @@ impl Metrics {
         add(&self.micros, u64::try_from(time.as_micros()).unwrap_or(u64::MAX));
     }
 
-    /// Counts the bytes of files that a query read, out of those of its tables.
+    /// Counts the bytes of files that a query read, and the total bytes of its tables.
     pub(crate) fn count_bytes(&self, read: u64, of: u64) {
         add(&self.bytes_read, read);
         add(&self.bytes_pruned, of.saturating_sub(read));
@@ -149,7 +149,7 @@ impl Page {
     }
 }
 
-/// Figures of the tables as they are now.
+/// Figures of the newest versions of the tables.
 fn of_tables(page: &mut Page, opened: &Opened) {
     let figures: Vec<(String, [f64; 7])> = opened.tables.iter().map(of_table).collect();
     let names = [

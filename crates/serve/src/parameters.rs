@@ -30,7 +30,7 @@ pub(crate) fn read(
 ) -> Result<Parameter, Failure> {
     let read = read_as_given(number, bytes, is_binary, declared, inferred)?;
     Ok(match (read, inferred) {
-        // In the type of the query, so that conditions on keys exclude what they can.
+        // In the type of the query, so that conditions on keys can prune.
         (Parameter::Value(value), Some(inferred)) => Parameter::Value(exactly(value, inferred)),
         (read, _) => read,
     })
@@ -95,7 +95,7 @@ fn read_as_given(
         return typed(number, text, &crate::types::from_arrow(list).base, list).map(Parameter::Value);
     }
     match (declared, declared_arrow, inferred) {
-        // The type of the query is the narrower one, and says best what the text may be.
+        // The type of the query is narrower, and describes the text best.
         (None, _, Some(DataType::Duration(_))) => {
             let interval = DataType::Interval(arrow::datatypes::IntervalUnit::MonthDayNano);
             typed(number, text, &Type::INTERVAL, &interval).map(Parameter::Value)
@@ -173,8 +173,8 @@ fn with_units(text: &str) -> String {
 
 /// Reads the elements of an array such as `{a,"b c",NULL}`; `None` for other text.
 ///
-/// As in PostgreSQL 17, quotes stand around a whole element or not at all, and what a backslash or
-/// a quote protects is neither trimmed nor NULL.
+/// As in PostgreSQL 17, quotes surround a whole element or nothing, and text protected by a
+/// backslash or a quote is neither trimmed nor NULL.
 fn array_items(text: &str) -> Option<Vec<Option<String>>> {
     let inner = text.trim_matches(is_blank).strip_prefix('{')?.strip_suffix('}')?;
     let mut items = Vec::new();

@@ -38,7 +38,7 @@ pub enum PasswordError {
 #[derive(Clone)]
 pub struct Passwords {
     users: BTreeMap<String, (Vec<u8>, Vec<u8>)>,
-    /// Source of salts for names that are no users, which look like those of users.
+    /// Source of salts for unknown names, which look like the salts of users.
     decoy: [u8; SALT],
 }
 
@@ -49,8 +49,8 @@ impl std::fmt::Debug for Passwords {
 }
 
 impl Passwords {
-    /// Reads a file with a line `USER:PASSWORD` for each user. Empty lines and lines that begin with
-    /// `#` are skipped; a password may have colons.
+    /// Reads a file with a line `USER:PASSWORD` for each user. Empty lines and lines that begin
+    /// with `#` are skipped; a password may have colons.
     ///
     /// # Errors
     /// [`PasswordError`] if it cannot be read, can be read by others, or has no user.
@@ -99,8 +99,8 @@ fn check_mode(_: &Path) -> Result<(), PasswordError> {
 
 #[async_trait]
 impl AuthSource for Passwords {
-    /// For a name that is no user, a password that nobody knows: the exchange does not tell whether
-    /// there is such a user.
+    /// For an unknown name, a password that nobody knows: the exchange does not reveal whether such
+    /// a user exists.
     async fn get_password(&self, login: &LoginInfo) -> PgWireResult<Password> {
         let user = login.user().unwrap_or_default();
         if let Some((salt, salted)) = self.users.get(user) {

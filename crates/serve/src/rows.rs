@@ -1,4 +1,4 @@
-//! Rows of a running query on their way to a client.
+//! Rows of a running query, to be sent to a client.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -20,7 +20,7 @@ pub(crate) struct Rows {
     pub(crate) batch: Option<Batch>,
     /// Threads that compute them.
     pub(crate) threads: Option<QueryThreads>,
-    /// Time at which it has to be done.
+    /// Deadline of the statement.
     pub(crate) deadline: Option<tokio::time::Instant>,
     pub(crate) tally: Tally,
 }
@@ -31,7 +31,7 @@ impl std::fmt::Debug for Rows {
     }
 }
 
-/// A batch of rows, of which the first ones may have been sent.
+/// A batch of rows, the first of which may have been sent.
 pub(crate) struct Batch {
     batch: RecordBatch,
     formats: Vec<Format>,
@@ -46,7 +46,7 @@ impl Batch {
         Ok(Self { batch: batch.clone(), formats: formats.to_vec(), columns, next: 0, rows: batch.num_rows() })
     }
 
-    /// Writes what is left in these formats.
+    /// Writes the remaining rows in these formats.
     pub(crate) fn write_as(&mut self, formats: &[Format]) -> Result<(), ValueError> {
         if self.formats != formats {
             self.columns = columns(&self.batch, formats)?;
@@ -67,7 +67,7 @@ pub(crate) struct Tally {
 impl Tally {
     pub(crate) fn start(metrics: &Arc<Metrics>) -> Self {
         crate::metrics::add(&metrics.running_queries, 1);
-        // A query that is dropped before its end was given up by its client.
+        // A query that is dropped before its end was abandoned by its client.
         Self {
             metrics: Arc::clone(metrics),
             started: Instant::now(),

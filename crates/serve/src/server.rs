@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use evenkeel_engine::query::{
-    LimitExceeded, QueryEnvironment, QueryLimits, Watch, expect_panics, process_memory, running_queries,
+    LimitExceeded, QueryEnvironment, QueryLimits, Watch, expect_panics, outlive_failed_allocations,
+    process_memory, running_queries, stopped_threads,
 };
 use futures::FutureExt;
 use pgwire::api::RandomPidSecretKeyGenerator;
@@ -106,7 +107,7 @@ impl Server {
     /// Address for clients.
     ///
     /// # Errors
-    /// If the system does not tell.
+    /// If the system does not report it.
     pub fn address(&self) -> std::io::Result<SocketAddr> {
         self.listener.local_addr()
     }
@@ -161,7 +162,7 @@ impl Server {
 /// Whether everyone can connect to an address.
 ///
 /// # Errors
-/// [`ServeError::Open`] if other machines can, and nobody needs a password.
+/// [`ServeError::Open`] if other machines can connect without a password.
 pub fn check_exposure(address: SocketAddr, has_passwords: bool, is_intended: bool) -> Result<(), ServeError> {
     if address.ip().is_loopback() || has_passwords || is_intended {
         return Ok(());
@@ -173,7 +174,7 @@ async fn listen(address: SocketAddr, option: &'static str) -> Result<TcpListener
     TcpListener::bind(address).await.map_err(|source| ServeError::Listen { address, option, source })
 }
 
-/// Leads a connection through its login, of which there are at most [`MOST_LOGINS`] at a time.
+/// Leads a connection through its login. At most [`MOST_LOGINS`] logins run at a time.
 async fn connect(stream: TcpStream, shared: Arc<Shared>) {
     add(&shared.metrics.connections, 1);
     let Ok(login) = Arc::clone(&shared.logins).try_acquire_owned() else {
@@ -195,17 +196,19 @@ async fn connect(stream: TcpStream, shared: Arc<Shared>) {
 async fn watch_memory(shared: Arc<Shared>) {
     let memory = shared.options.memory;
     let before = process_memory();
+    let _alive = outlive_failed_allocations();
     loop {
         let exceeded = Watch::over(memory, before).exceeded().await;
-        // A query that was ended before may still be in the middle of something, and hold its memory.
-        // To end others would not help.
-        if running_queries() > shared.connections.running() {
+        // A query that was ended before may still be in the middle of something, and hold its
+        // memory. Ending others would not help. Queries whose threads were stopped by a failed
+        // allocation never end.
+        if running_queries().saturating_sub(stopped_threads()) > shared.connections.running() {
             tokio::time::sleep(TIME_TO_FREE).await;
             continue;
         }
         let message = match exceeded {
             LimitExceeded::Process { .. } => format!(
-                "the queries of this server need more than its {memory} of memory; raise it with --memory, or run less at a time"
+                "the queries of this server need more than its {memory} of memory; raise it with --memory, or run fewer at a time"
             ),
             other => other.to_string(),
         };

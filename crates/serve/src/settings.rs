@@ -8,7 +8,7 @@ use evenkeel_model::units::Version;
 use crate::failure::{Failure, SqlState};
 use crate::statement::is_utf8;
 
-/// Version of PostgreSQL whose protocol and catalog clients find here.
+/// PostgreSQL version whose protocol and catalog are provided.
 pub(crate) const SERVER_VERSION: &str = "16.6";
 const SERVER_VERSION_NUMBER: &str = "160006";
 
@@ -63,7 +63,7 @@ const DEFAULTS: [(&str, &str); 44] = [
     ("xmloption", "content"),
 ];
 
-/// Settings that are what they are.
+/// Settings that cannot be changed.
 const FIXED: [&str; 17] = [
     "in_hot_standby",
     "integer_datetimes",
@@ -84,8 +84,8 @@ const FIXED: [&str; 17] = [
     "default_transaction_read_only",
 ];
 
-/// Settings that clients are told at the start, and whenever they change, with the spelling that
-/// clients look for.
+/// Settings that are reported to clients at the start, and whenever they change, in the spelling
+/// that clients look for.
 pub(crate) const REPORTED: [(&str, &str); 13] = [
     ("application_name", "application_name"),
     ("client_encoding", "client_encoding"),
@@ -109,7 +109,7 @@ pub(crate) type Pins = BTreeMap<String, Version>;
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
     values: BTreeMap<String, String>,
-    /// Settings at the start of the connection, to which RESET returns.
+    /// Settings at the start of the connection, which RESET restores.
     initial: BTreeMap<String, String>,
     pins: Pins,
 }
@@ -122,8 +122,8 @@ pub(crate) struct Changed {
 }
 
 impl Settings {
-    /// Settings of a connection of a user, with those of its start-up message. Names that are not
-    /// known are left out: drivers send some that only other servers have.
+    /// Settings of a user's connection, including those of its start-up message. Unknown names are
+    /// ignored: drivers send some that only other servers have.
     pub(crate) fn new(user: &str, given: &BTreeMap<String, String>) -> Result<Self, Failure> {
         let mut values: BTreeMap<String, String> =
             DEFAULTS.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
@@ -180,7 +180,9 @@ impl Settings {
             VERSION_SETTING => match pins(&value) {
                 Some(pins) => self.pins = pins,
                 None => {
-                    return invalid("write a version, as in 7, or those of tables, as in events=7, users=3");
+                    return invalid(
+                        "write a version, as in 7, or versions of tables, as in events=7, users=3",
+                    );
                 }
             },
             _ => {}
@@ -204,7 +206,7 @@ impl Settings {
         self.values.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    /// Versions at which tables are read, if not at the newest one.
+    /// Pinned versions of tables; others are read at the newest.
     pub(crate) fn pins(&self) -> &Pins {
         &self.pins
     }
@@ -236,12 +238,15 @@ fn timeout(text: &str) -> Option<Duration> {
     Some(Duration::from_millis(number.checked_mul(millis)?))
 }
 
-/// Reads `7` or `events=7, users=3`; nothing stands for the newest versions.
+/// Reads `7` or `events=7, users=3`; empty text means the newest versions.
 fn pins(text: &str) -> Option<Pins> {
     let mut pins = Pins::new();
     for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
         let (name, version) = part.split_once('=').unwrap_or(("", part));
-        pins.insert(name.trim().to_owned(), Version(version.trim().parse().ok()?));
+        let pinned = pins.insert(name.trim().to_owned(), Version(version.trim().parse().ok()?));
+        if pinned.is_some() {
+            return None;
+        }
     }
     let is_mixed = pins.len() > 1 && pins.contains_key("");
     (!is_mixed).then_some(pins)

@@ -23,13 +23,13 @@ use crate::tls::Tls;
 pub struct ServeOptions {
     /// Address for clients.
     pub listen: SocketAddr,
-    /// Address for metrics and health; `None` for none.
+    /// Address for metrics and health; `None` if they are disabled.
     pub metrics: Option<SocketAddr>,
     /// Users with passwords; `None` if everyone may connect.
     pub passwords: Option<Passwords>,
-    /// Encryption; `None` for none.
+    /// Encryption; `None` if connections are unencrypted.
     pub tls: Option<Tls>,
-    /// Most connections at a time.
+    /// Maximum number of connections.
     pub max_connections: usize,
     /// Memory of all queries together.
     pub memory: ByteSize,
@@ -37,7 +37,7 @@ pub struct ServeOptions {
     pub spill: Option<std::path::PathBuf>,
     /// Longest time of a query.
     pub query_timeout: Option<Duration>,
-    /// Longest time in which a client takes no rows.
+    /// Longest time in which a client accepts no rows.
     pub client_timeout: Duration,
     /// Longest time between two statements.
     pub idle_timeout: Duration,
@@ -49,7 +49,7 @@ pub struct ServeOptions {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
     Serving,
-    /// Idle connections are closed, and running queries go on.
+    /// Idle connections are closed, and running queries continue.
     Stopping,
 }
 
@@ -61,7 +61,7 @@ pub(crate) struct Shared {
     pub(crate) threads: Arc<Threads>,
     /// Names of functions and tables.
     pub(crate) known: Known,
-    /// Turns of queries that compute.
+    /// Permits for running queries.
     pub(crate) turns: Arc<Semaphore>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) connections: Arc<Connections>,

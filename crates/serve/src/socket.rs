@@ -36,7 +36,7 @@ impl Decoder for Codec {
     type Error = PgWireError;
 
     fn decode(&mut self, bytes: &mut BytesMut) -> Result<Option<Self::Item>, Self::Error> {
-        // The length follows the kind. It is checked before the rest of the message has come.
+        // The length follows the kind. It is checked before the rest of the message has arrived.
         if let Some([_, a, b, c, d]) = bytes.first_chunk::<5>() {
             let length = u32::from_be_bytes([*a, *b, *c, *d]) as usize;
             if length > LARGEST_MESSAGE {
@@ -59,7 +59,7 @@ fn malformed(code: &str, message: &str) -> PgWireError {
     PgWireError::UserError(Box::new(info))
 }
 
-/// Checks that statements are text; the library would replace what is not.
+/// Checks that statements are valid UTF-8; the library would replace invalid bytes.
 fn check_texts(bytes: &BytesMut) -> Result<(), PgWireError> {
     let Some([kind, a, b, c, d]) = bytes.first_chunk::<5>() else { return Ok(()) };
     let length = u32::from_be_bytes([*a, *b, *c, *d]) as usize;
@@ -98,7 +98,7 @@ pub(crate) fn started(socket: Framed<MaybeTls, PgWireMessageServerCodec<()>>, pa
     socket
 }
 
-/// A stream that fails if the other side takes nothing for some time.
+/// A stream that fails if the other side accepts nothing for some time.
 pub(crate) struct Patient {
     io: MaybeTls,
     patience: Duration,
@@ -112,7 +112,7 @@ impl Patient {
         let patience = self.patience;
         let waiting = self.waiting.get_or_insert_with(|| Box::pin(sleep(patience)));
         ready!(waiting.poll_unpin(cx));
-        Poll::Ready(io::Error::new(io::ErrorKind::TimedOut, "the client takes no rows"))
+        Poll::Ready(io::Error::new(io::ErrorKind::TimedOut, "the client accepts no rows"))
     }
 }
 

@@ -25,7 +25,7 @@ const SCRAM_BOUND: &str = "SCRAM-SHA-256-PLUS";
 
 type Starting = Framed<MaybeTls, PgWireMessageServerCodec<()>>;
 
-/// A connection of a user who is known.
+/// A connection of an authenticated user.
 pub(crate) struct Started {
     pub(crate) socket: Socket,
     pub(crate) user: String,
@@ -36,8 +36,8 @@ pub(crate) struct Started {
     pub(crate) open: Open,
 }
 
-/// Leads a connection to its first statement. Returns `None` if it ended before: it was a request to
-/// cancel a query, or was refused.
+/// Leads a connection to its first statement. Returns `None` if it ended before: it was a request
+/// to cancel a query, or was refused.
 pub(crate) async fn start(stream: TcpStream, shared: &Arc<Shared>) -> Option<Started> {
     let acceptor = shared.options.tls.as_ref().map(|tls| tls.acceptor.clone());
     let mut socket = negotiate_tls::<()>(stream, acceptor).await.ok()??;
@@ -77,7 +77,7 @@ pub(crate) async fn start(stream: TcpStream, shared: &Arc<Shared>) -> Option<Sta
 }
 
 async fn log_in(socket: &mut Starting, shared: &Arc<Shared>) -> Result<Option<(String, Settings)>, Failure> {
-    // Bytes that came before the encryption are not from the one who is on its other end.
+    // Bytes that arrived before the encryption are not from the encrypted peer.
     if socket.is_secure() && !socket.read_buffer().is_empty() {
         let message = "received unencrypted data after the request for encryption";
         return Err(Failure::fatal(SqlState::PROTOCOL_VIOLATION, message));
@@ -100,7 +100,7 @@ async fn log_in(socket: &mut Starting, shared: &Arc<Shared>) -> Result<Option<(S
     protocol_negotiation(socket, &startup).await?;
     save_startup_parameters_to_metadata(socket, &startup);
     if shared.options.tls.is_some() && !socket.is_secure() {
-        let message = "this server only takes encrypted connections; connect with sslmode=require";
+        let message = "this server only accepts encrypted connections; connect with sslmode=require";
         return Err(Failure::fatal(SqlState::INVALID_AUTHORIZATION, message));
     }
     let user = socket.metadata().get(METADATA_USER).filter(|user| !user.is_empty()).cloned();
@@ -138,7 +138,7 @@ async fn check_password(socket: &mut Starting, shared: &Arc<Shared>, user: &str)
         let message = match socket.next().await {
             Some(Ok(PgWireFrontendMessage::PasswordMessageFamily(message))) => message,
             Some(Err(error)) => return Err(error.into()),
-            // psql asks for a password on a connection of its own.
+            // psql asks for a password on a separate connection.
             _ => return Err(Failure::fatal(SqlState::INVALID_PASSWORD, wrong_password(user))),
         };
         let message = if matches!(state, SASLState::Initial) {

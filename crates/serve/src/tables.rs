@@ -1,4 +1,4 @@
-//! Tables that are served, at their newest versions or at others.
+//! Served tables, at their newest or at pinned versions.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use tokio::sync::Mutex;
 use crate::failure::{Failure, SqlState};
 use crate::settings::Pins;
 
-/// Older versions that stay open, as several clients may read them.
+/// Number of older versions that are kept open, as several clients may read them.
 const KEPT_OPEN: usize = 8;
 
 /// A table and the names that queries know it by.
@@ -37,7 +37,7 @@ impl ServedTable {
 pub struct ServedTables {
     /// Tables.
     pub tables: Vec<ServedTable>,
-    /// Exports by name. Each query reads their files anew.
+    /// Exports by name. Each query reads their files again.
     pub exports: Vec<(String, Arc<Export>)>,
 }
 
@@ -94,7 +94,7 @@ impl Tables {
         &self.environment
     }
 
-    /// Returns all tables as they are now.
+    /// Returns the newest versions of all tables.
     ///
     /// # Errors
     /// [`Failure`] if a log cannot be read.
@@ -118,7 +118,7 @@ impl Tables {
         Ok(Arc::clone(&newest.opened))
     }
 
-    /// Returns the tables as they are now, except for those whose versions are given.
+    /// Returns the newest versions of the tables, or the pinned ones.
     ///
     /// # Errors
     /// [`Failure`] if there is no such table or version, or a log cannot be read.

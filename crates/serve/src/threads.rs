@@ -1,9 +1,9 @@
 //! Threads for queries.
 //!
-//! Few queries compute at a time, and the next ones wait for their turn; sending rows takes none. Each
-//! query runs on threads of its own, so that one whose operators do not yield delays nobody else:
-//! the system divides the cores among them. Threads of a query that came to its end serve the next
-//! one; those of a query that was given up are left to it.
+//! Few queries compute at a time, and the next ones wait for a permit; sending rows needs none.
+//! Each query has its own threads, so that one whose operators do not yield delays no other: the
+//! system divides the cores among them. Threads of a finished query serve the next one; threads of
+//! an abandoned query are left to it.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,12 +14,12 @@ use evenkeel_model::units::ByteSize;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
 
-/// Memory that a query takes beside that which its operators reserve: buffers of files, and batches on
-/// their way. Measured on tables of 8 partitions.
+/// Memory of a query beyond the reservations of its operators: buffers of files, and batches in
+/// transit. Measured on tables of 8 partitions.
 const BESIDES: u64 = 32 << 20;
 
-/// Longest time that a query keeps others from beginning: those that take longer share the cores with
-/// all others.
+/// Longest time that a query keeps others from starting: longer queries share the cores with all
+/// others.
 pub(crate) const TURN: Duration = Duration::from_secs(1);
 
 /// Number of queries that compute at a time, unless they take longer than a [`TURN`].
@@ -43,7 +43,7 @@ pub(crate) struct QueryThreads {
     /// `None` only while it is dropped.
     runtime: Option<Runtime>,
     waiting: Arc<Threads>,
-    /// Whether the query came to its end, and left nothing behind.
+    /// Whether the query finished, without leaving anything running.
     is_done: bool,
 }
 
@@ -90,7 +90,7 @@ impl Drop for QueryThreads {
         if self.is_done {
             self.waiting.0.lock().unwrap_or_else(PoisonError::into_inner).push(runtime);
         } else {
-            // Without waiting for what does not yield.
+            // Without waiting for tasks that do not yield.
             runtime.shutdown_background();
         }
     }

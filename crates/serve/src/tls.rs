@@ -40,7 +40,7 @@ impl std::fmt::Debug for Tls {
 }
 
 impl Tls {
-    /// Reads a chain of certificates, that of the server first, and its key, both as PEM.
+    /// Reads a chain of certificates, the server's first, and its key, both as PEM.
     ///
     /// # Errors
     /// [`TlsError`] if one cannot be read, they do not belong together, or the certificate is not

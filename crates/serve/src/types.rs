@@ -25,9 +25,9 @@ use arrow::datatypes::{DataType, Field};
 use pgwire::api::Type;
 use pgwire::messages::data::FieldDescription;
 
-/// Metadata with which the catalog marks a number as the identifier of an object.
+/// Metadata key by which the catalog marks a number as the identifier of an object.
 const OID_KEY: &str = "pg.oid_alias";
-/// Metadata with which the catalog marks a text as one character.
+/// Metadata key by which the catalog marks a text as one character.
 const CHAR_KEY: &str = "pg.char";
 
 /// Metadata of lists that PostgreSQL writes as numbers between blanks.
@@ -37,7 +37,7 @@ const VECTOR_KEY: &str = "pg.int2vector";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PgType {
     pub(crate) base: Type,
-    /// Precision and scale of a numeric; -1 for none.
+    /// Precision and scale of a numeric; -1 if unspecified.
     pub(crate) modifier: i32,
 }
 
@@ -59,8 +59,8 @@ pub(crate) fn oid_field(name: &str, nullable: bool) -> Field {
     Field::new(name, DataType::Int32, nullable).with_metadata(marked.into())
 }
 
-/// Field of a catalog table that holds the numbers of columns; `is_vector` if PostgreSQL has it as a
-/// vector, not as an array.
+/// Field of a catalog table that holds the numbers of columns; `is_vector` if PostgreSQL has it as
+/// a vector, not as an array.
 pub(crate) fn numbers_field(name: &str, is_vector: bool) -> Field {
     let field = Field::new_list(name, Field::new_list_field(DataType::Int16, true), true);
     let marked = is_vector.then(|| (VECTOR_KEY.to_owned(), String::new()));
@@ -103,8 +103,8 @@ pub(crate) fn from_arrow(data_type: &DataType) -> PgType {
     }
 }
 
-/// Modifier of `numeric(precision, scale)`: both in one number, plus the four bytes of a header that
-/// PostgreSQL counts.
+/// Modifier of `numeric(precision, scale)`: both in one number, plus the four bytes of a header
+/// that PostgreSQL counts.
 fn numeric(precision: u8, scale: i8) -> PgType {
     let modifier = match u8::try_from(scale) {
         Ok(scale) => ((i32::from(precision) << 16) | i32::from(scale)) + 4,

@@ -1,7 +1,7 @@
-//! Maps values to integers: dense numbers in order of first appearance (the hash table, without the
-//! values), and order-preserving prefixes.
+//! Maps values to integers: dense numbers in order of first appearance, and order-preserving
+//! prefixes.
 
-/// Returns the first eight bytes of a value as a number that sorts alike.
+/// Returns the first eight bytes of a value as an integer with the same order.
 #[must_use]
 pub fn prefix(value: &[u8]) -> u64 {
     let mut bytes = [0; 8];
@@ -28,8 +28,8 @@ impl Slots {
         Self { slots: vec![0; (values * 2 + 2).next_power_of_two().max(FEWEST_SLOTS)], taken: 0 }
     }
 
-    /// Returns the number for which `same` holds among those of this hash; otherwise the next
-    /// number, and that it is new. After 2^32 - 1 values, no more can be numbered.
+    /// Returns the number for which `same` holds among the numbers of this hash; otherwise assigns
+    /// the next number, and reports that it is new. After 2^32 - 1 values, no more can be numbered.
     #[inline]
     pub fn find_or_insert(&mut self, hash: u64, same: impl Fn(u32) -> bool) -> (u32, bool) {
         if self.taken as usize * 2 >= self.slots.len() {
@@ -53,7 +53,7 @@ impl Slots {
         (u32::MAX, false)
     }
 
-    /// Returns the number for which `same` holds among those of this hash.
+    /// Returns the number for which `same` holds among the numbers of this hash.
     #[must_use]
     pub fn find(&self, hash: u64, same: impl Fn(u32) -> bool) -> Option<u32> {
         let half = hash >> 32;

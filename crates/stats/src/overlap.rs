@@ -7,17 +7,17 @@ use evenkeel_model::wire::wire;
 /// Portions of similar depth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct DepthBucket {
-    /// Maximum depth in this bucket; greater than that of the bucket before.
+    /// Maximum depth in this bucket; greater than in the previous bucket.
     pub depth: u64,
     /// Number of portions.
     pub portions: u64,
 }
 
-/// Depth to which portions overlap, after Snowflake's SYSTEM$CLUSTERING_INFORMATION. The depth of a
-/// portion is the number of portions that cover its first key, itself included: 1 is no overlap.
+/// Overlap depth of portions, as defined by Snowflake's SYSTEM$CLUSTERING_INFORMATION. The depth of
+/// a portion is the number of portions that cover its first key, itself included: 1 is no overlap.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct OverlapDepth {
-    /// Mean over the portions; 0 if there are none.
+    /// Mean over the portions; 0 without portions.
     pub average_depth: f64,
     /// Greatest depth.
     pub max_depth: u64,

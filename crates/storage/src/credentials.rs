@@ -33,8 +33,8 @@ fn is_overloaded(error: &object_store::Error) -> bool {
 
 type Provider<C> = Arc<dyn CredentialProvider<Credential = C>>;
 
-/// Requests credentials from the provider of a virtual machine; if it has none, the error says what
-/// to set.
+/// Requests credentials from the provider of a virtual machine; if it has none, the error names the
+/// settings.
 #[derive(Debug)]
 pub(super) struct MachineCredentials<C> {
     /// Finds out whether there are any credentials.
@@ -47,7 +47,7 @@ pub(super) struct MachineCredentials<C> {
 }
 
 impl<C> MachineCredentials<C> {
-    /// Provides the credentials of `store` through what `provider` creates; `settings` names the
+    /// Provides the credentials of `store` through the result of `provider`; `settings` names the
     /// settings that override them.
     pub(super) fn new(
         provider: impl Fn(RetryConfig) -> Result<Provider<C>>,

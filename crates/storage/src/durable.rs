@@ -36,18 +36,18 @@ pub(crate) struct DurableLocal {
     root: PathBuf,
     disk: Arc<dyn Disk>,
     lasting: Arc<Lasting>,
-    /// Whether the file system cannot tell what is in memory.
+    /// Whether the file system cannot report which bytes are in memory.
     cannot_tell: AtomicBool,
 }
 
-/// Directories known to be durable: their names, and those of all directories above them up to the
-/// root, are on disk. Directories of a store are never removed.
+/// Directories known to be durable: their names, and the names of all directories above them up to
+/// the root, are on disk. Directories of a store are never removed.
 #[derive(Debug, Default)]
 struct Lasting(Mutex<HashSet<PathBuf>>);
 
 impl Lasting {
-    /// Syncs the name of `directory`, and those of all directories above it up to `root`. `made` is
-    /// true if the directory was just created.
+    /// Syncs the names of `directory` and of all directories above it up to `root`. `made` is true
+    /// if the directory was just created.
     fn ensure(&self, disk: &dyn Disk, directory: &FsPath, root: &FsPath, made: bool) -> io::Result<()> {
         let known = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if directory == root || known().contains(directory) {
@@ -326,7 +326,7 @@ mod tests {
         assert_eq!(files.len(), 1);
     }
 
-    /// Shows what a read gives: bytes, or the error.
+    /// Shows the result of a read: bytes, or the error.
     fn shown(read: Result<Vec<Bytes>>) -> String {
         match read {
             Ok(bytes) => {
@@ -349,7 +349,7 @@ mod tests {
             (0..3_000_000u32).map(|byte| (byte.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
         let length = bytes.len() as u64;
         store.put(&path, bytes.into()).await.unwrap();
-        // The page cache has what was just written, but not every file system reports that.
+        // The page cache has the bytes just written, but not every file system reports that.
         if let Some(found) = store.ranges_in_memory(&path, std::slice::from_ref(&(5..10))) {
             let expected = store.inner.get_range(&path, 5..10).await.unwrap();
             assert_eq!((found, cfg!(target_os = "linux")), (vec![expected], true));

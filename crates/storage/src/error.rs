@@ -51,8 +51,8 @@ impl StorageError {
 }
 
 /// Summarizes an error of a store in one line: the code and message of an XML response, or the text
-/// of any other error. If the store was not contacted because there are no credentials, says what
-/// to set.
+/// of any other error. If the store was not contacted because there are no credentials, names the
+/// settings.
 #[must_use]
 pub fn brief(error: &object_store::Error) -> String {
     #[cfg(feature = "cloud")]

@@ -1,4 +1,4 @@
-//! Runs requests to object stores on threads of their own, so that CPU-bound work does not delay
+//! Runs requests to object stores on separate threads, so that CPU-bound work does not delay
 //! responses, and so that synchronous code that reads files can read objects too.
 
 use std::future::Future;

@@ -13,7 +13,7 @@ use bytes::Bytes;
 /// Most bytes that are copied on the thread of the caller.
 const MOST_BYTES: u64 = 1 << 20;
 
-/// An open file, and what is known about it.
+/// An open file, and known facts about it.
 pub(crate) struct CachedFile {
     file: File,
     pub(crate) metadata: Metadata,
@@ -35,7 +35,7 @@ impl CachedFile {
     /// empty.
     ///
     /// # Errors
-    /// [`io::ErrorKind::Unsupported`] if the file system cannot tell what is in memory.
+    /// [`io::ErrorKind::Unsupported`] if the file system cannot report which bytes are in memory.
     pub(crate) fn read(&self, range: &Range<u64>) -> io::Result<Option<Bytes>> {
         let length = range.end.checked_sub(range.start).and_then(|length| usize::try_from(length).ok());
         let Some(length) = length.filter(|length| *length > 0) else { return Ok(None) };

@@ -54,7 +54,7 @@ impl Place {
         }
         if url.query().is_some() || url.fragment().is_some() {
             return Err(wrong(
-                "it has a '?' or '#'; write %3F and %23 where they belong to the name".to_owned(),
+                "it has a '?' or '#'; write %3F and %23 if they belong to the name".to_owned(),
             ));
         }
         Ok(Self::Remote(url))

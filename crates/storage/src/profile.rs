@@ -67,10 +67,10 @@ impl Profile {
         self.named
     }
 
-    /// Refuses a profile that has no keys of its own and obtains them in a way not supported here.
+    /// Refuses a profile that contains no keys and obtains them in a way not supported here.
     ///
     /// # Errors
-    /// [`StorageError::Profile`], which says what to do instead.
+    /// [`StorageError::Profile`], which names the alternative.
     pub(super) fn check_keys(&self) -> Result<(), StorageError> {
         if self.get("aws_access_key_id").is_some() {
             return Ok(());

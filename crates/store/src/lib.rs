@@ -1,4 +1,4 @@
-//! The files of a table: log, portions, ingest, cleaning, and the Delta log beside them.
+//! The files of a table: log, portions, ingest, cleaning, and the Delta log.
 
 pub mod delta;
 pub mod ingest;

@@ -23,7 +23,7 @@ pub(super) struct Lane {
     key: Candidate,
     primary_key: Candidate,
     table: Table,
-    /// Columns to derive from those of the export, each by position and transform.
+    /// Columns to derive from columns of the export, each by position and transform.
     derived: Vec<(usize, Transform)>,
     evaluator: Evaluator,
     batches: Vec<BatchWrite>,

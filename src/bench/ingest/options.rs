@@ -14,7 +14,7 @@ use evenkeel_model::units::{ByteSize, PartitionCount};
 /// Options of an ingest bench.
 #[derive(Debug, Clone)]
 pub struct BenchOptions {
-    /// Partition keys; each gets a table of its own.
+    /// Partition keys; each gets a separate table.
     pub partition_keys: Vec<Candidate>,
     /// Primary key; the columns of a table's partition key that it lacks are appended.
     pub primary_key: Candidate,
@@ -22,7 +22,7 @@ pub struct BenchOptions {
     pub partitions: PartitionCount,
     /// Rows of a batch; each batch is one commit.
     pub batch_rows: u64,
-    /// Rows per second offered to each table; `None` for the highest rate that it can take.
+    /// Rows per second offered to each table; `None` for the highest possible rate.
     pub rows_per_second: Option<f64>,
     /// Capacities of the backlog model.
     pub limits: Limits,

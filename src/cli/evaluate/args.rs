@@ -39,7 +39,7 @@ Examples:
   evenkeel evaluate exports/monday --save monday.ek
   evenkeel evaluate --merge monday.ek tuesday.ek
 
-A column whose name has brackets or commas stands in quotes: '\"price (EUR)\",day'.")]
+Quote a column name that contains brackets or commas: '\"price (EUR)\",day'.")]
 pub(crate) struct Args {
     /// Files, folders, glob patterns, or - for standard input.
     #[arg(required_unless_present = "merge", value_name = "FILE")]
@@ -60,8 +60,8 @@ pub(crate) struct Args {
     pub(super) no_primary_keys: bool,
 
     /// Columns by which two of the tables are joined, such as orders.id=lines.order_id; repeatable.
-    /// Each input is then a table of its own [default: if the columns of the inputs differ, joins
-    /// are found from names and values].
+    /// Each input is then a separate table [default: if the columns of the inputs differ, joins are
+    /// inferred from names and values].
     #[arg(long = "join", value_name = "TABLE.COLUMN=TABLE.COLUMN")]
     pub(super) joins: Vec<String>,
 
@@ -74,8 +74,8 @@ pub(crate) struct Args {
     pub(super) nodes: Vec<u64>,
 
     /// Placement functions, separated by commas; repeatable: ydb, ydb-modulo, ydb-cloud-logs or
-    /// ydb-cloud-logs:ACTIVE:SECONDS, that of another system (see 'evenkeel place --list'), or all.
-    /// The first one decides [default: that of the target].
+    /// ydb-cloud-logs:ACTIVE:SECONDS, another system's function (see 'evenkeel place --list'), or
+    /// all. The first one determines the recommendation [default: the target's function].
     #[arg(long = "placement", value_delimiter = ',', value_name = "FUNCTIONS")]
     pub(super) placements: Vec<Placements>,
 
@@ -85,8 +85,8 @@ pub(crate) struct Args {
     #[arg(long, value_delimiter = ',', value_name = "WEIGHTS", value_parser = weight)]
     pub(super) weights: Vec<f64>,
 
-    /// Date or time column along which to look for hotspots [default: the only column of points in
-    /// time, else the only date column].
+    /// Date or time column along which to look for hotspots [default: detected from types, names,
+    /// values and the order of the rows].
     #[arg(long, value_name = "COLUMN")]
     pub(super) time: Option<String>,
 
@@ -95,18 +95,17 @@ pub(crate) struct Args {
     #[arg(long, value_name = "LENGTH")]
     pub(super) window: Option<Micros>,
 
-    /// Folder of .sql files, or a single one, with the statements that the table is to serve,
-    /// whatever they call it. Or a query log with the number of runs, as CSV, NDJSON or Parquet:
-    /// YDB query_metrics_one_minute, pg_stat_statements, ClickHouse query_log, Spanner QUERY_STATS.
+    /// SQL statements that the table must serve: a folder of .sql files or a single one, with any
+    /// table name; or a query log with run counts, as CSV, NDJSON or Parquet: YDB
+    /// query_metrics_one_minute, pg_stat_statements, ClickHouse query_log, Spanner QUERY_STATS.
     #[arg(long, value_name = "PATH")]
     pub(super) queries: Option<LocalPath>,
 
-    /// Value of a parameter of the statements, as name=value; the others get a placeholder that
-    /// stands for any value.
+    /// Value of a parameter of the statements, as name=value; other parameters may have any value.
     #[arg(long = "param", value_name = "NAME=VALUE", requires = "queries")]
     pub(super) params: Vec<String>,
 
-    /// Partition key that the table has now: it is judged beside the others.
+    /// Partition key of the existing table, to be judged along with the others.
     #[arg(long, value_name = "COLUMNS")]
     pub(super) current: Option<Candidate>,
 
@@ -116,11 +115,11 @@ pub(crate) struct Args {
     pub(super) roles: Vec<(String, Role)>,
 
     /// Columns that must not be in a key, such as comments and amounts, separated by commas;
-    /// repeatable. The same as the role measure.
+    /// repeatable. Equivalent to the role measure.
     #[arg(long = "not-key", value_name = "COLUMNS", value_delimiter = ',')]
     pub(super) not_key: Vec<String>,
 
-    /// Type of a column as name:type, if the detected type is not that of the table; repeatable.
+    /// Type of a column as name:type, if the detected type differs from the table's; repeatable.
     /// The width of a type changes the hash.
     #[arg(long = "type", value_name = "COLUMN:TYPE")]
     pub(super) types: Vec<String>,
@@ -138,8 +137,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ROWS", default_value_t = evenkeel::evaluate::DEFAULT_BATCH_ROWS, value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) batch: u64,
 
-    /// Statistics of the partitions of the table as it is now, to compare with the computed ones:
-    /// YDB's .sys/partition_stats or .sys/primary_index_stats as CSV, NDJSON or Parquet. Needs the
+    /// Partition statistics of the existing table, to compare with the computed ones: YDB's
+    /// .sys/partition_stats or .sys/primary_index_stats as CSV, NDJSON or Parquet. Needs the
     /// current partition key, from --current, --ddl or a dump.
     #[arg(long, value_name = "FILE", conflicts_with = "sample")]
     pub(super) partition_stats: Option<LocalPath>,
@@ -149,20 +148,20 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE", conflicts_with = "sample")]
     pub(super) save: Option<LocalPath>,
 
-    /// Size of the distinct values in a profile. If those of all keys take more, those of the
-    /// largest keys are kept as estimates.
+    /// Maximum size of the distinct values in a profile. Beyond it, the largest keys are stored as
+    /// estimates.
     #[arg(long, value_name = "BYTES", default_value_t = ByteSize(DEFAULT_PROFILE_BYTES), requires = "save")]
     pub(super) profile_size: ByteSize,
 
-    /// Count the keys of this profile in the same way, so that what is saved can be merged with it.
+    /// Count the same keys as this profile, so that the saved profile can be merged with it.
     #[arg(long, value_name = "PROFILE", requires = "inputs", conflicts_with_all = [
         "partition_keys", "primary_keys", "no_primary_keys", "joins", "partitions", "nodes", "placements", "weights",
         "time", "window", "types", "batch", "partition_rate", "sample", "merge",
     ])]
     pub(super) like: Option<LocalPath>,
 
-    /// Profiles to answer for as a whole, without their rows; together with those of the inputs, if
-    /// any, which are counted in the same way.
+    /// Profiles to evaluate together instead of their rows. Rows of inputs, if any, are counted in
+    /// the same way and added.
     #[arg(long, value_name = "PROFILES", num_args = 1.., conflicts_with_all = [
         "partition_keys", "primary_keys", "no_primary_keys", "joins", "partitions", "nodes", "placements", "weights",
         "time", "window", "roles", "not_key", "types", "current", "batch", "partition_rate", "partition_stats", "sample",
@@ -182,13 +181,13 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value = "fail")]
     pub(super) on_error: OnError,
 
-    /// System to write the statements for, and whose placement the figures are for: ydb,
+    /// System to write the statements for, and to compute the figures by its placement: ydb,
     /// clickhouse, citus, postgres, greenplum, doris, starrocks, spanner, cassandra, mongodb,
-    /// kafka, iceberg or paimon [default: that of --placement, else ydb].
+    /// kafka, iceberg or paimon [default: the system of --placement, else ydb].
     #[arg(long, value_name = "SYSTEM")]
     pub(super) target: Option<Target>,
 
-    /// Name of the table in the proposed statements [default: that of the first input].
+    /// Name of the table in the proposed statements [default: the name of the first input].
     #[arg(long)]
     pub(super) name: Option<String>,
 
@@ -197,7 +196,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "VERSION", default_value_t)]
     pub(super) ydb_version: YdbVersion,
 
-    /// Print all keys, figures, findings and roles, instead of the answer alone.
+    /// Print all keys, figures, findings and roles instead of just the answer.
     #[arg(long)]
     pub(super) verbose: bool,
 
@@ -205,13 +204,13 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     pub(super) html: Option<LocalPath>,
 
-    /// Replace key values by numbers, and times by the time since the first one, in all results and
-    /// errors.
+    /// Replace key values with numbers, and times with the time since the first one, in all results
+    /// and errors.
     #[arg(long)]
     pub(super) mask_values: bool,
 
     /// Exit with code 3 if a figure meets a threshold, such as 'max_over_mean>1.2' or 'problems>0';
-    /// repeatable. Figures are those of the given keys, else of the recommended ones.
+    /// repeatable. The figures are for the given keys, otherwise for the recommended ones.
     #[arg(long = "fail-on", value_name = "CONDITION")]
     pub(super) fail_on: Vec<Threshold>,
 

@@ -1,4 +1,4 @@
-//! The evaluation itself, in a thread of its own, here or on a cluster.
+//! The evaluation itself, in a separate thread, on this machine or on a cluster.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

@@ -25,7 +25,7 @@ pub(super) fn is_usage(error: &EvaluateError) -> bool {
     )
 }
 
-/// Tells profiles that do not fit together from those that cannot be used.
+/// Distinguishes incompatible profiles from unusable ones.
 pub(super) fn profile_failure(error: ProfileError) -> Failure {
     match error {
         ProfileError::Evaluate(error) => failure(error),

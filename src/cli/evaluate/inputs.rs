@@ -12,7 +12,7 @@ use crate::cli::evaluate::failures::profile_failure;
 use crate::cli::evaluate::{plan, profiles};
 use crate::cli::{Failure, Output};
 
-/// Opens the inputs as one table, and adds what they declare to the options.
+/// Opens the inputs as one table, and adds their declarations to the options.
 pub(super) async fn open_inputs(
     args: &Args,
     types: BTreeMap<String, ColumnType>,

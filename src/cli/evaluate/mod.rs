@@ -40,6 +40,12 @@ struct Evaluated<'a> {
 }
 
 pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
+    let masks = args.mask_values;
+    let result = evaluate(args, out).await;
+    if masks { result.map_err(Failure::with_masked_paths) } else { result }
+}
+
+async fn evaluate(args: Args, out: &mut Output) -> Result<(), Failure> {
     let baseline = args.baseline.as_deref().map(read_baseline).transpose()?;
     // Fail now rather than after a long read.
     args.html.as_deref().map_or(Ok(()), html_file::check)?;

@@ -1,4 +1,4 @@
-//! Options of an evaluation from those of the command line.
+//! Options of an evaluation from the command line.
 
 use evenkeel::evaluate::{AdvisorOptions, AlsoCounted, EvaluateOptions, Role};
 use evenkeel::placement::Function;
@@ -93,8 +93,8 @@ fn each_once(keys: &[Candidate]) -> Vec<Candidate> {
     kept
 }
 
-/// Adds the keys and the number of partitions of a declared table, as far as the arguments do not
-/// name others.
+/// Adds the keys and the number of partitions of a declared table, unless the arguments override
+/// them.
 pub(super) fn judge_declared(options: &mut AdvisorOptions, args: &Args, declared: &DeclaredTable) {
     let key = |columns: &[String]| (!columns.is_empty()).then(|| Candidate::of_columns(columns));
     options.current_partition_key = options.current_partition_key.take().or(key(&declared.partition_key));

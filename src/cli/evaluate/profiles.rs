@@ -1,4 +1,4 @@
-//! Profiles that are saved, and merged.
+//! Saving and merging of profiles.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,11 +13,11 @@ use crate::cli::evaluate::failures::profile_failure;
 use crate::cli::local_path::LocalPath;
 use crate::cli::{Failure, Output};
 
-/// Refuses arguments that do not go with profiles.
+/// Refuses arguments that cannot be combined with profiles.
 pub(super) fn check(args: &Args) -> Result<(), Failure> {
     if args.save.is_some() && args.mask_values {
         return Err(Failure::wrong_usage(
-            "--save writes key values into the profile, which --mask-values is to hide; leave one of them out",
+            "--save writes key values into the profile, which --mask-values should hide; omit one of them",
         ));
     }
     // Fail now rather than after a long read.
@@ -41,7 +41,7 @@ pub(super) fn read(paths: &[LocalPath]) -> Result<Vec<Profile>, Failure> {
     paths.iter().map(|path| Profile::read(path).map_err(profile_failure)).collect()
 }
 
-/// Lets new rows be counted as those of a profile were.
+/// Sets the options to count new rows like the rows of a profile.
 pub(super) fn count_as(
     options: AdvisorOptions,
     args: &Args,
@@ -81,7 +81,7 @@ pub(super) fn open(
     Export::open(inputs, options, &others)
 }
 
-/// Writes a profile, and says what is in it.
+/// Writes a profile, and reports its content.
 pub(super) fn write(profile: &Profile, path: &LocalPath, out: &Output) -> Result<(), Failure> {
     profile.write(path).map_err(profile_failure)?;
     let bytes = std::fs::metadata(&**path).map(|file| file.len()).unwrap_or_default();

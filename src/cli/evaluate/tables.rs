@@ -23,8 +23,8 @@ use crate::cli::evaluate::{plan, thresholds};
 use crate::cli::html_file;
 use crate::cli::{Failure, Output};
 
-/// Maximum number of inputs whose columns are all compared; of more, as a shell makes of a pattern,
-/// the first and the last are.
+/// Maximum number of inputs whose columns are all compared; of more, such as from an expanded
+/// pattern, only the first and the last are.
 const MOST_COMPARED: usize = 64;
 
 /// One of several tables.
@@ -35,7 +35,7 @@ pub(super) struct OpenTable {
     declared: Option<DeclaredTable>,
 }
 
-/// Opens each input as a table of its own; `None` if they are parts of one table.
+/// Opens each input as a separate table; `None` if they are parts of one table.
 pub(super) async fn open(args: &Args, options: &InputOptions) -> Result<Option<Vec<OpenTable>>, Failure> {
     let named = !args.joins.is_empty();
     let possible = args.inputs.len() > 1 && !args.inputs.iter().any(|input| input == "-");
@@ -166,7 +166,7 @@ fn text(found: &TablesReport, layout: Layout, verbose: bool) -> String {
     text
 }
 
-/// The options of one table: those that name columns, of its own alone.
+/// The options of one table, reduced to its own columns.
 fn of_table(
     args: &Args,
     options: &AdvisorOptions,
@@ -221,7 +221,7 @@ fn refuse_options_of_one_table(args: &Args, tables: &[String]) -> Result<(), Fai
     given.map_or(Ok(()), |(option, _)| {
         let tables = tables.join(", ");
         Err(Failure::wrong_usage(format!(
-            "{option} is for one table, and these inputs are of several, by their columns: {tables}; evaluate that table alone"
+            "{option} applies to one table, but judging by their columns these inputs are of several: {tables}; evaluate that table alone"
         )))
     })
 }

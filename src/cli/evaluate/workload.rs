@@ -30,7 +30,8 @@ pub(super) async fn statements(
     Ok(planned)
 }
 
-/// Says how much of a query log is understood, and why the rest is not; reasons may quote literals.
+/// Describes how much of a query log is understood, with reasons for the rest; they may quote
+/// literals.
 fn described_log(path: &Path, log: &QueryLog, planned: &[PlannedStatement], is_masked: bool) -> String {
     let runs = |of: f64| format!("{:.1} %", 100.0 * of.abs() / log.runs.max(f64::MIN_POSITIVE));
     let understood = planned.iter().filter(|statement| statement.scans.is_ok());
@@ -47,7 +48,7 @@ fn described_log(path: &Path, log: &QueryLog, planned: &[PlannedStatement], is_m
     for (of, why) in [
         (log.runs_of_others, "do not read"),
         (log.runs_on_other_tables, "read other tables"),
-        (log.runs_beyond, "are of statements beyond the 1,000 that ran most"),
+        (log.runs_beyond, "are of statements beyond the 1,000 most frequent"),
     ] {
         if of > 0.0 {
             text.push_str(&format!("; {} {why}", runs(of)));

@@ -37,7 +37,7 @@ pub(super) enum Pin {
     At(Version),
 }
 
-/// Commands with their arguments and what they do, in the order of the help.
+/// Commands with their arguments and descriptions, in the order of the help.
 pub(super) const COMMANDS: &[(&str, &str, &str)] = &[
     ("\\d", "[NAME]", "tables and exports, or the keys, columns and partitions of one"),
     ("\\skew", "[TABLE]", "how evenly the rows of a table are spread over its partitions"),
@@ -152,7 +152,7 @@ fn unquoted(text: &str) -> String {
     ['"', '\''].into_iter().find_map(inner).unwrap_or(text).to_owned()
 }
 
-/// Reads `on` or `off`; `None` stands for the other state.
+/// Reads `on` or `off`; `None` means the other state.
 fn switch(text: Option<&str>) -> Result<Option<bool>, ()> {
     match text.map(str::to_ascii_lowercase).as_deref() {
         None => Ok(None),

@@ -1,4 +1,4 @@
-//! Statements that are typed.
+//! Interactive input of statements.
 
 use std::io::{self, Write};
 use std::sync::{Arc, PoisonError};
@@ -16,7 +16,7 @@ use crate::cli::shell::{Flow, Shell, history};
 type LineEditor = Editor<LineHelper, FileHistory>;
 
 impl Shell<'_> {
-    /// Reads what is typed until the end. Errors are shown, and the shell goes on.
+    /// Reads input until its end. Errors are shown, and the shell continues.
     pub(super) async fn converse(&mut self) -> Result<(), Failure> {
         self.out.text(&format!(
             "evenkeel {}: {}. \\? lists the commands.\n",
@@ -28,12 +28,12 @@ impl Shell<'_> {
         let history = match history::file() {
             Ok(path) => path,
             Err(error) => {
-                self.out.note(&format!("what is typed is not kept: {error}"));
+                self.out.note(&format!("history is not saved: {error}"));
                 None
             }
         };
         if let Some(path) = &history {
-            // A history that cannot be read is begun anew.
+            // An unreadable history is replaced by an empty one.
             let _ = editor.load_history(path);
         }
         loop {
@@ -85,7 +85,7 @@ impl Shell<'_> {
         }
     }
 
-    /// Counts what the shell has opened: `2 tables, 1 export`.
+    /// Counts the opened tables and exports: `2 tables, 1 export`.
     fn summary(&self) -> String {
         let tables = report::counted(self.tables.tables.len() as u64, "table");
         match self.tables.exports.len() as u64 {

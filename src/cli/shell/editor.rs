@@ -1,4 +1,4 @@
-//! The line that is typed: completion, colours, and when it is complete.
+//! The edited line: completion, colours, and its end.
 
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -95,7 +95,7 @@ pub(super) struct Words {
     pub(super) functions: Vec<String>,
 }
 
-/// Helps with the line that is typed.
+/// Helper for the edited line.
 pub(super) struct LineHelper {
     pub(super) words: Arc<Mutex<Words>>,
     files: FilenameCompleter,
@@ -107,13 +107,13 @@ impl LineHelper {
     }
 }
 
-/// Words after which a line ends the shell without a backslash.
+/// Lines that end the shell without a backslash.
 pub(super) const WORDS_TO_LEAVE: [&str; 2] = ["exit", "quit"];
 
 /// Whether a line needs no more lines.
 fn is_whole(text: &str) -> bool {
     let trimmed = text.trim();
-    // A command on a line of its own gives an unfinished statement up.
+    // A command on a separate line discards an unfinished statement.
     let has_command = trimmed.lines().last().is_some_and(|line| line.trim_start().starts_with('\\'));
     let is = |word: &str| trimmed.trim_end_matches(';').eq_ignore_ascii_case(word);
     has_command
@@ -190,7 +190,7 @@ impl Completer for LineHelper {
 
 impl Helper for LineHelper {}
 
-/// Returns the position from which the text before the cursor is replaced, and the candidates.
+/// Returns the start of the text before the cursor to be replaced, and the candidates.
 fn completions(before: &str, words: &Words) -> (usize, Vec<String>) {
     if before.starts_with('\\') && !before.contains(char::is_whitespace) {
         let commands = COMMANDS.iter().map(|(name, ..)| (*name).to_owned());

@@ -43,7 +43,7 @@ impl Engine {
 impl Drop for Engine {
     fn drop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
-            // Without waiting for what does not yield.
+            // Without waiting for tasks that do not yield.
             runtime.shutdown_background();
         }
     }

@@ -1,4 +1,4 @@
-//! The file that keeps what was typed.
+//! The history file.
 
 use std::fs;
 use std::io;
@@ -21,10 +21,10 @@ const SECRETS: [&str; 10] = [
     "credential",
 ];
 
-/// Whether a line may hold a password or a key, and is not kept.
+/// Whether a line may contain a password or a key, and is not kept.
 pub(super) fn may_hold_secret(line: &str) -> bool {
     let lower = line.to_lowercase();
-    // Also a user with a password in a URL, and the signature in those of Azure.
+    // Also a user with a password in a URL, and the signature in URLs of Azure.
     let has_user = lower.split("://").skip(1).any(|rest| {
         let authority = rest.split(['/', '\'', '"', ' ']).next().unwrap_or_default();
         authority.contains('@')

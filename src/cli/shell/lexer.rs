@@ -87,7 +87,7 @@ fn quoted(text: &str, quote: char, escapes: bool, kind: Kind) -> (Kind, usize, b
     (kind, text.len(), true)
 }
 
-/// Returns the extent of a comment, in which others may be nested.
+/// Returns the extent of a comment, which may contain nested ones.
 fn comment(text: &str) -> (Kind, usize, bool) {
     let (mut depth, mut at) = (0_usize, 0);
     while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
@@ -119,12 +119,12 @@ pub(super) fn first_statement(text: &str) -> Option<(&str, &str)> {
     None
 }
 
-/// Whether text is nothing but blanks and whole comments.
+/// Whether text consists of blanks and whole comments.
 pub(super) fn is_blank(text: &str) -> bool {
     pieces(text).iter().all(|piece| matches!(piece.kind, Kind::Blank | Kind::Comment) && !piece.is_open)
 }
 
-/// Whether a semicolon ends the text, with nothing but comments behind it.
+/// Whether a semicolon ends the text, followed only by comments.
 pub(super) fn is_complete(text: &str) -> bool {
     let pieces = pieces(text);
     let last = pieces.iter().rev().find(|piece| !matches!(piece.kind, Kind::Blank | Kind::Comment));

@@ -48,9 +48,9 @@ Examples:
   evenkeel sql ads/ users=users.parquet               all tables of a folder, and an export
   evenkeel sql events < statements.sql                a script; the first error ends it
 
-A statement ends with a semicolon. \\? lists the commands, Tab completes names, and Ctrl-C cancels a query. What is \
-typed is kept in ~/.local/state/evenkeel/history, or in the file that EVENKEEL_HISTORY names, except lines that may \
-hold a password or a key.")]
+A statement ends with a semicolon. \\? lists the commands, Tab completes names, and Ctrl-C cancels a query. Input \
+is kept in ~/.local/state/evenkeel/history, or in the file that EVENKEEL_HISTORY names, except lines that may \
+contain a password or a key.")]
 pub(crate) struct Args {
     /// Directories of tables, folders of tables, and exports in any input format; NAME=PLACE gives
     /// a table or an export a name.
@@ -114,7 +114,7 @@ fn session(tables: &Tables, limits: &QueryLimits) -> Result<TableSession, Failur
     tables.session_with(&QueryLimits { timeout: None, ..limits.clone() })
 }
 
-/// Whether the shell goes on.
+/// Whether the shell continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Flow {
     Continue,
@@ -303,7 +303,7 @@ impl Shell<'_> {
         }
     }
 
-    /// Moves all tables to their newest versions, or to those that are set.
+    /// Moves all tables to their newest versions, or to the versions that were set.
     async fn reopen(&mut self) -> Result<(), Failure> {
         let mut tables = self.tables.clone();
         for (name, table) in &mut tables.tables {

@@ -126,7 +126,7 @@ impl Results {
         }
     }
 
-    /// Writes a result to the file: the first one replaces what is there, later ones follow it.
+    /// Writes a result to the file: the first one replaces its content, later ones are appended.
     async fn write_file(&mut self, result: QueryResult) -> Result<(), Failure> {
         let Some(File { path, format, has_result }) = &mut self.file else { return Ok(()) };
         let holds_one = matches!(format, Format::Rows(OutputFormat::Parquet | OutputFormat::Json));
@@ -239,8 +239,8 @@ fn first_rows(batches: &[RecordBatch], most: usize) -> Vec<RecordBatch> {
     first
 }
 
-/// Shows text in the pager that `PAGER` names, else in less; on its own if standard output is no
-/// terminal.
+/// Shows text in the pager that `PAGER` names, else in less; without a pager if standard output is
+/// not a terminal.
 pub(super) fn page(text: &str, out: &mut Output) -> Result<(), Failure> {
     if !io::stdout().is_terminal() {
         return out.text(text);
@@ -252,7 +252,7 @@ pub(super) fn page(text: &str, out: &mut Output) -> Result<(), Failure> {
         return out.text(text);
     };
     if let Some(mut input) = child.stdin.take() {
-        // A pager that is left early does not read everything.
+        // A pager that is quit early does not read everything.
         let _ = input.write_all(text.as_bytes());
     }
     child.wait()?;

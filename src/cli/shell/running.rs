@@ -29,7 +29,7 @@ pub(super) fn cancelled(what: &'static str) -> Failure {
     anyhow::Error::from(Cancelled(what)).into()
 }
 
-/// Converts a failure to what helps in a shell.
+/// Converts an error to advice that suits a shell.
 fn in_shell(error: QueryError) -> Failure {
     match error {
         QueryError::Param(ParamError::Missing { name }) => Failure::wrong_usage(format!(
@@ -49,8 +49,7 @@ pub(super) fn is_cancelled(failure: &Failure) -> bool {
 }
 
 impl Shell<'_> {
-    /// Runs a query until its end, its limits or Ctrl-C, and shows its rows. Returns those that
-    /// were kept.
+    /// Runs a query until its end, its limits or Ctrl-C, and shows its rows. Returns the kept ones.
     pub(super) async fn answer(&mut self, sql: &str, params: &Params) -> Result<Option<Kept>, Failure> {
         forget(&self.interrupts);
         let progress: Arc<OnceLock<QueryProgress>> = Arc::default();

@@ -13,7 +13,7 @@ use crate::cli::shell::{Flow, Shell, running};
 const MOST_INCLUDED: usize = 20;
 
 impl Shell<'_> {
-    /// Runs what comes from standard input. The first error ends the script.
+    /// Runs the statements from standard input. The first error ends the script.
     pub(super) async fn read_script(&mut self) -> Result<(), Failure> {
         let mut lines = io::BufReader::new(io::stdin());
         let mut text = String::new();
@@ -43,8 +43,8 @@ impl Shell<'_> {
         }
     }
 
-    /// Runs the commands and statements in a text; the last statement needs no semicolon.
-    /// `name` is that of the file with the text, for messages.
+    /// Runs the commands and statements in a text; the last statement needs no semicolon. `name` is
+    /// the name of the file with the text, for messages.
     pub(super) async fn run_text(&mut self, text: &str, name: Option<&str>) -> Result<Flow, Failure> {
         let mut rest = text.trim_start();
         while !is_blank(rest) {

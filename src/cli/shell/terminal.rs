@@ -1,4 +1,4 @@
-//! The mode of the terminal, which a line that is being typed changes.
+//! The mode of the terminal, which line editing changes.
 
 #[cfg(unix)]
 use nix::sys::termios::{SetArg, Termios, tcgetattr, tcsetattr};

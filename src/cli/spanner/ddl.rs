@@ -32,9 +32,8 @@ Examples:
   evenkeel spanner ddl events --target spanner-postgres --strategy shard-16
 
 Without --strategy, the rows of the table are replayed through the model of 'evenkeel spanner simulate', \
-in the order of their times, and
-the statements are those of the strategy that it recommends. To make splits divide even with few rows, the rows are scaled up to sixteen
-full splits.")]
+in the order of their times, and the statements are those of the strategy that it recommends. To make splits divide \
+even with few rows, the rows are scaled up to sixteen full splits.")]
 pub(crate) struct Args {
     /// Directory of the table.
     dir: PathBuf,
@@ -48,8 +47,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME")]
     strategy: Option<Strategy>,
 
-    /// Time column by which rows arrived [default: the only column of points in time, else the only
-    /// date column, else that of the key].
+    /// Time column that gives the arrival of rows [default: the only column of points in time, else
+    /// the only date column, else the key's].
     #[arg(long, value_name = "COLUMN", conflicts_with = "strategy")]
     time: Option<String>,
 }

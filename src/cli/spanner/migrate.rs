@@ -24,8 +24,8 @@ use crate::cli::output::Format;
 use crate::cli::spanner::replay::failure;
 use crate::cli::{Failure, Output};
 
-/// Plan how a table with generated keys moves to Spanner: existing values stay, and the statements
-/// generate new values that never collide with them, proved on the data.
+/// Plan the move of a table with generated keys to Spanner: existing values stay, and new values
+/// provably never collide with them.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Examples:
@@ -46,18 +46,18 @@ pub(crate) struct Args {
 
     /// Headroom for values added before the switch, as a share of the existing ones.
     #[arg(long, value_name = "SHARE", default_value_t = 0.1, value_parser = share)]
-    room: f64,
+    headroom: f64,
 
     /// Dialect of the statements: spanner (GoogleSQL) or spanner-postgres.
     #[arg(long, default_value = "spanner")]
     target: Dialect,
 
-    /// Name of the table in the statements [default: that of the first input].
+    /// Name of the table in the statements [default: the name of the first input].
     #[arg(long)]
     name: Option<String>,
 
-    /// Write the rows with their UUIDs in lower case, with hyphens, as GENERATE_UUID() makes them,
-    /// to a .csv, .parquet, .ndjson or .json file.
+    /// Write the rows with their UUIDs in lower case, with hyphens, as GENERATE_UUID() generates
+    /// them, to a .csv, .parquet, .ndjson or .json file.
     #[arg(short, long, value_name = "FILE")]
     output: Option<LocalPath>,
 
@@ -92,12 +92,12 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
         KindArg::Sequential => KeyKind::Sequential,
         KindArg::BitReversed => KeyKind::BitReversed,
     });
-    let (key, room) = (args.key.clone(), args.room);
+    let (key, headroom) = (args.key.clone(), args.headroom);
     let output = args.output.as_ref().map(|path| output(path, &inputs.paths)).transpose()?;
     let part = Reading::start(&inputs.paths, &reading.meter);
     let work = move |_: &ProgressBar, stop: &AtomicBool| {
         let export = Export::open(&inputs.paths, reading, &BTreeMap::new()).map_err(SimulateError::from)?;
-        let migration = migrate(&export, &key, kind, room, stop).map_err(failure)?;
+        let migration = migrate(&export, &key, kind, headroom, stop).map_err(failure)?;
         if let Some((path, format)) = &output {
             if migration.kind != KeyKind::Uuid {
                 return Err(Failure::wrong_usage(format!(

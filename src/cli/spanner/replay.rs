@@ -30,7 +30,7 @@ pub(super) async fn in_background(
     options: SimulateOptions,
     out: &Output,
 ) -> Result<Simulation, Failure> {
-    // The rows of two exports are read by turns.
+    // The rows of two exports are read alternately.
     let reading = if tree.is_none() { export.reading() } else { None };
     let work = move |bar: &ProgressBar, stop: &AtomicBool| {
         let progress = |rows| bar.set_position(rows);

@@ -65,7 +65,7 @@ pub struct AdvisorReport {
     /// Profiles that were merged, if the rows themselves were not read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub profiles: Vec<MergedProfile>,
-    /// Rows in each partition of the table as it is now, if the inputs show them.
+    /// Rows in each partition of the existing table, if the inputs show them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub measured: Option<MeasuredDistribution>,
     /// Partitions that statements visit, over the recommended number of partitions.
@@ -133,8 +133,8 @@ pub trait CountRows: Send + Sync {
     ) -> Result<(Evaluation, Unreadable), EvaluateError>;
 }
 
-/// Like [`advise`], but other machines make the one pass over all rows. Anything else, mostly a few
-/// rows before and after the pass, is read here.
+/// Like [`advise`], but other machines do the single pass over all rows. Everything else, mostly a
+/// few rows before and after the pass, is read here.
 ///
 /// # Errors
 /// As for [`advise`], and the errors of `counter`.
@@ -164,7 +164,7 @@ pub(crate) struct Counting {
     pub(crate) has_rows: Vec<bool>,
 }
 
-/// A report with what it was made from, apart from the rows.
+/// A report with its sources, apart from the rows.
 #[derive(Debug)]
 pub(crate) struct Advice {
     pub(crate) report: AdvisorReport,
@@ -257,13 +257,13 @@ fn advise_counted(
     }
     let export = timed.as_ref().unwrap_or(export);
     notes.extend(look.search_cut_short.then_some(Note::KeySearchCutShort));
-    // All columns are read alike in all exports whose counts are merged, whatever their keys.
+    // Columns have the same types in all exports whose counts are merged, whatever their keys.
     let all = options.also_counted != AlsoCounted::Nothing;
     let types = if widens { wider_types(export, &options.evaluate, all) } else { BTreeMap::new() };
     notes.extend(widened_columns(export, &types, &options.evaluate));
     let widened = (!types.is_empty()).then(|| export.with_types(&types));
     let export = widened.as_ref().unwrap_or(export);
-    // Rows that are counted like others are tried with the conditions of those.
+    // Rows that are counted like other rows are tried under the same conditions.
     if !matches!(options.also_counted, AlsoCounted::Keys(_)) {
         options.evaluate.equality_columns = equality_columns(&options.statements);
     }

@@ -22,7 +22,7 @@ use evenkeel_model::text_value::TimestampFormat;
 use evenkeel_placement::placement::Function;
 use evenkeel_placement::placement::systems::About;
 
-/// Maximum number of partition keys that are counted beside those that are judged.
+/// Maximum number of partition keys that are counted in addition to those that are judged.
 const MOST_ALSO_COUNTED: usize = 24;
 
 /// Outcome of a look at rows from all over the export.
@@ -45,7 +45,7 @@ pub(crate) struct Look {
 
 impl Look {
     /// Adds the figures of all rows to the reasons that were found from some of them. Returns a
-    /// note on those, unless they were all rows.
+    /// note on the examined rows, unless they were all rows.
     pub(crate) fn confirm(&mut self, evaluation: &Evaluation) -> Option<Note> {
         let extent = self.considered_from.filter(|extent| !extent.whole)?;
         for candidate in self.considered.iter_mut().filter(|candidate| candidate.kept) {
@@ -62,8 +62,7 @@ impl Look {
         })
     }
 
-    /// Marks the keys that are unique by nature: those with the id of the row or a natural key in
-    /// them.
+    /// Marks the keys that are unique by nature: keys that contain the row id or a natural key.
     pub(crate) fn mark_unique_by_nature(&self, evaluation: &mut Evaluation) {
         for key in &mut evaluation.primary_keys {
             let is_in_key = |column: &String| key.columns.contains(column);
@@ -80,7 +79,7 @@ impl Look {
     }
 }
 
-/// Infers the roles of the columns, and adds candidates if none are named.
+/// Infers the roles of the columns, and adds candidates if none is named.
 pub(crate) fn look(
     export: &Export,
     options: &mut AdvisorOptions,
@@ -97,8 +96,8 @@ pub(crate) fn look(
     let evaluate = &mut options.evaluate;
     let wants_primary_keys = options.find_primary_keys && evaluate.primary_keys.is_empty();
     let wants_partition_keys = evaluate.partition_keys.is_empty();
-    // The only point in time needs no evidence, unless it is named as a later one than another that
-    // numbers carry.
+    // The only point in time needs no evidence, unless its name says that it is later than a time
+    // in a numeric column.
     let only = only_time_column(export.columns()).and_then(|position| export.columns().get(position));
     let only = only
         .filter(|column| column.column_type.is_timestamp() && !is_later(&column.name))
@@ -157,7 +156,7 @@ pub(crate) fn look(
     Ok(look)
 }
 
-/// Keys that may be judged or counted beside the candidates.
+/// Keys that may be judged or counted in addition to the candidates.
 struct MoreKeys {
     /// Columns that join other tables.
     joined: Vec<Candidate>,
@@ -165,7 +164,7 @@ struct MoreKeys {
     columns: Vec<Candidate>,
 }
 
-/// Adds keys that are judged or counted beside the candidates: those of joins, the current ones,
+/// Adds keys to be judged or counted in addition to the candidates: keys of joins, current keys,
 /// and single columns.
 fn add_more_keys(more: MoreKeys, export: &Export, options: &mut AdvisorOptions) {
     let evaluate = &mut options.evaluate;
@@ -191,7 +190,8 @@ fn add_more_keys(more: MoreKeys, export: &Export, options: &mut AdvisorOptions) 
     }
 }
 
-/// Counts a key beside those that are judged, if all functions take its values and memory suffices.
+/// Counts a key in addition to the judged ones, if all functions accept its values and memory
+/// suffices.
 fn count_too(key: Candidate, export: &Export, options: &mut EvaluateOptions) {
     if options.also_counted.len() >= MOST_ALSO_COUNTED || options.partition_keys.contains(&key) {
         return;
@@ -249,7 +249,9 @@ fn figures_of(candidate: &ConsideredCandidate, evaluation: &Evaluation) -> Optio
             let key = evaluation.primary_keys.iter().find(|key| key.columns == candidate.key)?;
             Some(match key.duplicate_rows {
                 0 => format!("no key repeats in all {} rows", evaluation.rows),
-                repeated => format!("{repeated} of all {} rows have a key that another has", evaluation.rows),
+                repeated => {
+                    format!("{repeated} of all {} rows have a key that another row has", evaluation.rows)
+                }
             })
         }
         Purpose::PrimaryKey => None,

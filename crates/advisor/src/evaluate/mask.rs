@@ -1,9 +1,10 @@
 //! Results without the values of rows.
 //!
 //! Every field of a result is named here, so that a new one does not compile until someone decides
-//! whether it holds values. Figures, lengths, counts, and the names of columns and files are kept.
-//! Keys become numbers, and times become offsets from the first time. Findings are recomputed from
-//! the masked result, so they cannot quote anything else.
+//! whether it holds values. Figures, lengths, counts, and the names of columns and files are kept,
+//! but not the values of folders such as `tenant=acme`. Keys become numbers, and times become
+//! offsets from the first time. Findings are recomputed from the masked result, so they cannot
+//! quote anything else.
 
 use serde_json::Value;
 
@@ -17,6 +18,7 @@ use crate::evaluate::figures::partition_key::{HeavyHitter, PartitionKeyReport, P
 use crate::evaluate::figures::primary_key::{DuplicateExample, PrimaryKeyReport};
 use crate::evaluate::roles::carried_times::CarriedTimes;
 use evenkeel_input::source::SourceError;
+use evenkeel_model::masked_path::{masked_path, masked_paths};
 use evenkeel_model::note::Note;
 use evenkeel_placement::placement::PlacementError;
 use evenkeel_stats::windows::TimeRange;
@@ -29,7 +31,7 @@ impl AdvisorReport {
     /// result can be shared. Within a key, equal numbers mean equal values.
     pub fn mask_values(&mut self) {
         let Self {
-            inputs: _,
+            inputs,
             input_bytes: _,
             columns: _,
             roles,
@@ -37,7 +39,7 @@ impl AdvisorReport {
             considered: _,
             statements,
             ranking: _,
-            recommendation: _,
+            recommendation,
             findings: _,
             unreadable_rows: _,
             notes,
@@ -59,6 +61,10 @@ impl AdvisorReport {
         roles.iter_mut().filter_map(|role| role.times.as_mut()).for_each(CarriedTimes::mask);
         statements.iter_mut().for_each(mask_statement);
         notes.iter_mut().for_each(Note::mask);
+        for command in &mut recommendation.commands {
+            *command = masked_paths(command, false);
+        }
+        inputs.iter_mut().for_each(|input| *input = masked_path(input));
         self.find_findings();
     }
 }
@@ -142,8 +148,8 @@ fn mask_placement(report: &mut PlacementReport, earliest: i64) {
     over_time.iter_mut().for_each(|time| mask_over_time(time, earliest));
 }
 
-/// Counts windows from that of the earliest row. Windows begin at multiples of their length, so a
-/// difference to the row itself would tell when in a window it was.
+/// Numbers windows from the window of the earliest row. Windows begin at multiples of their length,
+/// so a difference to the row itself would reveal its place in the window.
 fn mask_over_time(over_time: &mut OverTime, earliest: i64) {
     let OverTime {
         window_micros,
@@ -199,8 +205,11 @@ fn mask_primary_key(report: &mut PrimaryKeyReport) {
         uniqueness: _,
     } = report;
     for (number, example) in (1..).zip(examples) {
-        let DuplicateExample { key, first: _, second: _, differs_in: _ } = example;
+        let DuplicateExample { key, first, second, differs_in: _ } = example;
         mask_key(key, number);
+        for place in [first, second] {
+            *place = masked_paths(place, true);
+        }
     }
     repeated.clear();
 }

@@ -1,4 +1,4 @@
-//! Rows that a database keeps in each partition, beside those that the placement computes.
+//! Rows that a database keeps in each partition, compared with the computed placement.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -30,9 +30,9 @@ pub struct MeasuredDistribution {
     pub measured_in: MeasuredIn,
     /// Rows of each partition.
     pub partitions: Vec<PartitionRows>,
-    /// Rows of the fullest partition over those of an average one.
+    /// Rows of the fullest partition relative to the average partition.
     pub max_over_mean: f64,
-    /// The same computed by the placement of the current partition key, if it is a hash.
+    /// Distribution computed by the placement of the current partition key, if it is a hash.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub computed: Option<ComputedDistribution>,
 }
@@ -42,12 +42,12 @@ pub struct MeasuredDistribution {
 pub struct ComputedDistribution {
     /// Partition key.
     pub partition_key: Vec<String>,
-    /// Rows of the fullest partition over those of an average one.
+    /// Rows of the fullest partition relative to the average partition.
     pub max_over_mean: f64,
     /// Rows of each computed partition.
     pub rows_per_partition: Vec<u64>,
-    /// Number of rows that are in the file of their computed partition, if each file is taken for
-    /// the partition that most of its rows belong to; `None` for statistics.
+    /// Number of rows that are in the file of their computed partition, if each file is assigned to
+    /// the partition of most of its rows; `None` for statistics.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rows_in_place: Option<u64>,
 }
@@ -85,7 +85,7 @@ pub(crate) fn measure(
     });
     let read = columns.unwrap_or_else(|| export.columns().iter().take(1).cloned().collect());
     let counts = match (measured_in, &placement) {
-        // The rows of the statistics are not those of the export, which are counted for the
+        // The rows of the statistics may differ from those of the export, which are counted for the
         // placement.
         (MeasuredIn::Statistics, None) => Vec::new(),
         _ => export

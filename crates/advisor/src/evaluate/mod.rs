@@ -98,22 +98,22 @@ pub enum EvaluateError {
     #[error("column '{column}' cannot be read as points in time", column = quote(column))]
     Time { column: String },
     #[error(
-        "windows of {length} are too short: there would be more than {most}; leave --window out or make it longer"
+        "windows of {length} are too short: there would be more than {most}; omit --window or make it longer"
     )]
     TooManyWindows { length: Micros, most: usize },
     #[error("there are no rows to evaluate")]
     NoRows,
-    #[error("a memory budget of {found} is too small; the least is {least} for so many keys and partitions")]
+    #[error("a memory budget of {found} is too small; these keys and partitions need at least {least}")]
     Memory { found: evenkeel_model::units::ByteSize, least: evenkeel_model::units::ByteSize },
     #[error(transparent)]
     Spill(#[from] SpillError),
     #[error(transparent)]
     Source(#[from] SourceError),
-    #[error("only evaluations of the same keys, counted in the same way, can be put together")]
+    #[error("only evaluations of the same keys, counted in the same way, can be merged")]
     NotMergeable,
     #[error("{reason}")]
     Elsewhere { reason: String, too_large: bool },
-    #[error("the parts of an evaluation cannot be put together: {reason}")]
+    #[error("the parts of an evaluation cannot be merged: {reason}")]
     KeyParts { reason: String },
     #[error("interrupted")]
     Interrupted,
@@ -134,7 +134,7 @@ impl EvaluateError {
 
 impl From<WireError> for EvaluateError {
     fn from(WireError(reason): WireError) -> Self {
-        Self::KeyParts { reason: format!("what was counted of one cannot be read: {reason}") }
+        Self::KeyParts { reason: format!("the counts of a part cannot be decoded: {reason}") }
     }
 }
 

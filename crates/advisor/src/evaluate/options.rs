@@ -136,23 +136,23 @@ mod bits {
 /// Options for judging the keys of an export.
 #[derive(Debug, Clone)]
 pub struct AdvisorOptions {
-    /// Keys and how to evaluate them; candidates are searched for if none are named.
+    /// Keys and evaluation parameters; candidates are searched for if no key is named.
     pub evaluate: EvaluateOptions,
-    /// Whether to search for primary keys and judge them if none are named.
+    /// Whether to search for primary keys if none is named, and to judge them.
     pub find_primary_keys: bool,
-    /// Partition keys that are counted beside those that are judged.
+    /// Partition keys that are counted in addition to those that are judged.
     pub also_counted: AlsoCounted,
     /// Roles of columns that the user gave, by name.
     pub roles: Vec<(String, Role)>,
-    /// Partition key that the table has now, which is judged beside the others.
+    /// Partition key of the existing table, which is judged along with the others.
     pub current_partition_key: Option<Candidate>,
-    /// Primary key that the table has now, which is judged beside the others.
+    /// Primary key of the existing table, which is judged along with the others.
     pub current_primary_key: Option<Candidate>,
-    /// Time to live that the table has now; it is kept if the proposed primary key has its column.
+    /// Time to live of the existing table; it is kept if the proposed primary key has its column.
     pub ttl: Option<Ttl>,
-    /// Whether each input holds the rows of one partition of the table as it is now.
+    /// Whether each input holds the rows of one partition of the existing table.
     pub has_file_per_partition: bool,
-    /// Rows of each partition of the table as it is now, from the statistics of its database.
+    /// Rows of each partition of the existing table, from the statistics of its database.
     pub partition_rows: Vec<PartitionRows>,
     /// Columns by which other tables are joined.
     pub joined: Vec<JoinedColumn>,
@@ -169,7 +169,7 @@ pub struct AdvisorOptions {
     pub nodes_given: bool,
     /// Inputs as the user named them, for the proposed commands.
     pub inputs: Vec<String>,
-    /// Arguments that say how to read the inputs, for the proposed commands.
+    /// Arguments for reading the inputs, for the proposed commands.
     pub reading: Vec<String>,
     /// Name of the table in the proposal.
     pub table: String,
@@ -177,7 +177,7 @@ pub struct AdvisorOptions {
     pub target: Target,
     /// YDB version that the proposed YQL is for.
     pub ydb_version: YdbVersion,
-    /// Placement functions that were left out beforehand, each with the reason.
+    /// Placement functions that the caller left out, each with the reason.
     pub left_out: Vec<String>,
 }
 
@@ -209,8 +209,8 @@ impl Default for AdvisorOptions {
     }
 }
 
-/// Partition keys that are counted beside those that are judged, so that the counts have keys in
-/// common with those of other rows.
+/// Partition keys that are counted in addition to those that are judged, so that the counts have
+/// keys in common with those of other rows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum AlsoCounted {
     /// None.
@@ -229,7 +229,7 @@ pub struct JoinedColumn {
     pub column: String,
     /// Name of the other table.
     pub with: String,
-    /// Weight of the join among those of the table: what it moves if it is not local.
+    /// Weight of the join among the joins of the table: the bytes that it moves if it is not local.
     pub weight: f64,
 }
 

@@ -1,4 +1,4 @@
-//! Rows of the partitions of a database, as it counts them.
+//! Rows of the partitions of a database, as counted by the database.
 
 use serde::Serialize;
 

@@ -36,8 +36,8 @@ pub enum PartitionStatsError {
 }
 
 /// Reads the rows of each partition of a table from a file of statistics, as CSV, NDJSON or
-/// Parquet. Statistics of several tables need the name of one, with or without its folder; those of
-/// one table are taken whatever its name, unless `is_strict`.
+/// Parquet. Statistics of several tables need the name of one, with or without its folder;
+/// statistics of a single table are used whatever its name, unless `is_strict`.
 ///
 /// # Errors
 /// [`PartitionStatsError`] if the file cannot be read, or has no such statistics.

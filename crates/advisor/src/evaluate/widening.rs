@@ -1,4 +1,4 @@
-//! Columns that are read as other types than their own, so that keys can take them.
+//! Columns that are read as wider types than their own, so that keys can contain them.
 
 use std::collections::BTreeMap;
 
@@ -15,8 +15,8 @@ pub(crate) fn is_in_keys(column: &str, options: &EvaluateOptions) -> bool {
     keys.any(|key| key.parts().iter().any(|part| part.column == column))
 }
 
-/// Returns the types as which the columns of the keys, or `all`, are read, if YDB takes their own
-/// in no key and the user did not name them.
+/// Returns the types as which the columns of the keys, or `all`, are read, if YDB does not accept
+/// their own types in keys and the user did not name them.
 pub(crate) fn wider_types(
     export: &Export,
     options: &EvaluateOptions,

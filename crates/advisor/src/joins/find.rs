@@ -12,8 +12,8 @@ use evenkeel_model::table::{Column, ColumnType};
 /// Least share of the values of one column that the other has, for a join that names suggest.
 const CONTAINED: f64 = 0.95;
 
-/// Returns the joins that were named as `TABLE.COLUMN=TABLE.COLUMN`; if none were, those that names
-/// and contained values suggest.
+/// Returns the joins that were named as `TABLE.COLUMN=TABLE.COLUMN`; if none was named, the joins
+/// that names and contained values suggest.
 ///
 /// # Errors
 /// [`JoinError`] if there is no such table or column, or an export cannot be read.

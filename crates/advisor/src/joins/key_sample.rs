@@ -1,5 +1,5 @@
-//! Distinct values of a column, as those of their hashes that lie below a threshold: samples of two
-//! columns choose alike, so the values that both have can be counted.
+//! Sample of the distinct values of a column: those with a hash below a threshold. Samples of two
+//! columns choose the same values, so shared values can be counted.
 
 use ahash::{AHashSet, RandomState};
 use arrow::array::{Array, ArrayRef, AsArray};
@@ -56,12 +56,12 @@ impl KeySample {
         self.kept.len() as f64 * (u64::MAX as f64 / self.threshold as f64)
     }
 
-    /// Whether nearly every row has a value of its own.
+    /// Whether nearly every row has a distinct value.
     pub(super) fn is_unique(&self) -> bool {
         self.nulls == 0 && self.distinct() >= 0.99 * self.rows as f64
     }
 
-    /// Share of the distinct values that are among those of another column; 0 without values.
+    /// Share of the distinct values that another column contains; 0 without values.
     pub(super) fn share_in(&self, other: &Self) -> f64 {
         let threshold = self.threshold.min(other.threshold);
         let compared = self.kept.iter().filter(|hash| **hash <= threshold);

@@ -1,11 +1,11 @@
-//! Joins between exports: which keys keep a join within a partition, and what that costs.
+//! Joins between exports: keys that keep a join within a partition, and their cost.
 //!
 //! ```text
 //! tables ── joins given, or found from names and contained values ──► Join
 //!        ── advise each, with the columns that it is joined by and how much each join moves
 //!        ──► JoinReport: local or not, values found, evenness of the joint key
 //! ```
-//! Rows of two tables that are joined by equal values lie in the same partition if both tables are
+//! Rows of two tables that are joined by equal values are in the same partition if both tables are
 //! partitioned by those columns, over the same number of partitions, and the columns have types
 //! whose equal values have equal hashes.
 
@@ -67,15 +67,14 @@ type ColumnOf = (usize, String);
 pub struct Join {
     left: ColumnOf,
     right: ColumnOf,
-    /// Share of the values of the column that are among those of the other: of the left, of the
-    /// right.
+    /// Share of the left column's values that the right one contains, and the reverse.
     contained: (f64, f64),
     /// Whether names and values suggested it.
     found: bool,
 }
 
-/// Whether exports are those of different tables: one of them lacks more than a fifth of the
-/// columns of the first. Later exports of one table may have a few columns more or less.
+/// Whether exports are of different tables: one of them lacks more than a fifth of the columns of
+/// the first. Later exports of one table may have a few columns more or less.
 #[must_use]
 pub fn are_different_tables(exports: &[&Export]) -> bool {
     let names = |export: &Export| -> BTreeSet<String> {
@@ -89,7 +88,8 @@ pub fn are_different_tables(exports: &[&Export]) -> bool {
     })
 }
 
-/// Judges the keys of all tables with the joins among their reads. `advise` judges those of one.
+/// Judges the keys of all tables with the joins among their reads. `advise` judges the keys of one
+/// table.
 ///
 /// # Errors
 /// [`JoinError`] if a table cannot be evaluated.

@@ -1,8 +1,8 @@
-//! Names of columns that say that two tables are joined by them.
+//! Names of columns that indicate a join between two tables.
 
-/// Names that each table has for an id of its own.
+/// Names of the id column within its own table.
 const OWN_IDS: &[&str] = &["id", "key", "uuid", "guid", "pk", "code", "no", "number"];
-/// Longest prefix that stands for the table, as in `o_orderkey`.
+/// Longest prefix that abbreviates the table, as in `o_orderkey`.
 const LONGEST_PREFIX: usize = 3;
 
 /// Relation of the names of two columns.
@@ -10,11 +10,11 @@ const LONGEST_PREFIX: usize = 3;
 pub(super) enum Alike {
     /// They are equal.
     Same,
-    /// One names the other's table, or they differ in a prefix that stands for the table.
+    /// One names the other's table, or they differ in a prefix that abbreviates the table.
     Refers,
 }
 
-/// Compares the names of columns of two tables; `None` if they say nothing.
+/// Compares the names of columns of two tables; `None` if they indicate no join.
 pub(super) fn alike(left: (&str, &str), right: (&str, &str)) -> Option<Alike> {
     let (a, b) = (plain(left.1), plain(right.1));
     if is_own_id(left.1) || is_own_id(right.1) {
@@ -33,7 +33,7 @@ pub(super) fn alike(left: (&str, &str), right: (&str, &str)) -> Option<Alike> {
     without_prefix.then_some(Alike::Refers)
 }
 
-/// Whether `name` is that of a table with its own id, such as `user_id` for `users.id`.
+/// Whether `name` combines the name of a table and of its id, such as `user_id` for `users.id`.
 fn is_reference((table, id): (&str, &str), name: &str) -> bool {
     let (name, id) = (plain(name), plain(id));
     is_own_id(&id)
@@ -54,7 +54,7 @@ fn singulars(table: &str) -> Vec<String> {
     forms
 }
 
-/// A name in lower case, without what separates words.
+/// A name in lower case, without word separators.
 fn plain(name: &str) -> String {
     name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }

@@ -1,4 +1,4 @@
-//! Reports on joins: whether keys keep them within partitions, and what they cost.
+//! Reports on joins: whether keys keep them within partitions, and their cost.
 
 use arrow::array::{ArrayRef, Int64Array, StringArray};
 use arrow::compute::cast;
@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::evaluate::AdvisorReport;
 use crate::joins::{ColumnOf, Join, TableExport};
-use evenkeel_model::finding::{Finding, FindingCode, Severity};
+use evenkeel_model::finding::{Finding, FindingCode, Severity, Subject};
 use evenkeel_model::table::ColumnType;
 use evenkeel_model::units::{ByteSize, PartitionCount};
 use evenkeel_placement::placement::{Function, Placement};
@@ -57,7 +57,7 @@ pub struct JoinReport {
     pub hashes_alike: bool,
     /// Whether each pair of joined rows is in one partition.
     pub local: bool,
-    /// Bytes that a join sends between partitions: those of the smaller table, as stored; 0 if
+    /// Bytes that a join sends between partitions: the stored size of the smaller table; 0 if
     /// local.
     pub moved_bytes: u64,
 }
@@ -75,7 +75,7 @@ pub struct TableReport {
 /// Report on the keys of several tables.
 #[derive(Debug, Serialize)]
 pub struct TablesReport {
-    /// Joins, those that move most first.
+    /// Joins, by bytes moved, largest first.
     pub joins: Vec<JoinReport>,
     /// Problems with the joins.
     pub join_findings: Vec<Finding>,
@@ -83,7 +83,7 @@ pub struct TablesReport {
     pub tables: Vec<TableReport>,
 }
 
-/// Reports on one join, of which the smaller table has `smaller_bytes`.
+/// Reports on one join, whose smaller table has `smaller_bytes`.
 pub(super) fn report(
     tables: &[TableExport<'_>],
     reports: &[AdvisorReport],
@@ -146,7 +146,7 @@ pub(super) fn hashes_alike(function: Function, left: ColumnType, right: ColumnTy
 
 pub(super) fn findings(join: &JoinReport) -> Vec<Finding> {
     let JoinReport { left, right, hashes_alike, .. } = join;
-    let subject = join.to_string();
+    let subject = Subject::from(join.to_string());
     let mut findings = Vec::new();
     if !hashes_alike {
         findings.push(Finding {
@@ -174,7 +174,7 @@ pub(super) fn findings(join: &JoinReport) -> Vec<Finding> {
             ),
             measured: most,
             threshold: 0.0,
-            advice: "Check the columns, and how they spell their values.".to_owned(),
+            advice: "Check the columns, and the spelling of their values.".to_owned(),
         });
     }
     findings
@@ -188,7 +188,7 @@ impl std::fmt::Display for JoinReport {
 }
 
 impl JoinReport {
-    /// Says what the join sends between partitions, and what would keep it from that.
+    /// Describes the rows that the join sends between partitions, and how to avoid it.
     #[must_use]
     pub fn explain(&self) -> String {
         let sides = [&self.left, &self.right];

@@ -13,7 +13,7 @@ use parquet::arrow::ArrowWriter;
 
 type Columns = Vec<(&'static str, ArrayRef)>;
 
-/// Exports of tables, each a file of its own.
+/// Exports of tables, each in a separate file.
 struct Exports {
     _folder: tempfile::TempDir,
     exports: Vec<(&'static str, Export)>,
@@ -147,7 +147,7 @@ fn equal_types_hash_alike_and_systems_differ_on_widths() {
     assert!(hashes_alike(ydb, ColumnType::Utf8, ColumnType::Utf8));
     assert!(!hashes_alike(ydb, ColumnType::Int32, ColumnType::Int64));
     assert!(!hashes_alike(ydb, ColumnType::Int64, ColumnType::Utf8));
-    // The specification of Iceberg asks for it: int and long hash alike.
+    // The specification of Iceberg asks for it: int and long have equal hashes.
     assert!(hashes_alike("iceberg".parse().unwrap(), ColumnType::Int32, ColumnType::Int64));
 }
 

@@ -1,4 +1,4 @@
-//! Other numbers of partitions and other types, with which a function spreads the same keys.
+//! Other numbers of partitions and other types with which a function spreads the same keys evenly.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,10 +15,10 @@ use evenkeel_placement::placement::{Placement, PlacementError};
 
 /// Numbers of partitions on either side that are tried in place of one that aliases.
 const NEAR: u32 = 64;
-/// Number of those that are shown.
+/// Maximum number of alternatives shown.
 const SHOWN: usize = 3;
 
-/// Another number of partitions, or another type, with which the function spreads the keys.
+/// Another number of partitions, or another type, with which the function spreads the keys evenly.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Alternative {
     /// Description: `511 partitions`, `type Utf8`.
@@ -95,7 +95,7 @@ impl<'k> Trial<'k> {
         Ok(alternatives)
     }
 
-    /// Tries other types. Returns those that help, and all that the function accepts.
+    /// Tries other types. Returns the types that help, and all types that the function accepts.
     pub(super) fn other_types(&self) -> (Vec<Alternative>, Vec<String>) {
         let (mut alternatives, mut tried) = (Vec::new(), Vec::new());
         let count = self.options.partitions;

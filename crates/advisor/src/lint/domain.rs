@@ -40,7 +40,7 @@ impl Domain {
         let name = format!("{} to {}", range.start, range.end - 1);
         let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(range));
         let column = as_type(&numbers, column_type).ok_or_else(|| {
-            let message = format!("{name} are no values of {column_type}");
+            let message = format!("{name} are not values of {column_type}");
             arrow::error::ArrowError::InvalidArgumentError(message)
         })?;
         Ok(Self { name, types: vec![column_type], columns: vec![column], notes: Vec::new() })
@@ -89,7 +89,7 @@ impl Domain {
         }
         let mut notes = Vec::new();
         if is_full {
-            notes.push(format!("the first {MOST_KEYS} distinct keys are looked at; there are more"));
+            notes.push(format!("only the first {MOST_KEYS} distinct keys are checked; there are more"));
         }
         let types =
             positions.iter().filter_map(|column| columns.get(*column)).map(|column| column.column_type);

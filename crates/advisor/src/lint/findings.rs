@@ -1,6 +1,6 @@
 //! Findings about the spread of keys.
 
-use evenkeel_model::finding::{Finding, FindingCode, Severity};
+use evenkeel_model::finding::{Finding, FindingCode, Severity, Subject};
 use evenkeel_model::table::ColumnType;
 use evenkeel_stats::skew::BEYOND_CHANCE;
 
@@ -8,11 +8,11 @@ use crate::lint::Lint;
 use crate::lint::alternatives::Alternative;
 use crate::lint::spread::{Spread, Workers};
 
-/// Partitions of a worker over the mean that are no problem.
+/// Largest ratio of a worker's partitions to the mean that is not a problem.
 const MORE_PARTITIONS: f64 = 1.05;
 
-/// Findings about the keys of `lint`, whose function has ranges of equal length if `is_even`, and
-/// spreads them no better as any of `types_tried` that is no alternative.
+/// Findings about the keys of `lint`. `is_even` says whether its function has ranges of equal
+/// length; `types_tried` that are not alternatives do not help.
 pub(super) fn findings(lint: &Lint, is_even: bool, types_tried: &[String]) -> Vec<Finding> {
     let of_keys = lint.spread.is_defective().then(|| match is_even {
         true => hash_defect(lint, types_tried),
@@ -30,13 +30,13 @@ fn uneven_ranges(lint: &Lint) -> Finding {
     Finding {
         code: FindingCode::UnevenRanges,
         severity: Severity::Note,
-        subject: format!("{} over {partitions}", lint.function),
+        subject: Subject::from(format!("{} over {partitions}", lint.function)),
         message: format!(
-            "the fullest has {over_mean:.2} times the mean of the keys: its ranges are longer, whatever the keys"
+            "the fullest has {over_mean:.2} times the mean of the keys: its ranges are longer, regardless of the keys"
         ),
         measured: over_mean,
         threshold: 1.0,
-        advice: "Take more tokens for each node, or let the system choose them (allocate_tokens_for_local_replication_factor).".to_owned(),
+        advice: "Use more tokens for each node, or let the system choose them (allocate_tokens_for_local_replication_factor).".to_owned(),
     }
 }
 
@@ -46,16 +46,16 @@ fn hash_defect(lint: &Lint, types_tried: &[String]) -> Finding {
     let is_linear = partitions.is_power_of_two() && filled.is_power_of_two() && filled < partitions;
     let why = match (is_linear, lint.function.as_str()) {
         (true, "doris" | "starrocks" | "librdkafka") => {
-            ": CRC is linear, so that keys which differ in few bits reach a part of a power of two alone"
+            ": CRC is linear, so keys that differ in few bits reach only part of a power of two"
         }
         _ => "",
     };
     Finding {
         code: FindingCode::HashDefect,
         severity: Severity::Problem,
-        subject: format!("{} over {partitions}", lint.function),
+        subject: Subject::from(format!("{} over {partitions}", lint.function)),
         message: format!(
-            "{filled} of {partitions} partitions have a key where a perfect hash fills {expected_filled:.0}; that is \
+            "{filled} of {partitions} partitions have a key; a perfect hash fills {expected_filled:.0}; that is \
              {worst:.0} standard deviations from chance{why}"
         ),
         measured: worst,
@@ -68,7 +68,7 @@ fn hash_defect(lint: &Lint, types_tried: &[String]) -> Finding {
 fn advice(alternatives: &[Alternative], types_tried: &[String]) -> String {
     if alternatives.is_empty() {
         let types = match types_tried {
-            [] => "no other type that the function takes holds these keys".to_owned(),
+            [] => "no other type that the function accepts holds these keys".to_owned(),
             tried => format!("of other types of the key neither {} does", tried.join(" nor ")),
         };
         return format!(
@@ -82,7 +82,7 @@ fn advice(alternatives: &[Alternative], types_tried: &[String]) -> String {
         true => " A narrower type also says how large an id may become.",
         false => "",
     };
-    format!("Take {}.{narrower}", words.join(", or "))
+    format!("Use {}.{narrower}", words.join(", or "))
 }
 
 fn does_not_divide(lint: &Lint, workers: &Workers) -> Option<Finding> {
@@ -90,7 +90,7 @@ fn does_not_divide(lint: &Lint, workers: &Workers) -> Option<Finding> {
     (workers.by_partitions > MORE_PARTITIONS).then(|| Finding {
         code: FindingCode::PartitionsDoNotDivide,
         severity: Severity::Warning,
-        subject: format!("{partitions} partitions on {} workers", workers.workers),
+        subject: Subject::from(format!("{partitions} partitions on {} workers", workers.workers)),
         message: format!(
             "one worker has {:.0} % more partitions than the mean, however evenly they are filled",
             (workers.by_partitions - 1.0) * 100.0
@@ -98,7 +98,7 @@ fn does_not_divide(lint: &Lint, workers: &Workers) -> Option<Finding> {
         measured: workers.by_partitions,
         threshold: MORE_PARTITIONS,
         advice: format!(
-            "Take a multiple of {} partitions, such as {}.",
+            "Choose a multiple of {} partitions, such as {}.",
             workers.workers,
             u64::from(partitions).next_multiple_of(u64::from(workers.workers))
         ),
@@ -115,16 +115,16 @@ fn aliases(lint: &Lint, workers: &Workers) -> Option<Finding> {
     (aliases && !lint.spread.is_defective()).then(|| Finding {
         code: FindingCode::WorkersAlias,
         severity: Severity::Problem,
-        subject: format!("{} partitions on {} workers", lint.spread.partitions, workers.workers),
+        subject: Subject::from(format!("{} partitions on {} workers", lint.spread.partitions, workers.workers)),
         message: format!(
             "the fullest worker has {:.2} times the mean of the keys, {:.0} standard deviations from chance: \
-             partitions that are full are dealt to the same ones",
+             full partitions are assigned to the same workers",
             workers.max_over_mean,
             workers.spread.deviations.max(workers.spread.short_of_filled)
         ),
         measured: workers.max_over_mean,
         threshold: 1.0,
-        advice: "Take a number of workers that has no divisor in common with the distances of the keys, or another function.".to_owned(),
+        advice: "Choose a number of workers that has no divisor in common with the distances of the keys, or another function.".to_owned(),
     })
 }
 
@@ -134,9 +134,9 @@ fn same_hash_twice(workers: &Workers) -> Option<Finding> {
     (used * 2.0 <= expected && expected > 3.0).then(|| Finding {
         code: FindingCode::SameHashTwice,
         severity: Severity::Problem,
-        subject: format!("{threads} threads of {} workers", workers.workers),
+        subject: Subject::from(format!("{threads} threads of {} workers", workers.workers)),
         message: format!(
-            "a worker uses {used} of its {threads} threads where chance uses {expected:.1}: what the partition fixes \
+            "a worker uses {used} of its {threads} threads; chance uses {expected:.1}: what the partition fixes \
              of a hash is the same for all of its rows"
         ),
         measured: used,

@@ -1,6 +1,6 @@
 //! Hash defects: whether a placement function spreads the given keys as a perfect one would.
 //!
-//! Keys count once each, whatever rows they have, so that only the function is judged: by the
+//! Each key counts once, regardless of its rows, so that only the function is judged: by the
 //! partitions that it leaves empty (`evenkeel_stats::skew::expected_empty_partitions`), and by the
 //! pairs of keys that share a partition, of which chance makes k (k - 1) / (2 N).
 

@@ -18,7 +18,8 @@ pub struct Spread {
     pub expected_filled: f64,
     /// Keys of the fullest partition.
     pub fullest: u64,
-    /// Standard deviations by which the partitions with a key fall short of that.
+    /// Standard deviations by which the number of partitions with a key falls short of the expected
+    /// one.
     pub short_of_filled: f64,
     /// Standard deviations by which the chi-square sum exceeds its mean; below 0, keys are more
     /// even than by chance.
@@ -73,7 +74,7 @@ pub struct Workers {
     pub spread: Spread,
     /// Keys of the fullest worker, over the mean.
     pub max_over_mean: f64,
-    /// Partitions of the worker with the most of them, over the mean, if they are shared perfectly.
+    /// Ratio of the most partitions of a worker to the mean, if they are assigned perfectly.
     pub by_partitions: f64,
     /// Number of threads of each worker.
     pub threads: Option<u32>,

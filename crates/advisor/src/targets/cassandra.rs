@@ -22,7 +22,7 @@ const TYPES: TypeNames = TypeNames {
     times: ["timestamp"; 2],
     interval: None,
 };
-/// Rows with one partition key from which reads and repairs suffer: the usual rule of thumb.
+/// Number of rows per partition key above which reads and repairs suffer: the usual rule of thumb.
 const MOST_ROWS_PER_KEY: u64 = 100_000;
 
 impl Dialect for Cassandra {
@@ -36,7 +36,7 @@ impl Dialect for Cassandra {
             ));
         }
         if !design.is_unique {
-            notes.push("rows with equal primary keys replace each other, and the export has such rows: add a column that tells them apart".to_owned());
+            notes.push("rows with equal primary keys replace each other, and the export has such rows: add a column that distinguishes them".to_owned());
         }
         let mut key = format!("({})", names(design.partition_key, MARK));
         for column in &clustering {

@@ -27,7 +27,7 @@ const DORIS: TypeNames = TypeNames {
     interval: None,
 };
 const STARROCKS: TypeNames = TypeNames { bytes: "VARBINARY", times: ["DATETIME"; 2], ..DORIS };
-/// Text and bytes in a key, which takes no STRING.
+/// Type of text and bytes in a key, which cannot be STRING.
 const KEY_TEXT: &str = "VARCHAR(65533)";
 
 impl Dialect for Flavor {

@@ -14,7 +14,7 @@ impl Dialect for Kafka {
             design.partition_key.join(" and "),
             if design.partition_key.len() > 1 { ", joined in one fixed way" } else { "" }
         ));
-        notes.push("choose the number of partitions for good: more of them later send keys elsewhere, and end their order".to_owned());
+        notes.push("choose the number of partitions permanently: adding partitions later moves keys and breaks their order".to_owned());
         format!(
             "kafka-topics.sh --bootstrap-server localhost:9092 --create --topic {topic} --partitions {}\n",
             design.partitions

@@ -49,7 +49,7 @@ impl Dialect for Iceberg {
         let time = design.time.filter(|time| !design.partition_key.iter().any(|key| key == time));
         partitions.extend(time.map(|time| format!("days({})", quoted(time, MARK))));
         if time.is_some() {
-            notes.push("each day has files of its own: leave days() out if a day has less than some 100 MB for each bucket".to_owned());
+            notes.push("each day has separate files: omit days() if a day has less than about 100 MB for each bucket".to_owned());
         }
         let mut text = format!(
             "CREATE TABLE {name} (\n{}\n) USING iceberg\nPARTITIONED BY ({});\n",
@@ -63,10 +63,7 @@ impl Dialect for Iceberg {
             ));
             if design.is_unique {
                 text.push_str(&format!("ALTER TABLE {name} SET IDENTIFIER FIELDS {key};\n"));
-                notes.push(
-                    "Iceberg records identifier fields, and leaves it to writers to keep them unique"
-                        .to_owned(),
-                );
+                notes.push("Iceberg records identifier fields, but writers must keep them unique".to_owned());
             }
         }
         text

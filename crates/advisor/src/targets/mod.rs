@@ -36,12 +36,11 @@ const WIDTH: usize = 98;
 pub struct TableDesign<'a> {
     /// Name of the table.
     pub name: &'a str,
-    /// Columns in the order of the export; those of the keys do not take NULL.
+    /// Columns in the order of the export; key columns are NOT NULL.
     pub columns: &'a [Column],
     /// Columns that decide the partition; all are among `columns`.
     pub partition_key: &'a [String],
-    /// Columns that rows are sorted by, which include those of the partition key; empty if none
-    /// were found.
+    /// Columns that rows are sorted by, including the partition key; empty if no key was found.
     pub primary_key: &'a [String],
     /// Whether no two rows of the export have the same primary key.
     pub is_unique: bool,
@@ -66,8 +65,8 @@ impl TableDesign<'_> {
         self.primary_key.iter().chain(self.partition_key).any(|key| key == name)
     }
 
-    /// Columns of the primary key in its order, then the others: the order that some systems ask
-    /// for.
+    /// Columns of the primary key in its order, then the others: the order that some systems
+    /// require.
     fn keys_first(&self) -> Vec<&Column> {
         let keys = self.primary_key.iter().filter_map(|name| self.column(name));
         let others = self.columns.iter().filter(|column| !self.primary_key.contains(&column.name));
@@ -94,7 +93,7 @@ trait Dialect {
     /// Returns the statements without notes, and adds the notes.
     fn statements(&self, design: &TableDesign<'_>, notes: &mut Vec<String>) -> String;
 
-    /// Returns what begins a comment.
+    /// Returns the start of a comment.
     fn comment(&self) -> &'static str {
         "--"
     }
@@ -181,15 +180,15 @@ impl Target {
         self.placement_name().parse().unwrap_or_default()
     }
 
-    /// Returns the system whose placement a function is, if statements can be written for it.
+    /// Returns the system that uses a placement function, if statements can be written for it.
     #[must_use]
     pub fn of_function(function: Function) -> Option<Self> {
         let name = match function {
             Function::Ydb(_) => return Some(Self::Ydb),
             Function::System(system) => system.about().name,
         };
-        // Several functions belong to one system: those of ClickHouse, the tokens of Cassandra, and
-        // the clients of Kafka.
+        // Several functions belong to one system: the functions of ClickHouse, the tokens of
+        // Cassandra, and the clients of Kafka.
         let family =
             |target: &&Self| name == target.name() || name.starts_with(&format!("{}-", target.name()));
         match name {

@@ -25,9 +25,9 @@ impl Dialect for MongoDb {
                 fields.join(", ")
             ));
         }
-        notes.push("the collection must be empty; if the server refuses numInitialChunks, as newer ones do, leave it out: it then makes chunks for each shard itself".to_owned());
+        notes.push("the collection must be empty; if the server refuses numInitialChunks, as newer ones do, omit it: the server then creates chunks for each shard".to_owned());
         if design.is_unique {
-            notes.push("a collection with a hashed shard key can have no unique index but _id: make _id of the primary key to enforce it".to_owned());
+            notes.push("a collection with a hashed shard key can have no unique index but _id: build _id from the primary key to enforce it".to_owned());
         }
         script
     }

@@ -60,12 +60,12 @@ impl Dialect for Flavor {
             }
             Self::Greenplum => {
                 notes.push(format!(
-                    "the number of segments is that of the cluster; the figures are for {}",
+                    "the number of segments is set by the cluster; the figures are for {}",
                     design.partitions
                 ));
                 if design.is_unique {
                     notes.push(
-                        "Greenplum 6 takes no PRIMARY KEY on column-oriented tables: leave it out there"
+                        "Greenplum 6 accepts no PRIMARY KEY on column-oriented tables: omit it there"
                             .to_owned(),
                     );
                 }

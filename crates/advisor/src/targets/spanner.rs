@@ -41,12 +41,12 @@ impl Dialect for Spanner {
         let lines = columns(design.columns, MARK, notes, type_of);
         let mut lines: Vec<String> = not_null(lines, design.columns).collect();
         if !design.is_unique {
-            notes.push("a primary key must be unique; the export has rows with equal ones: add a column that tells them apart".to_owned());
+            notes.push("a primary key must be unique; the export has rows with equal ones: add a column that distinguishes them".to_owned());
         }
         let rest: Vec<String> = design.beside_partition_key().cloned().collect();
         let mut key: Vec<String> = design.partition_key.to_vec();
         key.extend(rest);
-        // Spanner splits by ranges: numbers and times that grow would all go to the last split.
+        // Spanner splits by ranges: rising numbers and times would all go to the last split.
         if design.role == Some(Role::Entity) {
             notes.push(format!(
                 "Spanner splits tables by ranges of the primary key, so {} comes first: inserts spread over its values",

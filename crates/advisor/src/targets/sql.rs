@@ -218,7 +218,7 @@ pub(super) fn columns<'a>(
     lines.collect()
 }
 
-/// Adds ` NOT NULL` to the lines of columns that take no NULL.
+/// Adds ` NOT NULL` to the lines of columns that are not nullable.
 pub(super) fn not_null<'a>(
     lines: Vec<String>,
     columns: impl IntoIterator<Item = &'a Column>,

@@ -160,12 +160,12 @@ fn nothing_is_declared_unique_that_is_not() {
     for target in Target::ALL {
         let design = TableDesign { is_unique: false, ..table.design(*target) };
         let text = text(*target, &design);
-        // Spanner and Cassandra have no other tables, and say so.
+        // Spanner and Cassandra offer no alternative, and their notes say so.
         let has_choice = !matches!(target, Target::Spanner | Target::Cassandra);
         let unique = ["PRIMARY KEY", "UNIQUE", "ReplacingMergeTree", "IDENTIFIER"];
         assert!(!has_choice || unique.iter().all(|word| !text.contains(word)), "{target}:\n{text}");
         assert!(
-            has_choice || notes(*target, &design).contains("add a column that tells them apart"),
+            has_choice || notes(*target, &design).contains("add a column that distinguishes them"),
             "{text}"
         );
     }

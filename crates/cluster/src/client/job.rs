@@ -52,10 +52,8 @@ impl Cluster {
         let mut encoded = Vec::new();
         node.try_encode(&mut encoded).map_err(|error| Attempt::Ended(error.into()))?;
         if encoded.len() > MESSAGE_BYTES / 4 {
-            let reason = format!(
-                "the plan takes {} MiB; compact the table, or name fewer inputs",
-                encoded.len() >> 20
-            );
+            let reason =
+                format!("the plan has {} MiB; compact the table, or name fewer inputs", encoded.len() >> 20);
             return Err(Attempt::Ended(ClusterError::Refused { url: self.url.clone(), reason }));
         }
         let mut request = Request::new(ExecuteQueryParams {

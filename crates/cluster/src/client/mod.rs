@@ -26,7 +26,7 @@ use crate::{ClientSecurity, ClusterError, MESSAGE_BYTES};
 const POLL_EVERY: Duration = Duration::from_millis(50);
 /// Time that a client waits for the first executor.
 const WAIT_FOR_EXECUTORS: Duration = Duration::from_secs(30);
-/// Time after which a waiting client logs that it waits.
+/// Waiting time after which a client logs that it waits.
 const LOG_AFTER: Duration = Duration::from_secs(2);
 /// Limits on the time and number of attempts of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -102,7 +102,7 @@ impl Reported {
 
     fn add_portion(&mut self, task: String, portion: PortionEntry) -> Result<(), ClusterError> {
         if !self.paths.insert(portion.path.clone()) {
-            return Err(wrong(format!("{} comes twice", portion.path)));
+            return Err(wrong(format!("{} occurs twice", portion.path)));
         }
         let of_partition = self.stored.entry(portion.partition).or_default();
         of_partition.tasks.insert(task);

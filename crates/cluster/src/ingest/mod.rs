@@ -1,5 +1,4 @@
-//! Ingest whose reading, sorting and writing is done by executors, and whose one commit is made by
-//! the client.
+//! Distributed ingest: executors read, sort and write; the client makes the single commit.
 
 mod manifest;
 
@@ -76,7 +75,7 @@ async fn write(
     check_stored(storage, &manifest.portions).await?;
     if result.tries > 1 {
         manifest.notes.push(format!(
-            "the job was run {} times; what the others wrote is left to 'evenkeel clean'",
+            "the job was run {} times; 'evenkeel clean' removes the files of the other runs",
             result.tries
         ));
     }

@@ -126,8 +126,8 @@ impl TaskExec {
         work: Arc<dyn Work>,
         input: Arc<dyn ExecutionPlan>,
     ) -> Self {
-        // The scheduler puts parts of the input below the node, so the number of partitions is
-        // always that of the input.
+        // The scheduler puts parts of the input below the node, so the number of partitions always
+        // equals the input's.
         let partitions = input.properties().partitioning.partition_count();
         let partitioning = match work.hashed_by() {
             columns if columns.is_empty() => Partitioning::UnknownPartitioning(partitions),
@@ -140,7 +140,7 @@ impl TaskExec {
         Self { spec, expressions, work, input, properties: Arc::new(properties), metrics }
     }
 
-    /// Returns the scan with its partitioning declared; `None` if it is no scan, or if several
+    /// Returns the scan with its partitioning declared; `None` if it is not a scan, or if several
     /// tasks read a partition.
     pub(super) fn hashed(&self) -> Result<Option<Self>> {
         let TaskSpec::Scan(scan) = self.spec() else { return Ok(None) };

@@ -56,8 +56,8 @@ impl InputPart {
     }
 }
 
-/// Returns the columns of arrivals: those of the table, all nullable; the partition (UInt32), the
-/// position (UInt64), and a note (Utf8) in rows that have nothing else.
+/// Returns the columns of arrivals: the table's columns, all nullable; the partition (UInt32), the
+/// position (UInt64), and a note (Utf8) in rows that contain nothing else.
 pub(crate) fn arrival_schema(spec: &TableSpec) -> SchemaRef {
     let columns = spec.schema().fields().iter().map(|field| field.as_ref().clone().with_nullable(true));
     let own = [

@@ -15,7 +15,7 @@ pub(crate) const EXECUTORS: &str = "@executors";
 
 type PushStream = <Server as SchedulerGrpc>::ExecuteQueryPushStream;
 
-/// Service for clients and executors: that of the scheduler, which also reports its executors.
+/// The scheduler's service for clients and executors, which also reports the executors.
 ///
 /// The server is behind a trait object, as its events contain plans: to prove that a future that
 /// borrows one can be sent to another thread, the compiler walks through all of their types for

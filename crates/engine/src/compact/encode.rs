@@ -16,7 +16,7 @@ use evenkeel_model::units::{ByteSize, PartitionId};
 use evenkeel_store::ingest::split_marked;
 use evenkeel_store::portion::{EncodedPortion, PortionEncoder};
 
-/// Multiple of the target from which a portion is cut between any two rows.
+/// Multiple of the target size at which a portion is cut between any two rows.
 const PATIENCE: f64 = 1.25;
 
 /// Settings for writing the rows of one run.
@@ -32,7 +32,7 @@ pub(super) struct RunShape {
     pub(super) group_memory: ByteSize,
     /// Expiry of the rows to leave out, if any.
     pub(super) expiry: Option<Expiry>,
-    /// Whether the last column of the rows marks deletes, which become portions of their own.
+    /// Whether the last column of the rows marks deletes, which become separate portions.
     pub(super) keeps_deletes: bool,
 }
 
@@ -119,9 +119,9 @@ impl RunShape {
         }
     }
 
-    /// Row before which a full portion ends: the first row whose leading key differs from that of
-    /// the row before it, so that the leading column alone distinguishes the portions. If there is
-    /// no such row, the portion grows on until it reaches `PATIENCE` times the target.
+    /// Row before which a full portion ends: the first row whose leading key differs from the
+    /// previous row's, so that the leading column alone distinguishes the portions. Without such a
+    /// row, the portion grows to `PATIENCE` times the target.
     fn place_to_cut(&self, batch: &RecordBatch, bytes: u64) -> Result<Option<usize>, ArrowError> {
         let leading = self.spec.primary_key().first().and_then(|index| batch.columns().get(*index));
         let Some(leading) = leading.filter(|_| batch.num_rows() > 1) else { return Ok(None) };

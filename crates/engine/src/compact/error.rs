@@ -26,7 +26,7 @@ pub enum CompactionError {
     Merge { partition: PartitionId, reason: String },
     #[error("a worker stopped: {reason}")]
     Worker { reason: String },
-    #[error("a memory budget of {found} is too small; the least is {LEAST_MEMORY}")]
+    #[error("a memory budget of {found} is too small; the minimum is {LEAST_MEMORY}")]
     Memory { found: ByteSize },
     #[error("interrupted; commits made so far stay, and the rest is unchanged")]
     Interrupted,

@@ -16,9 +16,9 @@ pub(super) struct Expiry {
     pub(super) oldest_kept: KeyValue,
 }
 
-/// Splits the portions into those that can be dropped as a whole and the others. A portion whose
-/// rows have all expired stays while an older one shares keys with it: dropped alone, it would
-/// uncover the rows that it superseded. Deletes are dropped once nothing older is left.
+/// Splits the portions into fully expired ones to drop and the others. A portion whose rows have
+/// all expired stays while an older one shares keys with it: dropped alone, it would uncover the
+/// rows that it superseded. Deletes are dropped once nothing older is left.
 pub(super) fn split_expired(portions: &[Arc<PortionEntry>], expiry: Option<&Expiry>) -> (Portions, Portions) {
     let mut by_age = portions.to_vec();
     by_age.sort_by_key(|portion| portion.sequence);

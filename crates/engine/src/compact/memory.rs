@@ -15,12 +15,12 @@ const PER_TARGET_BYTE: u64 = 3;
 const UNCOMPRESSED: u64 = 4;
 /// Most bytes of a batch that is read; wide rows mean fewer rows per batch.
 const BATCH_BYTES: u64 = 1 << 20;
-/// Memory of a portion that is read, beside its compressed row group: decoded pages, batches and
-/// sort keys (measured); and the number of rows in its batches.
+/// Memory of a portion that is read, in addition to its compressed row group: decoded pages,
+/// batches and sort keys (measured); and the number of rows in its batches.
 const SMALL_BATCHES: (ByteSize, usize) = (ByteSize::mib(4), 2048);
 /// Memory and number of rows in the case of large batches.
 const LARGE_BATCHES: (ByteSize, usize) = (ByteSize::mib(6), 8192);
-/// Budget from which batches are large, which makes merging a tenth faster.
+/// Budget above which batches are large, which makes merging a tenth faster.
 const LARGE: ByteSize = ByteSize::mib(512);
 /// Base memory of a row group in progress. One part in `GROUP_PART` of the budget is added to it:
 /// large groups compress better.

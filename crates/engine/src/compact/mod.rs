@@ -7,9 +7,9 @@
 //!          -> one commit: removes and adds, for all partitions   } repeat until nothing is left
 //! ```
 //! No row changes its age: a merged run is as old as its newest portion, and a set is merged only
-//! if no other portion lies between its portions in key and age. So compactions of different
-//! portions never disturb each other, and ingests never wait. If another compaction has removed the
-//! portions of this one, this one discards its work on them and plans again.
+//! if no other portion lies between its portions in key and age. Compactions of different portions
+//! therefore never disturb each other, and ingests never wait. If another compaction has removed
+//! the portions of this one, its work on them is discarded and planned again.
 
 mod encode;
 mod error;

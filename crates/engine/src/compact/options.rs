@@ -14,13 +14,13 @@ pub const LEAST_MEMORY: ByteSize = ByteSize::mib(128);
 /// Options of a compaction.
 #[derive(Debug, Clone)]
 pub struct CompactionOptions {
-    /// Rules for when portions are merged, and into what.
+    /// Rules for merging portions.
     pub policy: CompactionPolicy,
-    /// Whether to merge everything, or only what the policy finds worthwhile.
+    /// Whether to merge everything, or only portions that the policy finds worth merging.
     pub scope: Scope,
     /// Memory budget of the whole process; at least [`LEAST_MEMORY`].
     pub memory: ByteSize,
-    /// Time by which rows expire, in microseconds since 1970; `None` for the current time.
+    /// Time at which expiry is judged, in microseconds since 1970; `None` for the current time.
     pub now: Option<i64>,
     /// Ends the compaction when notified; commits made until then stay.
     pub interrupt: Arc<Notify>,

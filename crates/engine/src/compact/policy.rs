@@ -1,4 +1,4 @@
-//! Decides which portions are worth merging, as a function of what the log records about them.
+//! Decides which portions are worth merging, from the data that the log records about them.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use crate::compact::portions::{Portions, Scope, contains, deepest, depth, hull};
 use evenkeel_model::units::ByteSize;
 use evenkeel_store::log::{PortionEntry, Sequence};
 
-/// Rules for when portions are merged, and into what.
+/// Rules for merging portions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CompactionPolicy {
     /// Most portions that may cover one key; if there are more, some are merged.
@@ -28,7 +28,8 @@ impl Default for CompactionPolicy {
 /// Work decided on for the portions of one partition.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Decision {
-    /// Portions to be dropped unread: those whose rows have all expired, and deletes of nothing.
+    /// Portions to be dropped unread: portions whose rows have all expired, and deletes that delete
+    /// nothing.
     pub(super) expired: Vec<Arc<PortionEntry>>,
     /// Sets of portions, each to be merged into one run. No portion is in two sets.
     pub(super) merges: Vec<Merge>,
@@ -78,7 +79,7 @@ impl Merge {
         !self.hides_nothing && self.portions.iter().any(|portion| portion.deletes)
     }
 
-    /// Age of the resulting run: that of the newest portion.
+    /// Age of the resulting run: the newest portion's.
     #[must_use]
     pub(super) fn sequence(&self) -> Option<Sequence> {
         self.portions.iter().map(|portion| portion.sequence).max()
@@ -127,7 +128,7 @@ impl CompactionPolicy {
         Decision { expired, merges }
     }
 
-    /// Sets whose merges reduce the depth of overlap to what is allowed.
+    /// Sets whose merges reduce the depth of overlap to the limit.
     fn too_deep(&self, free: &mut Portions, all: &[Arc<PortionEntry>], max_runs: usize) -> Vec<Portions> {
         let mut merges: Vec<Portions> = Vec::new();
         while let Some(deepest) = deepest(free).filter(|covering| covering.len() > self.max_depth.max(1)) {
@@ -218,9 +219,9 @@ fn is_merged(set: &[Arc<PortionEntry>]) -> bool {
     is_one_run(set) && deletes <= 1 && set.len() - deletes <= 1
 }
 
-/// Adds every portion that must be merged with the set. A run has a single age, so portions that
-/// lie between those of the set in key and age belong to it. So do portions of equal age, which are
-/// parts of one run.
+/// Adds every portion that must be merged with the set. A run has a single age, so portions between
+/// portions of the set in key and age belong to it. So do portions of equal age, which are parts of
+/// one run.
 fn closed(mut set: Portions, all: &[Arc<PortionEntry>]) -> Portions {
     loop {
         let oldest = set.iter().map(|portion| portion.sequence).min();
@@ -354,7 +355,7 @@ mod tests {
                 vec![vec![3, 4]],
             ),
             (
-                "what lies between in age and key belongs to the set",
+                "portions between in age and key belong to the set",
                 vec![
                     portion(1, 0, 9, 500),
                     portion(2, 0, 4, 1),
@@ -426,7 +427,7 @@ mod tests {
         assert_eq!(dropped(&[deletes(1, 0, 9)]), [1]);
         assert_eq!(dropped(&[portion(1, 0, 9, 1), deletes(2, 5, 20)]), [0u64; 0]);
         assert_eq!(dropped(&[portion(1, 0, 9, 1), deletes(2, 10, 20)]), [2]);
-        // Newer rows are not theirs to delete, and those of the same commit neither.
+        // Deletes affect neither newer rows nor rows of the same commit.
         assert_eq!(dropped(&[deletes(1, 0, 9), portion(1, 0, 9, 1), portion(2, 0, 9, 1)]), [1]);
         assert_eq!(dropped(&[deletes(1, 0, 9), deletes(2, 0, 9)]), [1, 2]);
         // A merge of new portions keeps them as long as an older one shares keys.

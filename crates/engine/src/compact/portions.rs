@@ -1,4 +1,4 @@
-//! Sets of portions of one partition, and what a compaction has to do with them.
+//! Sets of portions of one partition, for compaction.
 
 use std::sync::Arc;
 

@@ -38,7 +38,7 @@ pub struct CompactionReport {
     pub rows_written: u64,
     /// Rows left out because a newer row has their key.
     pub rows_superseded: u64,
-    /// Rows left out because they had expired, including those of dropped portions.
+    /// Rows left out because they had expired, including rows of dropped portions.
     pub rows_expired: u64,
     /// Deletes left out because nothing older is left that they could delete, or because newer rows
     /// or deletes have their keys.

@@ -53,9 +53,7 @@ pub(crate) async fn compact(
         snapshot = commit(log, snapshot, done, &mut report).await?;
         spoilt = if report.partitions_lost > lost_before { spoilt + 1 } else { 0 };
         if spoilt == PATIENCE {
-            report
-                .notes
-                .push("another compaction is merging the same portions, which were left to it".to_owned());
+            report.notes.push("another compaction is already merging the same portions".to_owned());
             break;
         }
     }
@@ -93,8 +91,9 @@ async fn sort_out(
     Ok((done, failures))
 }
 
-/// Commits the finished work, without partitions whose portions no longer exist, and without those
-/// that dropped rows by a time to live that has changed since. Returns the newest snapshot.
+/// Commits the finished work, without partitions whose portions no longer exist, and without
+/// partitions that dropped rows by a time to live that has changed since. Returns the newest
+/// snapshot.
 async fn commit(
     log: &TableLog,
     mut base: Snapshot,

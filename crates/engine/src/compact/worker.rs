@@ -96,7 +96,7 @@ impl Worker {
         counts
     }
 
-    /// Refuses damaged files, so that none becomes a valid file with damaged rows.
+    /// Refuses damaged files, so that they do not become valid files with damaged rows.
     async fn check_files(&self, merge: &Merge) -> Result<(), CompactionError> {
         for portion in &merge.portions {
             self.go_on()?;

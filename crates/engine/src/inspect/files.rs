@@ -49,7 +49,7 @@ pub(crate) fn files(snapshot: &Snapshot) -> TableFiles {
         name: snapshot.spec().name().to_owned(),
         version: snapshot.version(),
         max_depth: snapshot.max_depth(),
-        // Deletes that overlap no rows delete nothing; those that do add to the depth.
+        // Deletes that overlap no rows delete nothing; others add to the depth.
         files: snapshot.portions().into_iter().filter(|portion| !portion.deletes).map(file).collect(),
     }
 }

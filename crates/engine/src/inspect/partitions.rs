@@ -21,7 +21,7 @@ pub struct PartitionOverview {
     pub bytes: u64,
     /// Number of its portions.
     pub portions: u64,
-    /// Depth to which its portions overlap.
+    /// Overlap depth of its portions.
     pub overlap: OverlapDepth,
 }
 

@@ -81,7 +81,7 @@ fn commit_balance(commit: &CommitSummary) -> CommitBalance {
     }
 }
 
-/// Judges the balance of single commits against that of the whole table.
+/// Compares the balance of single commits with the balance of the whole table.
 fn balance_at_a_time(figures: &SkewFigures, commits: &[CommitBalance]) -> AtATime {
     let Some(effective) = median_effective(commits, figures.partitions) else { return AtATime::Spread };
     let in_total = balance(figures.effective_partitions, figures.partitions);

@@ -63,8 +63,8 @@ impl QueryError {
     pub fn is_of_a_file(&self) -> bool {
         let Self::DataFusion(error) = self else { return matches!(self, Self::Storage(_)) };
         match error.find_root() {
-            // Filters are evaluated while a file is read; a value that they cannot take is not the
-            // file's fault.
+            // Filters are evaluated while a file is read; a value that they reject does not mean a
+            // damaged file.
             DataFusionError::ParquetError(error) => !error.to_string().contains(FILTER_FAILED),
             DataFusionError::ObjectStore(_) | DataFusionError::IoError(_) => true,
             DataFusionError::ArrowError(error, _) => {

@@ -26,7 +26,9 @@ mod session;
 
 pub use crate::query::error::QueryError;
 pub use crate::query::functions::{aggregates, functions, window_functions};
-pub use crate::query::limits::watch::{Watch, report_failed_allocation};
+pub use crate::query::limits::watch::{
+    AfterFailedAllocation, Watch, outlive_failed_allocations, report_failed_allocation, stopped_threads,
+};
 pub use crate::query::limits::{
     LEAST_QUERY_MEMORY, LimitExceeded, QueryLimits, default_memory, expect_panics, panics_are_caught,
     process_memory, running_queries,

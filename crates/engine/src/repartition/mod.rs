@@ -18,5 +18,6 @@ pub(crate) use crate::repartition::rewrite::rewrite;
 
 use evenkeel_model::units::ByteSize;
 
-/// Smallest memory budget of a repartitioning: that of an ingest, plus the memory for reading.
+/// Smallest memory budget of a repartitioning: the minimum of an ingest, plus the memory for
+/// reading.
 pub const LEAST_MEMORY: ByteSize = ByteSize::mib(256);

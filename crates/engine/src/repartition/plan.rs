@@ -75,8 +75,8 @@ impl Movement {
     }
 }
 
-/// Counts the rows and bytes that move if the rows of `table` are placed as `to` says. Reads the
-/// columns of the new partition key; `progress` receives the number of rows read so far.
+/// Counts the rows and bytes that move if the rows of `table` are placed by `to`. Reads the columns
+/// of the new partition key; `progress` receives the number of rows read so far.
 ///
 /// # Errors
 /// [`RepartitionError`] if a portion cannot be read.
@@ -160,7 +160,7 @@ impl Moves {
     }
 }
 
-/// Counts the visible rows of a partition by the new partition to which they go.
+/// Counts the visible rows of a partition by new partition.
 async fn count(
     table: &SnapshotTable,
     context: &SessionContext,

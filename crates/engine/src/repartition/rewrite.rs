@@ -116,7 +116,7 @@ async fn push_all(
 /// as views.
 ///
 /// # Errors
-/// [`ArrowError`] if the columns are not those of the table, or a text column would exceed 2 GiB.
+/// [`ArrowError`] if the columns do not match the table, or a text column would exceed 2 GiB.
 fn as_declared(spec: &TableSpec, batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
     let columns = spec.schema().fields().iter().zip(batch.columns());
     let columns = columns.map(|(field, column)| match column.data_type() == field.data_type() {

@@ -42,7 +42,7 @@ impl FixedColumns {
     }
 }
 
-/// Returns the condition of one scan, all of whose `filters` hold.
+/// Returns the condition of one scan: the conjunction of `filters`.
 pub(super) fn scan_condition(
     state: &SessionState,
     schema: &SchemaRef,

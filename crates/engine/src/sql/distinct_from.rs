@@ -10,9 +10,9 @@ use crate::sql::explained::sql_of;
 
 /// Gives `IS [NOT] DISTINCT FROM` its precedence, above NOT, AND and OR.
 ///
-/// The parser takes all that follows as its right side: `a IS DISTINCT FROM b AND c` as
-/// `a IS DISTINCT FROM (b AND c)`, which is an error for most types, and another condition if all
-/// three are Booleans.
+/// The parser treats everything after it as its right side: `a IS DISTINCT FROM b AND c` as `a IS
+/// DISTINCT FROM (b AND c)`, which is an error for most types, and another condition if all three
+/// are Booleans.
 pub(super) fn bind_distinct_from(statement: &mut Statement) {
     if let Some(statement) = sql_of(statement) {
         let _ = VisitMut::visit(statement, &mut Rebind);
@@ -93,7 +93,7 @@ fn terms(chain: Expr) -> Vec<Term> {
     }
 }
 
-/// Builds a chain in which AND binds more strongly than OR, and both lean to the left.
+/// Builds a chain in which AND binds more strongly than OR, and both are left-associative.
 fn rebuild(terms: Vec<Term>) -> Expr {
     let join = |op: BinaryOperator, left: Option<Expr>, right: Expr| match left {
         Some(left) => Expr::BinaryOp { left: Box::new(left), op, right: Box::new(right) },

@@ -12,11 +12,11 @@ use datafusion::sql::sqlparser::ast::{
 
 use crate::sql::explained::sql_of;
 
-/// Says which table the columns of USING come from.
+/// Qualifies the columns of USING with their table.
 ///
-/// DataFusion 55 finds such a column ambiguous in WHERE, and takes that of an outer join from the
-/// table whose name sorts first, so that it is NULL if only the other table has the row. So a column
-/// in WHERE gets the name of a table, and outer joins with USING are written with ON:
+/// DataFusion 55 finds such a column ambiguous in WHERE, and takes the column of an outer join from
+/// the table whose name sorts first, so that it is NULL if only the other table has the row.
+/// Therefore columns in WHERE are qualified, and outer joins with USING are written with ON:
 ///
 /// ```text
 /// SELECT k, n FROM a JOIN b USING (k) WHERE k > 1
@@ -24,10 +24,11 @@ use crate::sql::explained::sql_of;
 /// SELECT k, n FROM a LEFT JOIN b USING (k) WHERE k > 1
 ///     SELECT a.k AS k, n FROM a LEFT JOIN b ON a.k = b.k WHERE a.k > 1
 /// SELECT * FROM a FULL JOIN b USING (k)
-///     SELECT coalesce(a.k, b.k) AS k, a.* EXCLUDE (k), b.* EXCLUDE (k) FROM a FULL JOIN b ON a.k = b.k
+///     SELECT coalesce(a.k, b.k) AS k, a.* EXCLUDE (k), b.* EXCLUDE (k)
+///         FROM a FULL JOIN b ON a.k = b.k
 /// ```
-/// Joins stay as they are if the text does not tell which table has the column: NATURAL joins, and
-/// USING with a column that no join before has named, after a join of several tables.
+/// Joins are left unchanged if the text does not show which table has the column: NATURAL joins,
+/// and USING with a column that no earlier join has named, after a join of several tables.
 pub(crate) fn resolve_using(statement: &mut Statement) {
     if let Some(statement) = sql_of(statement) {
         let _ = VisitMut::visit(statement, &mut Resolver);
@@ -45,7 +46,7 @@ impl VisitorMut for Resolver {
     }
 }
 
-/// A column of USING, and the expression that stands for it.
+/// A column of USING, and the expression that replaces it.
 type Shared = (Ident, Expr);
 
 /// The joins of one item of FROM.
@@ -97,7 +98,7 @@ fn resolve_in(query: &mut Query) {
 }
 
 /// Returns the items of SELECT with the shared columns once, under their names; `None` if the text
-/// does not tell them.
+/// does not determine them.
 fn projected(select: &Select, shared: &[Shared], items: &[Joins]) -> Option<Vec<SelectItem>> {
     let mut projection = Vec::with_capacity(select.projection.len());
     for item in &select.projection {
@@ -147,7 +148,7 @@ fn others_of(table: &Ident, shared: &[Ident]) -> SelectItem {
     SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(part(table)), options)
 }
 
-/// Returns the joins of an item of FROM; `None` if the text does not tell whose columns they use.
+/// Returns the joins of an item of FROM; `None` if the text does not show whose columns they use.
 fn joins_of(table: &mut TableWithJoins) -> Option<Joins> {
     let mut joins = Joins::default();
     joins.tables.push((name_of_table(&table.relation)?, Vec::new()));
@@ -197,7 +198,8 @@ impl Joins {
         Some(condition)
     }
 
-    /// Returns the column of USING on the left side of a join; `None` if several tables may have it.
+    /// Returns the column of USING on the left side of a join; `None` if several tables may have
+    /// it.
     fn on_the_left(&mut self, column: &Ident) -> Option<Expr> {
         if let Some((_, value)) = self.shared.iter().find(|(shared, _)| shared.value == column.value) {
             return Some(value.clone());
@@ -212,8 +214,8 @@ impl Joins {
     }
 }
 
-/// Puts the expressions of shared columns in the place of their names, but not within subqueries,
-/// whose own tables may have columns of the same name.
+/// Replaces the names of shared columns by their expressions, but not within subqueries, whose own
+/// tables may have columns of the same name.
 struct Columns {
     shared: Vec<Shared>,
     depth: usize,
@@ -265,7 +267,7 @@ fn coalesce(first: Expr, second: Expr) -> Expr {
     })
 }
 
-/// Returns the name by which columns of a table are found.
+/// Returns the qualifier of a table's columns.
 fn name_of_table(table: &TableFactor) -> Option<Ident> {
     match table {
         TableFactor::Table { alias: Some(alias), .. }

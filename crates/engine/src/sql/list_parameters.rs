@@ -1,7 +1,7 @@
 //! Parameters that hold a list: `x = ANY($1)` and `x <> ALL($1)`.
 //!
-//! They are planned as `x IN ($1)` and `x NOT IN ($1)`, and the elements take the place of the
-//! parameter once they are known: a list of values excludes partitions, a search in an array does not.
+//! They are planned as `x IN ($1)` and `x NOT IN ($1)`, and the elements replace the parameter once
+//! they are known: a list of values excludes partitions, a search in an array does not.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;

@@ -35,8 +35,8 @@ pub fn plain_message(error: &DataFusionError) -> String {
     message(text.lines().next().unwrap_or(&text))
 }
 
-/// Returns the text of an error that occurred while rows were read, on one line. If a filter cannot
-/// take a value, the text is the reason.
+/// Returns the text of an error that occurred while rows were read, on one line. If a filter
+/// rejects a value, the text is the reason.
 #[must_use]
 pub fn plain_text(text: &str) -> String {
     let text = match failed_filter(text) {
@@ -49,8 +49,7 @@ pub fn plain_text(text: &str) -> String {
     message(text.lines().next().unwrap_or(&text))
 }
 
-/// Message with which arrow reports that a filter, evaluated while a file is read, cannot take a
-/// value.
+/// Message of arrow if a filter, evaluated while a file is read, rejects a value.
 pub(crate) const FILTER_FAILED: &str = "Error evaluating filter predicate";
 
 /// Extracts the reason why a filter failed from the errors around it.

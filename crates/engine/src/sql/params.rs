@@ -20,7 +20,7 @@ use evenkeel_model::text_value::{TextFormat, parse_text_column};
 /// Parameter for the present: a point in time, by default the newest one in the table.
 pub(crate) const NOW: &str = "now";
 
-/// Type assumed for parameters to which a statement gives no type.
+/// Type assumed for parameters that a statement does not type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Untyped {
     /// Whole numbers.
@@ -108,7 +108,7 @@ impl Params {
     /// Like [`Params::bind`], but invents values for missing parameters: only the kind of condition
     /// matters, not the rows that it matches. Invented times are an hour apart and dates a day, in
     /// the order of the parameters' names; numbers and texts differ, and booleans are all true.
-    /// Parameters to which the statement gives no type are taken as `untyped`.
+    /// Parameters that the statement does not type are treated as `untyped`.
     ///
     /// # Errors
     /// [`ParamError`] if a given value does not fit.
@@ -176,7 +176,7 @@ impl Params {
 }
 
 /// Parameters of a plan, with their types if the plan determines them. A parameter that is used as
-/// two types has none: its value decides.
+/// two types has no type: its value decides.
 ///
 /// # Errors
 /// None that a caller can cause.

@@ -19,11 +19,11 @@ use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer, Word};
 use crate::sql::statements::{Statement, StatementsError};
 use evenkeel_input::source::{Export, InputOptions, OnUnreadable, SourceError, find_inputs};
 
-/// Names of the column with the text of a statement, in lower case; the first that is there counts.
+/// Names of the column with the text of a statement, in lower case; the first existing one counts.
 const TEXTS: [&str; 7] = ["querytext", "query_text", "text", "query", "statement", "sql", "normalized_query"];
 /// Names of the column with the number of runs, in lower case.
 const RUNS: [&str; 7] = ["count", "calls", "execution_count", "runs", "executions", "cnt", "count()"];
-/// Maximum number of statements that are planned, those that ran most.
+/// Maximum number of statements that are planned, by number of runs.
 const MOST_STATEMENTS: usize = 1000;
 /// Maximum length of a statement in bytes.
 const LONGEST: usize = 1 << 20;
@@ -31,7 +31,8 @@ const LONGEST: usize = 1 << 20;
 /// A query log: its reads of one table.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct QueryLog {
-    /// Statements, those that ran most first. Statements that differ only in literals are one.
+    /// Statements, by number of runs, most first. Statements that differ only in literals count as
+    /// one.
     pub statements: Vec<Statement>,
     /// Number of runs of all statements.
     pub runs: f64,
@@ -138,7 +139,7 @@ impl Kind {
             (text.len() <= LONGEST).then(|| Tokenizer::new(&GenericDialect {}, text).tokenize().ok());
         let Some(tokens) = tokens.flatten() else { return Self::Other };
         let is_blank = |token: &Token| matches!(token, Token::Whitespace(_));
-        // Declarations and settings stand before the statement itself.
+        // Declarations and settings precede the statement itself.
         let mut statements = tokens.split(|token| *token == Token::SemiColon);
         let reads = |part: &&[Token]| {
             let first = part.iter().find(|token| !is_blank(token));
@@ -176,7 +177,7 @@ impl Read {
         let (mut at, mut unnamed) = (0, 0);
         let mut form: Vec<String> = Vec::new();
         while let Some(token) = tokens.get(at).copied() {
-            // ClickHouse allows clauses behind a query that the planner does not know.
+            // ClickHouse allows clauses after a query that the planner does not know.
             let is_addition = is_word(Some(token), "SETTINGS") || is_word(Some(token), "FORMAT");
             if is_addition && matches!(tokens.get(at + 1), Some(Token::Word(_))) && !read.tables.is_empty() {
                 break;

@@ -13,12 +13,13 @@ use crate::sql::explained::sql_of;
 
 /// Whether a statement has no plan because a SELECT returns two columns of one name, which
 /// DataFusion 55 refuses.
-pub(crate) fn repeats_a_column(error: &DataFusionError) -> bool {
+#[must_use]
+pub fn repeats_a_column(error: &DataFusionError) -> bool {
     matches!(error.find_root(), DataFusionError::Plan(text) if text.contains("require unique expression names"))
 }
 
-/// Numbers the columns that a SELECT returns again as joins do; with `beside_all`, also the columns
-/// beside `*`, which has them if the statement has no plan otherwise:
+/// Numbers the columns that a SELECT returns again, as joins do; with `beside_all`, also the
+/// columns next to `*`, which contains them if the statement has no plan otherwise:
 ///
 /// ```text
 /// SELECT k, k, 0, 0 FROM t      ->  SELECT k, k AS "k:1", 0, 0 AS "0:1" FROM t
@@ -26,7 +27,7 @@ pub(crate) fn repeats_a_column(error: &DataFusionError) -> bool {
 /// SELECT count(*), (SELECT count(*) FROM u) FROM t
 ///     SELECT count(*), (SELECT count(*) FROM u) AS "count(*):1" FROM t
 /// ```
-pub(crate) fn number_repeated_columns(statement: &mut Statement, beside_all: bool) {
+pub fn number_repeated_columns(statement: &mut Statement, beside_all: bool) {
     if let Some(statement) = sql_of(statement) {
         let _ = VisitMut::visit(statement, &mut Numbering { beside_all });
     }
@@ -74,7 +75,7 @@ fn name_of(expr: &Expr) -> String {
     match expr {
         Expr::Identifier(name) => name.value.clone(),
         Expr::CompoundIdentifier(names) => names.last().map(|name| name.value.clone()).unwrap_or_default(),
-        Expr::Nested(inner) => name_of(inner),
+        Expr::Nested(inner) | Expr::Cast { expr: inner, .. } => name_of(inner),
         Expr::Subquery(query) => name_of_query(query).unwrap_or_else(|| expr.to_string()),
         _ => expr.to_string(),
     }
@@ -102,6 +103,7 @@ mod tests {
             ("SELECT points, points, points FROM t", vec!["points", "points:1", "points:2"]),
             ("SELECT *, game FROM t ORDER BY game", vec!["player", "game", "points", "game:1"]),
             ("SELECT 0, 0", vec!["Int64(0)", "0:1"]),
+            ("SELECT CAST(game AS INT), game::VARCHAR, game FROM t", vec!["t.game", "game:1", "game:2"]),
             ("SELECT count(*), (SELECT count(*) FROM t) FROM t", vec!["count(*)", "count(*):1"]),
             ("SELECT x, \"x:1\" FROM (SELECT 1 AS x, 2 AS x)", vec!["x", "x:1"]),
             (

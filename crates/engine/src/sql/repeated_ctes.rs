@@ -15,7 +15,7 @@ use crate::sql::explained::sql_of;
 const MARK: &str = "_once_";
 
 /// Gives each query in WITH that is named more than once an alias by which its copies in the plan
-/// can be recognized: DataFusion plans such a query anew for each reference.
+/// can be recognized: DataFusion plans such a query again for each reference.
 ///
 /// ```text
 /// WITH q AS (SELECT ...)  ->  WITH q AS (SELECT * FROM (SELECT ...) AS _once_1_q)

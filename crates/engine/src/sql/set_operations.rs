@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{Query, SetExpr, SetOperator, SetQuantifier, Visit, Visitor};
 
-/// Whether a statement has EXCEPT ALL or INTERSECT ALL. DataFusion removes or returns all equal rows
-/// at once, while SQL counts them.
+/// Whether a statement has EXCEPT ALL or INTERSECT ALL. DataFusion removes or returns all equal
+/// rows at once, while SQL counts them.
 pub(crate) fn counts_equal_rows(statement: &Statement) -> bool {
     let Statement::Statement(statement) = statement else { return false };
     statement.visit(&mut Counting).is_break()
@@ -22,7 +22,7 @@ impl Visitor for Counting {
     }
 }
 
-/// Queries in parentheses are visited on their own.
+/// Queries in parentheses are visited separately.
 fn counts(body: &SetExpr) -> bool {
     let SetExpr::SetOperation { op, set_quantifier, left, right } = body else { return false };
     let is_all = matches!(set_quantifier, SetQuantifier::All | SetQuantifier::AllByName);

@@ -62,7 +62,7 @@ pub struct Statement {
 /// Reads the statements of a file, or of all `.sql` files in a folder, in the order of their names.
 ///
 /// # Errors
-/// [`StatementsError`] if there are none, or one cannot be read.
+/// [`StatementsError`] if there are no statements, or one cannot be read.
 pub fn read_statements(path: &Path) -> std::result::Result<Vec<Statement>, StatementsError> {
     let error = |source| ReadError::Read { path: path.to_owned(), source };
     let mut files = Vec::new();
@@ -123,7 +123,7 @@ pub async fn plan_statements(
     for statement in statements {
         let mut scans = plan(&statement.sql, schema, params, Untyped::Numbers).await;
         if scans.is_err() {
-            // A parameter next to an interval has no type of its own, and is not a number.
+            // A parameter next to an interval has no inherent type, and is not a number.
             scans = plan(&statement.sql, schema, params, Untyped::Times).await.or(scans);
         }
         let scans = scans.map_err(|error| plain_message(&error));

@@ -1,5 +1,5 @@
-//! Comparisons of text in forms that DataFusion does not plan: with a collation of bytes, which is how
-//! text is compared anyway, and patterns with another escape character than the backslash.
+//! Comparisons of text in forms that DataFusion does not plan: with a collation of bytes, which is
+//! how text is compared anyway, and patterns with another escape character than the backslash.
 
 use std::ops::ControlFlow;
 
@@ -14,7 +14,7 @@ const OF_BYTES: [&str; 5] = ["c", "posix", "ucs_basic", "c.utf-8", "default"];
 
 struct Comparisons;
 
-/// Rewrites comparisons of text to forms that mean the same. All others stay as they are.
+/// Rewrites comparisons of text to equivalent forms. All others are unchanged.
 pub fn plain_text_comparisons(statement: &mut impl VisitMut) {
     let _ = statement.visit(&mut Comparisons);
 }
@@ -93,7 +93,7 @@ fn with_backslashes(pattern: &str, escape: char) -> String {
     written
 }
 
-/// Stands for an escape character that is escaped, while others are replaced. It is not a character of
+/// Placeholder for an escaped escape character, while others are replaced. It is not a character of
 /// any language.
 const ESCAPED: &str = "\u{10fffe}";
 

@@ -32,9 +32,9 @@ impl Table {
         Ok(report)
     }
 
-    /// Writes the newest version as the next version of a Delta log beside the files, so that Delta
-    /// readers read the files in place. No two portions of a partition may overlap in keys, as
-    /// after a compaction.
+    /// Writes the newest version as the next version of a Delta log next to the files, so that
+    /// Delta readers read the files in place. No two portions of a partition may overlap in keys,
+    /// as after a compaction.
     ///
     /// # Errors
     /// [`TableError::Delta`] if they do, if Delta cannot represent a column, or if the log cannot
@@ -68,8 +68,8 @@ impl Table {
         Ok(maintenance::check(&self.log, &self.snapshot, scope, progress).await?)
     }
 
-    /// Plans another partition key, number of partitions or placement function: shows how even the
-    /// table would be, and what moves.
+    /// Plans another partition key, number of partitions or placement function: shows the evenness
+    /// of the new table, and the rows that move.
     ///
     /// # Errors
     /// [`TableError`] if nothing changes, the declaration is wrong, or a portion cannot be read.

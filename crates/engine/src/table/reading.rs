@@ -6,7 +6,7 @@ use datafusion::common::TableReference;
 use datafusion::prelude::SessionContext;
 
 use crate::inspect::{self, TableFiles, TableHistory, TableOverview, TableSkew};
-use crate::query::{QueryError, QueryLimits, SnapshotTable, TableSession, runtime_within};
+use crate::query::{Database, QueryError, QueryLimits, SnapshotTable, TableSession, runtime_within};
 use crate::table::{Table, TableError};
 
 impl Table {
@@ -21,7 +21,7 @@ impl Table {
 
     /// Registers the table in a session of DataFusion. Grouping by the partition key repartitions
     /// the rows there, unless [`crate::query::PartitionAware`] is the first physical rule of the
-    /// session, as it is in [`Table::session`].
+    /// session, as in [`Table::session`].
     ///
     /// ```
     /// use datafusion::prelude::SessionContext;
@@ -58,14 +58,23 @@ impl Table {
         Ok(TableSession::on(self.provider()?, Arc::clone(&self.runtime))?)
     }
 
-    /// Returns a session with limits of its own. Without them, all sessions of this handle share
-    /// the memory of [`default_memory`](crate::query::default_memory).
+    /// Returns a session with its own limits. Without them, all sessions of this handle share the
+    /// memory of [`default_memory`](crate::query::default_memory).
     ///
     /// # Errors
     /// [`TableError`] if the directory to spill to cannot be used.
     pub fn session_with(&self, limits: &QueryLimits) -> Result<TableSession, TableError> {
         let runtime = runtime_within(&self.runtime, limits)?;
         Ok(TableSession::on(self.provider()?, runtime)?.with_timeout(limits.timeout))
+    }
+
+    /// Returns a session on this table, other tables and exports.
+    pub(in crate::table) fn session_beside(
+        &self,
+        others: &Database,
+        limits: &QueryLimits,
+    ) -> Result<TableSession, TableError> {
+        Ok(others.session_beside(self.provider()?, &self.runtime, limits)?)
     }
 
     /// Returns an overview of the table: its declaration, size and partitions.
@@ -96,7 +105,7 @@ impl Table {
         Ok(inspect::skew(self.provider()?.as_ref()).await?)
     }
 
-    /// Number of rows in portions whose rows have all expired by the clock.
+    /// Number of rows in portions whose rows have all expired by now.
     #[must_use]
     pub fn expired_rows(&self) -> u64 {
         self.snapshot.expired_rows(chrono::Utc::now().timestamp_micros())

@@ -6,8 +6,8 @@ use arrow::array::RecordBatch;
 use futures::{Stream, TryStreamExt};
 use tokio::sync::Notify;
 
-use crate::query::{Params, QueryError, QueryLimits};
-use crate::sql::{check_condition, quoted_name};
+use crate::query::{Database, Params, QueryError, QueryLimits};
+use crate::sql::{check_condition, names_table, quoted_name};
 use crate::table::{Table, TableError};
 use evenkeel_input::source::{Conform, Deletes, InputOptions};
 use evenkeel_model::table::TableDefinition;
@@ -57,8 +57,7 @@ impl Table {
     }
 
     /// Deletes the rows with the primary keys of a stream of batches, with one commit. Columns are
-    /// matched by name; others than those of the key are ignored. Nothing is committed without
-    /// keys.
+    /// matched by name; columns outside the key are ignored. Nothing is committed without keys.
     ///
     /// # Errors
     /// As for [`Table::ingest`].
@@ -105,9 +104,9 @@ impl Table {
         Ok(ingest)
     }
 
-    /// Deletes the visible rows that meet a condition of SQL, with one commit; returns `None` if
-    /// there are none. The rows are those of the newest version: if other writers change rows in
-    /// the meantime, they are looked for again.
+    /// Deletes the visible rows of the newest version that meet a condition of SQL, with one
+    /// commit; returns `None` if no row does. If other writers change rows in the meantime, the
+    /// rows are searched again.
     ///
     /// # Errors
     /// [`TableError`] if the condition cannot be run, and as for [`Table::ingest`].
@@ -118,11 +117,26 @@ impl Table {
         limits: &QueryLimits,
         options: &IngestOptions,
     ) -> Result<Option<Committed>, TableError> {
+        self.delete_where_beside(&Database::default(), condition, params, limits, options).await
+    }
+
+    /// Like [`Table::delete_where`], with a condition that may read other tables and exports.
+    ///
+    /// # Errors
+    /// As for [`Table::delete_where`].
+    pub async fn delete_where_beside(
+        &mut self,
+        others: &Database,
+        condition: &str,
+        params: &Params,
+        limits: &QueryLimits,
+        options: &IngestOptions,
+    ) -> Result<Option<Committed>, TableError> {
         let sql = self.keys_where(condition)?;
         let options = IngestOptions { mode: IngestMode::Delete, ..options.clone() };
         loop {
             self.refresh().await?;
-            let session = self.session_with(limits)?;
+            let session = self.session_beside(others, limits)?;
             let mut rows = session.query(&sql, params).await?;
             let ingest = Ingest::new(self.log.clone(), self.snapshot.clone(), &options)?;
             let mut ingest = ingest.only_on_base();
@@ -148,21 +162,26 @@ impl Table {
         check_condition::<QueryError>(condition)?;
         let key: Vec<String> =
             self.spec().definition().primary_key.iter().map(|name| quoted_name(name)).collect();
+        let own = self.spec().name();
+        let is_named = names_table(condition, own) && !names_table(condition, "t");
+        let name = if is_named { quoted_name(own) } else { "t".to_owned() };
         // A comment at the end of the condition ends with its line.
-        Ok(format!("SELECT {} FROM t WHERE (\n{condition}\n)", key.join(", ")))
+        Ok(format!("SELECT {} FROM {name} WHERE (\n{condition}\n)", key.join(", ")))
     }
 
-    /// Counts the visible rows that meet a condition of SQL.
+    /// Counts the visible rows that meet a condition of SQL, which may read other tables and exports.
     ///
     /// # Errors
     /// [`TableError`] if the condition cannot be run.
     pub async fn count_where(
         &self,
+        others: &Database,
         condition: &str,
         params: &Params,
         limits: &QueryLimits,
     ) -> Result<u64, TableError> {
-        let mut rows = self.session_with(limits)?.query(&self.keys_where(condition)?, params).await?;
+        let session = self.session_beside(others, limits)?;
+        let mut rows = session.query(&self.keys_where(condition)?, params).await?;
         let mut count = 0;
         while let Some(keys) = rows.batches.try_next().await.map_err(QueryError::from)? {
             count += keys.num_rows() as u64;
@@ -173,7 +192,7 @@ impl Table {
     async fn finish_if_any(&mut self, ingest: Ingest) -> Result<Option<Committed>, TableError> {
         if ingest.rows() == 0 {
             ingest.abandon().await;
-            // That there is nothing to change may rest on a commit whose writer has not synced it.
+            // The commit that leaves nothing to change may not have been synced by its writer.
             self.log.storage().make_lasting("_log").await?;
             return Ok(None);
         }
@@ -212,7 +231,7 @@ impl Table {
         Ok(report)
     }
 
-    /// Changes the declaration: adds columns that take NULL, or sets the time to live. `change` is
+    /// Changes the declaration: adds nullable columns, or sets the time to live. `change` is
     /// applied to the newest declaration, and again if another writer commits in between.
     ///
     /// # Errors

@@ -16,7 +16,8 @@ use crate::testing::{Score, scores};
 
 const COLUMNS: [&str; 3] = ["player", "game", "points"];
 
-/// The tables `big`, `middle` and `small`, in a session of the store and in one of plain DataFusion.
+/// The tables `big`, `middle` and `small`, in a session of the store and in one of plain
+/// DataFusion.
 pub(crate) struct Tables {
     pub(crate) ours: SessionContext,
     pub(crate) plain: SessionContext,
@@ -127,7 +128,7 @@ impl Statement {
         Self { tables, joins, conditions, union, limit, order: column(random, count) }
     }
 
-    /// Joins of which few are outer joins, and of tables with conditions of their own.
+    /// Mostly inner joins, of tables with their own conditions.
     pub(crate) fn of_inner_joins(random: &mut ChaCha8Rng) -> Self {
         let mut statement = Self::new(random);
         for join in &mut statement.joins {

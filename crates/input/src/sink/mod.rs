@@ -2,6 +2,7 @@
 
 mod part_file;
 
+use std::collections::{HashMap, HashSet};
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
@@ -61,7 +62,12 @@ pub enum SinkError {
 }
 
 /// Writes batches of one schema. The output is complete only after [`Sink::finish`].
-pub struct Sink<W: Write + Send>(Writer<W>);
+pub struct Sink<W: Write + Send> {
+    writer: Writer<W>,
+    /// Schema whose names differ, if the columns of the batches have some names twice and the
+    /// format has rows by name.
+    renamed: Option<SchemaRef>,
+}
 
 enum Writer<W: Write + Send> {
     Parquet(Box<ArrowWriter<W>>),
@@ -82,7 +88,9 @@ impl<W: Write + Send> Sink<W> {
     /// # Errors
     /// [`SinkError`] if the format cannot represent the schema.
     pub fn new(out: W, format: OutputFormat, schema: &SchemaRef) -> Result<Self, SinkError> {
-        Ok(Self(match format {
+        let renamed = if format == OutputFormat::Csv { None } else { with_distinct_names(schema) };
+        let schema = renamed.as_ref().unwrap_or(schema);
+        let writer = match format {
             OutputFormat::Parquet => {
                 let properties = WriterProperties::builder()
                     .set_compression(Compression::ZSTD(ZstdLevel::default()))
@@ -102,7 +110,8 @@ impl<W: Write + Send> Sink<W> {
             }
             OutputFormat::Ndjson => Writer::Ndjson(JsonWriterBuilder::new().build(out)),
             OutputFormat::Json => Writer::Json(JsonWriterBuilder::new().with_explicit_nulls(true).build(out)),
-        }))
+        };
+        Ok(Self { writer, renamed })
     }
 
     /// Writes the rows of a batch.
@@ -110,7 +119,13 @@ impl<W: Write + Send> Sink<W> {
     /// # Errors
     /// [`SinkError`] if the rows cannot be written.
     pub fn write(&mut self, batch: &RecordBatch) -> Result<(), SinkError> {
-        match &mut self.0 {
+        let renamed = self.renamed.as_ref().map(|schema| {
+            let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+            RecordBatch::try_new_with_options(SchemaRef::clone(schema), batch.columns().to_vec(), &options)
+        });
+        let renamed = renamed.transpose()?;
+        let batch = renamed.as_ref().unwrap_or(batch);
+        match &mut self.writer {
             Writer::Parquet(writer) => writer.write(batch)?,
             Writer::Csv(writer) => writer.write(&as_text(batch)?)?,
             Writer::Ndjson(writer) => writer.write(&as_text(batch)?)?,
@@ -124,7 +139,7 @@ impl<W: Write + Send> Sink<W> {
     /// # Errors
     /// [`SinkError`] if the end cannot be written.
     pub fn finish(self) -> Result<W, SinkError> {
-        Ok(match self.0 {
+        Ok(match self.writer {
             Writer::Parquet(writer) => writer.into_inner()?,
             Writer::Csv(writer) => writer.into_inner(),
             Writer::Ndjson(mut writer) => {
@@ -139,6 +154,28 @@ impl<W: Write + Send> Sink<W> {
             }
         })
     }
+}
+
+/// Numbers names that come again, as `k:1`; `None` if all differ.
+fn with_distinct_names(schema: &SchemaRef) -> Option<SchemaRef> {
+    let taken: HashSet<&String> = schema.fields().iter().map(|field| field.name()).collect();
+    if taken.len() == schema.fields().len() {
+        return None;
+    }
+    let mut seen: HashMap<&String, usize> = HashMap::new();
+    let mut fields = Vec::with_capacity(schema.fields().len());
+    for field in schema.fields() {
+        let count = seen.entry(field.name()).or_default();
+        let name = loop {
+            let name = if *count == 0 { field.name().clone() } else { format!("{}:{count}", field.name()) };
+            *count += 1;
+            if *count == 1 || !taken.contains(&name) {
+                break name;
+            }
+        };
+        fields.push(field.as_ref().clone().with_name(name));
+    }
+    Some(Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone())))
 }
 
 /// Converts a batch to its form in text formats, so that it can be read back: byte strings as in
@@ -194,11 +231,13 @@ fn bytes_as_text(column: &ArrayRef) -> Result<ArrayRef, ArrowError> {
 #[cfg(test)]
 mod tests {
     use arrow::array::{BinaryArray, DurationMicrosecondArray, Int64Array};
+    use arrow::datatypes::Field;
 
     use super::*;
 
     fn written(format: OutputFormat, batches: &[RecordBatch]) -> Vec<u8> {
-        let mut sink = Sink::new(Vec::new(), format, &batch().schema()).unwrap();
+        let schema = batches.first().map_or(batch().schema(), RecordBatch::schema);
+        let mut sink = Sink::new(Vec::new(), format, &schema).unwrap();
         for batch in batches {
             sink.write(batch).unwrap();
         }
@@ -208,6 +247,22 @@ mod tests {
     fn batch() -> RecordBatch {
         let values: ArrayRef = Arc::new(Int64Array::from(vec![Some(1), None]));
         RecordBatch::try_from_iter_with_nullable([("a", values, true)]).unwrap()
+    }
+
+    #[test]
+    fn names_that_come_again_are_numbered_in_formats_with_rows_by_name() {
+        let column = || Arc::new(Int64Array::from(vec![1])) as ArrayRef;
+        let fields = ["k", "k", "k:1", "k"].map(|name| Field::new(name, DataType::Int64, true));
+        let schema = Arc::new(Schema::new(fields.to_vec()));
+        let batch = RecordBatch::try_new(schema, (0..4).map(|_| column()).collect()).unwrap();
+        let json = String::from_utf8(written(OutputFormat::Ndjson, std::slice::from_ref(&batch))).unwrap();
+        assert_eq!(json, "{\"k\":1,\"k:2\":1,\"k:1\":1,\"k:3\":1}\n");
+        let csv = String::from_utf8(written(OutputFormat::Csv, std::slice::from_ref(&batch))).unwrap();
+        assert_eq!(csv.lines().next(), Some("k,k,k:1,k"));
+        let parquet = bytes::Bytes::from(written(OutputFormat::Parquet, &[batch]));
+        let read = parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder::try_new(parquet).unwrap();
+        let names: Vec<&String> = read.schema().fields().iter().map(|field| field.name()).collect();
+        assert_eq!(names, ["k", "k:2", "k:1", "k:3"]);
     }
 
     #[test]

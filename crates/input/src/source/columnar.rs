@@ -1,4 +1,4 @@
-//! Parquet, and code shared by the columnar formats, whose arrays are kept as they are.
+//! Parquet, and code shared by the columnar formats, whose arrays are kept unchanged.
 
 use std::fs::File;
 use std::sync::Arc;

@@ -62,8 +62,8 @@ pub struct Conformed {
     pub kept: Option<Vec<usize>>,
     /// Rejected rows, in input order.
     pub rejects: Vec<Reject>,
-    /// Marks of the accepted rows that delete, NULL if the column that tells is NULL; `None` if
-    /// none can. Only their key columns have a meaning.
+    /// Marks of the accepted rows that delete, NULL if the column that marks deletes is NULL;
+    /// `None` if no row can delete. Only the key columns of marked rows have a meaning.
     pub deletes: Option<BooleanArray>,
 }
 
@@ -309,7 +309,7 @@ impl Conform {
         Ok(parsed)
     }
 
-    /// Adds a fault for each NULL in a column that takes none, except in marked rows.
+    /// Adds a fault for each NULL in a NOT NULL column, except in marked rows.
     fn check_nulls(
         &self,
         index: usize,
@@ -350,7 +350,7 @@ impl Conform {
                 text.iter().filter(|array| array.is_valid(row)).map(|a| bytes_of(a, row)).sum();
             if bytes > MAX_KEY_BYTES {
                 let reason =
-                    format!("the primary key has {bytes} bytes of text, YDB takes at most {MAX_KEY_BYTES}");
+                    format!("the primary key has {bytes} bytes of text, YDB accepts at most {MAX_KEY_BYTES}");
                 faults.entry(row).or_insert((None, Fault::of_row(reason)));
             }
         }

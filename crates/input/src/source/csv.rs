@@ -11,6 +11,7 @@ use crate::source::error::SourceError;
 use crate::source::format::{InputFormat, MAX_RECORD_BYTES};
 use crate::source::lines::check_header;
 use crate::source::options::{InputOptions, READ_BATCH_BYTES};
+use crate::source::quoting::{MisplacedQuotes, QuoteScanner};
 use crate::source::raw::{Positions, RawBatch, RawCells, RawReader};
 use crate::source::reject::{Reject, RowPosition};
 use crate::source::stream::{TextStream, buffered, drain};
@@ -24,15 +25,9 @@ use evenkeel_model::note::Fault;
 pub(super) struct CsvReader {
     file: String,
     reader: Reader<Limited>,
-    /// Number of quotes in all bytes read so far.
-    quotes: Arc<AtomicUsize>,
-    /// Whether the header line ends with a carriage return and a line feed. The reader counts the
-    /// line feed of a record only when the next record begins.
-    two_byte_ends: Arc<AtomicBool>,
+    watched: Watched,
     /// First line of the last record, if it spans several lines.
     open_since: Option<u64>,
-    /// Number of bytes that the reader took since its last record.
-    since_record: Arc<AtomicUsize>,
     header: Vec<String>,
     /// Columns with the types that the second line states.
     types: Option<TypedColumns>,
@@ -41,14 +36,103 @@ pub(super) struct CsvReader {
     /// Requested columns: name and field number.
     wanted: Vec<(String, usize)>,
     null_values: Vec<Vec<u8>>,
-    /// Whether the file states that a requested column has no NULL, so that a field is what it
-    /// says.
+    /// Whether the file states that a requested column has no NULL, so that fields are taken
+    /// literally.
     never_null: Vec<bool>,
     /// Whether the columns have names that the user gave.
     is_named: bool,
-    /// Signs of escapes in a file that may as well have them.
+    /// Signs of escapes in a file that may or may not use them.
     doubt: Option<Doubt>,
     batch_rows: usize,
+}
+
+/// What is known of the bytes that were read, which the reader of records does not tell.
+#[derive(Debug, Clone, Default)]
+struct Watched {
+    /// Number of bytes that the reader took since its last record.
+    since_record: Arc<AtomicUsize>,
+    /// Number of quotes in all bytes read so far.
+    quotes: Arc<AtomicUsize>,
+    /// Whether the header line ends with a carriage return and a line feed. The reader counts the
+    /// line feed of a record only when the next record begins.
+    two_byte_ends: Arc<AtomicBool>,
+    misplaced: MisplacedQuotes,
+}
+
+/// Names of the fields, and the records read for them.
+struct Head {
+    header: Vec<String>,
+    /// Columns with the types that the second line states.
+    types: Option<TypedColumns>,
+    /// The first record of the rows, if it was read ahead.
+    pending: Option<ByteRecord>,
+    /// The first record of the file.
+    first: ByteRecord,
+}
+
+impl Head {
+    fn read(
+        file: &str,
+        reader: &mut Reader<Limited>,
+        watched: &Watched,
+        options: &InputOptions,
+    ) -> Result<Self, SourceError> {
+        let mut next = || {
+            let mut record = ByteRecord::new();
+            match reader.read_byte_record(&mut record) {
+                Ok(more) => {
+                    watched.since_record.store(0, Ordering::Relaxed);
+                    Ok(more.then_some(record))
+                }
+                Err(error) => {
+                    let line = line_of(reader.position(), &watched.two_byte_ends);
+                    Err(failed(file, &error, watched.since_record.load(Ordering::Relaxed), line))
+                }
+            }
+        };
+        let mut pending = next()?;
+        let first = pending.clone().unwrap_or_default();
+        let mut types = None;
+        let header = match options.names_in(file, texts(&first))? {
+            Some(header) => {
+                pending = next()?;
+                types = pending.as_ref().and_then(|first| declared_types(&header, &texts(first)));
+                pending = pending.filter(|_| types.is_none());
+                header
+            }
+            None => options.names.clone(),
+        };
+        let rows_begin = pending.as_ref().and_then(ByteRecord::position).unwrap_or(reader.position()).byte();
+        if watched.misplaced.take_before(rows_begin) {
+            let problem = format!("the header has {TEXT_AFTER_QUOTE}");
+            let advice = "double a quote that belongs to a name".to_owned();
+            return Err(SourceError::Refused { file: file.to_owned(), problem, advice });
+        }
+        check_header(file, &header)?;
+        Ok(Self { header, types, pending, first })
+    }
+}
+
+/// Creates a reader of records of any number of fields.
+fn reader_of(
+    stream: Box<dyn Read + Send>,
+    delimiter: u8,
+    watched: &Watched,
+    options: &InputOptions,
+) -> Reader<Limited> {
+    let nulls = if options.quoted_empty { unquoted_nulls(options) } else { Vec::new() };
+    let stream: Box<dyn Read + Send> = match options.quoted_empty || options.escape.is_some() {
+        true => Box::new(Requoted::new(stream, delimiter, nulls, options.escape)),
+        false => stream,
+    };
+    let limited = Limited {
+        scanner: QuoteScanner::new(delimiter, watched.misplaced.clone()),
+        stream: buffered(stream),
+        watched: watched.clone(),
+        last: 0,
+        in_header: true,
+    };
+    ReaderBuilder::new().flexible(true).delimiter(delimiter).has_headers(false).from_reader(limited)
 }
 
 impl CsvReader {
@@ -60,52 +144,9 @@ impl CsvReader {
         columns: &[String],
         options: &InputOptions,
     ) -> Result<Self, SourceError> {
-        let since_record = Arc::new(AtomicUsize::new(0));
-        let quotes = Arc::new(AtomicUsize::new(0));
-        let two_byte_ends = Arc::new(AtomicBool::new(false));
-        let nulls = if options.quoted_empty { unquoted_nulls(options) } else { Vec::new() };
-        let stream: Box<dyn Read + Send> = match options.quoted_empty || options.escape.is_some() {
-            true => Box::new(Requoted::new(stream, delimiter, nulls, options.escape)),
-            false => stream,
-        };
-        let limited = Limited {
-            stream: buffered(stream),
-            since_record: Arc::clone(&since_record),
-            quotes: Arc::clone(&quotes),
-            two_byte_ends: Arc::clone(&two_byte_ends),
-            last: 0,
-            in_header: true,
-        };
-        let mut builder = ReaderBuilder::new();
-        let builder = builder.flexible(true).delimiter(delimiter).has_headers(false);
-        let mut reader = builder.from_reader(limited);
-        let mut next = || {
-            let mut record = ByteRecord::new();
-            match reader.read_byte_record(&mut record) {
-                Ok(more) => {
-                    since_record.store(0, Ordering::Relaxed);
-                    Ok(more.then_some(record))
-                }
-                Err(error) => {
-                    let line = line_of(reader.position(), &two_byte_ends);
-                    Err(failed(file, &error, since_record.load(Ordering::Relaxed), line))
-                }
-            }
-        };
-        let mut pending = next()?;
-        let first_record = pending.clone().unwrap_or_default();
-        let first = texts(&first_record);
-        let mut types = None;
-        let header = match options.names_in(file, first)? {
-            Some(header) => {
-                pending = next()?;
-                types = pending.as_ref().and_then(|first| declared_types(&header, &texts(first)));
-                pending = pending.filter(|_| types.is_none());
-                header
-            }
-            None => options.names.clone(),
-        };
-        check_header(file, &header)?;
+        let watched = Watched::default();
+        let mut reader = reader_of(stream, delimiter, &watched, options);
+        let Head { header, types, pending, first } = Head::read(file, &mut reader, &watched, options)?;
         let is_required = |name: &String| {
             let typed = types.iter().flat_map(|types: &TypedColumns| &types.columns);
             typed.into_iter().any(|column| column.name == *name && !column.nullable)
@@ -113,17 +154,15 @@ impl CsvReader {
         let never_null = columns.iter().filter(|name| header.contains(name)).map(is_required).collect();
         let field = |name: &String| header.iter().position(|field| field == name);
         let is_guessed = delimiter == b'\t' && options.format.is_none() && options.delimiter.is_none();
-        // If `\N` is text, it says that the file has escapes.
+        // If `\N` is text, it shows that the file has escapes.
         let keeps_nulls = options.quoted_empty || !options.null_values.iter().any(|text| text == "\\N");
         let mut doubt = Doubt { has_csv_quotes, null: None, is_ambiguous: keeps_nulls };
-        doubt.see(&first_record, 1, false);
+        doubt.see(&first, 1, false);
         let wanted = columns.iter().filter_map(|name| Some((name.clone(), field(name)?))).collect();
         Ok(Self {
             file: file.to_owned(),
             reader,
-            since_record,
-            quotes,
-            two_byte_ends,
+            watched,
             open_since: None,
             wanted,
             null_values: match options.quoted_empty {
@@ -141,12 +180,21 @@ impl CsvReader {
     }
 
     fn failed(&self, error: &csv::Error) -> SourceError {
-        let line = line_of(self.reader.position(), &self.two_byte_ends);
-        failed(&self.file, error, self.since_record.load(Ordering::Relaxed), line)
+        let line = line_of(self.reader.position(), &self.watched.two_byte_ends);
+        failed(&self.file, error, self.watched.since_record.load(Ordering::Relaxed), line)
     }
 
     fn broken(&self, line: u64, record: &ByteRecord) -> Reject {
         let found = record.len();
+        let reason = if self.is_named {
+            format!("has {found} fields, but {} columns are named", self.header.len())
+        } else {
+            format!("has {found} fields, the header has {}", self.header.len())
+        };
+        self.reject(line, record, reason)
+    }
+
+    fn reject(&self, line: u64, record: &ByteRecord, reason: String) -> Reject {
         let fields = record.iter().enumerate().map(|(index, field)| {
             let name = self.header.get(index).cloned().unwrap_or_else(|| format!("field {}", index + 1));
             (name, String::from_utf8_lossy(field).into_owned().into())
@@ -155,20 +203,19 @@ impl CsvReader {
             file: self.file.clone(),
             position: RowPosition::Line(line),
             column: None,
-            reason: Fault::of_row(if self.is_named {
-                format!("has {found} fields, but {} columns are named", self.header.len())
-            } else {
-                format!("has {found} fields, the header has {}", self.header.len())
-            }),
+            reason: Fault::of_row(reason),
             record: fields.collect(),
         }
     }
 }
 
+/// What is wrong with `"5"6`.
+const TEXT_AFTER_QUOTE: &str = "text after the closing quote of a field";
+
 /// Signs that a file has backslash escapes although it is read as CSV. A NULL that is spelled `\N`
 /// is the same in both spellings, but empty fields, quotes and other backslashes are not.
 struct Doubt {
-    /// Whether quotes are known to be those of CSV.
+    /// Whether quotes are known to be CSV quotes.
     has_csv_quotes: bool,
     /// Line of the first `\N`.
     null: Option<u64>,
@@ -177,7 +224,7 @@ struct Doubt {
 }
 
 impl Doubt {
-    /// Looks at a record. `has_quotes` tells whether the file has quotes so far.
+    /// Examines a record. `has_quotes` says whether the file has quotes so far.
     fn see(&mut self, record: &ByteRecord, line: u64, has_quotes: bool) {
         self.is_ambiguous |= has_quotes && !self.has_csv_quotes;
         for field in record {
@@ -197,7 +244,7 @@ impl Doubt {
     }
 }
 
-/// Returns the texts that stand for NULL without quotes.
+/// Returns the texts that mean NULL without quotes.
 fn unquoted_nulls(options: &InputOptions) -> Vec<Vec<u8>> {
     let given = options.given_nulls();
     if given.is_empty() { vec![Vec::new()] } else { given }
@@ -211,9 +258,8 @@ fn texts(record: &ByteRecord) -> Vec<String> {
 /// Stream that fails on a record without an end.
 struct Limited {
     stream: TextStream,
-    since_record: Arc<AtomicUsize>,
-    quotes: Arc<AtomicUsize>,
-    two_byte_ends: Arc<AtomicBool>,
+    scanner: QuoteScanner,
+    watched: Watched,
     /// The last byte read so far.
     last: u8,
     in_header: bool,
@@ -224,7 +270,7 @@ impl Limited {
         let end = read.iter().position(|byte| *byte == b'\n');
         if let Some(end) = end {
             let before = end.checked_sub(1).and_then(|before| read.get(before)).unwrap_or(&self.last);
-            self.two_byte_ends.store(*before == b'\r', Ordering::Relaxed);
+            self.watched.two_byte_ends.store(*before == b'\r', Ordering::Relaxed);
             self.in_header = false;
         }
         self.last = read.last().copied().unwrap_or(self.last);
@@ -236,11 +282,12 @@ impl Read for Limited {
         let count = self.stream.read(buffer)?;
         let read = buffer.get(..count).unwrap_or_default();
         let quotes = read.iter().filter(|byte| **byte == b'"').count();
-        self.quotes.fetch_add(quotes, Ordering::Relaxed);
+        self.watched.quotes.fetch_add(quotes, Ordering::Relaxed);
+        self.scanner.see(read);
         if self.in_header {
             self.see_header(read);
         }
-        let before = self.since_record.fetch_add(count, Ordering::Relaxed);
+        let before = self.watched.since_record.fetch_add(count, Ordering::Relaxed);
         if before + count > MAX_RECORD_BYTES {
             return Err(io::Error::other("a record has no end"));
         }
@@ -286,17 +333,22 @@ impl RawReader for CsvReader {
                 None => self.reader.read_byte_record(&mut record).map_err(|error| self.failed(&error))?,
             };
             if !more {
-                // Closed quotes come in pairs; without a closing quote, the last record runs to the
-                // end.
-                if let (Some(line), 1) = (self.open_since, self.quotes.load(Ordering::Relaxed) % 2) {
+                // Closed quotes occur in pairs; without a closing quote, the last record runs to
+                // the end.
+                if let (Some(line), 1) = (self.open_since, self.watched.quotes.load(Ordering::Relaxed) % 2) {
                     return Err(SourceError::UnclosedQuote { file: self.file.clone(), line });
                 }
                 break;
             }
-            self.since_record.store(0, Ordering::Relaxed);
+            self.watched.since_record.store(0, Ordering::Relaxed);
             bytes += record.as_slice().len();
-            let line = record.position().map_or(0, |position| line_of(position, &self.two_byte_ends));
+            let line = record.position().map_or(0, |position| line_of(position, &self.watched.two_byte_ends));
             self.open_since = record.as_slice().contains(&b'\n').then_some(line);
+            if self.watched.misplaced.take_before(self.reader.position().byte()) {
+                let reason = format!("has {TEXT_AFTER_QUOTE}; a quote within quotes is written twice");
+                broken.push(self.reject(line, &record, reason));
+                continue;
+            }
             if record.len() != self.header.len() {
                 // A backslash before a tab or a line break, or the mark at the end of the rows.
                 if self.doubt.is_some() && record.as_slice().contains(&b'\\') {
@@ -306,7 +358,7 @@ impl RawReader for CsvReader {
                 continue;
             }
             if let Some(doubt) = &mut self.doubt {
-                doubt.see(&record, line, self.quotes.load(Ordering::Relaxed) > 0);
+                doubt.see(&record, line, self.watched.quotes.load(Ordering::Relaxed) > 0);
                 doubt.check(&self.file)?;
             }
             lines.push(line);

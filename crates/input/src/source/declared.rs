@@ -1,4 +1,4 @@
-//! Tables that an export, or a statement beside it, declares.
+//! Tables declared by an export, or by a statement next to it.
 
 use std::fmt;
 
@@ -34,15 +34,15 @@ impl fmt::Display for TableLayout {
 pub struct DeclaredColumn {
     /// Name of the column.
     pub name: String,
-    /// Type of its values; `None` if the values must tell, as for dates and for numbers without a
+    /// Type of its values; `None` if the values must decide, as for dates and for numbers without a
     /// precision.
     pub column_type: Option<ColumnType>,
-    /// Whether the column takes NULL.
+    /// Whether the column is nullable.
     pub nullable: bool,
 }
 
 impl DeclaredColumn {
-    /// Creates a column whose values must tell its type.
+    /// Creates a column whose type is inferred from its values.
     pub(super) fn untyped(name: &str) -> Self {
         Self { name: name.to_owned(), column_type: None, nullable: true }
     }
@@ -87,7 +87,7 @@ pub struct DeclaredTable {
     pub columns: Vec<DeclaredColumn>,
     /// Columns of the primary key, or else of the sorting key, in order; empty if there is neither.
     pub primary_key: Vec<String>,
-    /// Columns whose hash decides on the partition, in order; empty for ranges.
+    /// Columns whose hash determines the partition, in order; empty for ranges.
     pub partition_key: Vec<String>,
     /// Number of partitions; `None` if it is not declared.
     pub partitions: Option<u64>,
@@ -99,19 +99,19 @@ pub struct DeclaredTable {
     pub has_file_per_partition: bool,
     /// Form of its data files.
     pub form: DataForm,
-    /// Names of the tables whose rows are those of this one, in a file of several tables: itself,
-    /// and its partitions.
+    /// Names of the tables whose rows belong to this one, in a file of several tables: itself, and
+    /// its partitions.
     pub sections: Vec<String>,
     /// Whether each segment or node has all rows.
     pub is_replicated: bool,
-    /// Whether rows of it stand elsewhere, in a form that is not read.
+    /// Whether some of its rows are elsewhere, in a form that is not read.
     pub has_other_rows: bool,
     /// Statements of Spanner that declare the table, its ancestors and its indexes.
     pub spanner: Option<String>,
 }
 
 impl DeclaredTable {
-    /// Whether a name is that of this table, with or without its schema or folder.
+    /// Whether a name denotes this table, with or without its schema or folder.
     #[must_use]
     pub fn is_named(&self, name: &str) -> bool {
         let last = |name: &str| name.rsplit(['.', '/']).next().unwrap_or_default().to_owned();

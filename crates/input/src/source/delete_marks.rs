@@ -16,7 +16,7 @@ use evenkeel_model::table::{Column, filler};
 /// Blanks around the text do not count.
 ///
 /// # Errors
-/// The type of the column if its values have no one text.
+/// The type of the column if its values have no unique text.
 pub(super) fn delete_marks(
     deletes: &Deletes,
     cells: &RawCells,
@@ -57,7 +57,7 @@ pub(super) fn delete_marks(
     Ok(Some((0..rows).map(mark).collect()))
 }
 
-/// Replaces NULL by a filler in the rows that delete, if the column takes no NULL.
+/// Replaces NULL by a filler in the rows that delete, if the column is NOT NULL.
 pub(super) fn filled(
     column: &Column,
     values: &ArrayRef,

@@ -8,9 +8,9 @@ pub enum Deletes {
     /// No row deletes.
     #[default]
     None,
-    /// Every row does; inputs need no columns but those of the key.
+    /// Every row deletes; inputs need only the key columns.
     All,
-    /// Rows whose column has this text do. The table need not have the column.
+    /// Rows whose column has this text delete. The table need not have the column.
     Where {
         /// Name of the column.
         column: String,

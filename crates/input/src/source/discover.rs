@@ -61,7 +61,7 @@ impl Inputs {
 pub fn find_inputs(arguments: &[String], table: Option<&str>) -> Result<Inputs, SourceError> {
     let mut inputs = Inputs::default();
     let mut seen = HashSet::new();
-    // Inputs that no table was declared for.
+    // Inputs without a declared table.
     let mut plain = None;
     for argument in arguments {
         let found = expand(argument, table)?;
@@ -87,7 +87,7 @@ pub fn find_inputs(arguments: &[String], table: Option<&str>) -> Result<Inputs, 
     }
 }
 
-/// Returns what one argument names.
+/// Returns the inputs named by one argument.
 fn expand(argument: &str, table: Option<&str>) -> Result<Inputs, SourceError> {
     if argument == "-" {
         return Ok(Inputs { paths: vec![InputPath::Stdin], ..Inputs::default() });
@@ -153,8 +153,8 @@ fn table_around(path: &Path) -> Option<&Path> {
     })
 }
 
-/// Returns files that are named themselves; data files of a dump have a schema beside them, in the
-/// folder that `beside` lists.
+/// Returns files that were named directly; data files of a dump have a schema next to them, in the
+/// folder listed by `beside`.
 fn of_files(
     files: Vec<InputPath>,
     table: Option<&str>,
@@ -192,7 +192,7 @@ fn of_files(
     Ok(Inputs { paths: files, declared: None, notes: Vec::new() })
 }
 
-/// Returns the inputs in a folder: those of a dump, or all files with a known ending.
+/// Returns the inputs in a folder: the files of a dump, or all files with a known ending.
 fn of_folder(listing: &Listing, table: Option<&str>) -> Result<Inputs, SourceError> {
     if let Some(table) = systems::table_in(listing, table)? {
         let notes = table.declared.notes.clone();

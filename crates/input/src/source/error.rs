@@ -59,13 +59,13 @@ pub enum SourceError {
     RepeatedColumn { file: String, column: String },
     #[error("{file}: has no column '{column}', which is NOT NULL in the table; the file has: {}{}", names(found), similar(column, found), column = quote(column))]
     MissingColumn { file: String, column: String, found: Vec<String> },
-    #[error("{file}: has no column '{column}', which says what rows delete; the file has: {}{}", names(found), similar(column, found), column = quote(column))]
+    #[error("{file}: has no column '{column}', which marks deletes; the file has: {}{}", names(found), similar(column, found), column = quote(column))]
     DeleteColumn { file: String, column: String, found: Vec<String> },
     #[error(
-        "{file}: the column that says what rows delete has type {found}; it must be text, whole numbers, truth values or times"
+        "{file}: the column that marks deletes has type {found}; it must be text, whole numbers, booleans or times"
     )]
     DeleteColumnType { file: String, found: String },
-    #[error("{file}: no row has a value in column '{column}', which says what rows delete", column = quote(column))]
+    #[error("{file}: no row has a value in column '{column}', which marks deletes", column = quote(column))]
     NoDeleteValue { file: String, column: String },
     #[error(
         "{file}: it has none of the expected columns; the file has: {}; expected: {}{}",
@@ -168,7 +168,7 @@ impl SourceError {
     }
 }
 
-/// Returns what to do about the files of a folder that have other names, of which `other` is one.
+/// Returns advice about the files of a folder with other names; `other` is one of them.
 fn others(folder: &str, other: &Option<String>) -> String {
     match other {
         None => String::new(),

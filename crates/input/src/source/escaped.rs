@@ -2,8 +2,8 @@
 //! `--tab` and LOAD DATA of MySQL, OUTFILE of Doris.
 //!
 //! `\N` is NULL; `\t`, `\n`, `\r`, `\b`, `\f`, `\v` and `\0` are control characters, `\x41` and
-//! `\101` bytes; a backslash before anything else stands for the next byte. A line with `\.` alone
-//! ends the rows.
+//! `\101` bytes; a backslash before anything else means the next byte. A line with `\.` alone ends
+//! the rows.
 
 use crate::source::lines::{LineReader, Spelling};
 
@@ -47,7 +47,7 @@ impl Spelling for EscapedFields {
     }
 }
 
-/// Returns the byte that an escape stands for, and what follows it; `escape` begins behind the
+/// Returns the byte that an escape denotes, and the rest of the text; `escape` begins after the
 /// backslash.
 fn unescape(escape: &[u8]) -> (u8, &[u8]) {
     let Some((first, rest)) = escape.split_first() else { return (b'\\', escape) };

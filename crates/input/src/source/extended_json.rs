@@ -1,5 +1,5 @@
-//! Extended JSON of MongoDB: values that JSON has no form for, as objects whose first key begins
-//! with `$`.
+//! Extended JSON of MongoDB: values without a JSON form, as objects whose first key begins with
+//! `$`.
 //!
 //! Source: <https://www.mongodb.com/docs/manual/reference/mongodb-extended-json/>, version 2
 //! canonical and relaxed, and what `mongoexport` wrote before version 4.2.
@@ -27,8 +27,8 @@ pub(super) enum Kind {
     Null,
 }
 
-/// Reads a value of Extended JSON; `None` for any other object. The text of a value without a form
-/// of its own in a table, such as a regular expression, is its JSON.
+/// Reads a value of Extended JSON; `None` for any other object. The text of a value without a table
+/// type, such as a regular expression, is its JSON.
 pub(super) fn read(object: &str) -> Option<(Kind, Option<Cow<'_, str>>)> {
     let first = object.strip_prefix('{')?.trim_ascii_start();
     if !first.starts_with("\"$") {
@@ -59,7 +59,7 @@ pub(super) fn read(object: &str) -> Option<(Kind, Option<Cow<'_, str>>)> {
     }
 }
 
-/// Returns the name and the text of an object behind its brace, if it has one member, which is a
+/// Returns the name and the text of an object after its brace, if it has one member, which is a
 /// string without escapes.
 fn only_text(members: &str) -> Option<(&str, &str)> {
     let (name, rest) = members.strip_prefix('"')?.split_once('"')?;
@@ -93,7 +93,7 @@ fn date(value: &Value) -> Option<String> {
 }
 
 /// Returns the milliseconds of the usual spelling of a point in time,
-/// `{"$date":{"$numberLong":"7"}}`, behind its first brace.
+/// `{"$date":{"$numberLong":"7"}}`, after its first brace.
 fn date_of_long(members: &str) -> Option<i64> {
     let value = members.strip_prefix("\"$date\"")?.trim_ascii_start().strip_prefix(':')?.trim_ascii_start();
     let inner = value.strip_prefix('{')?.trim_ascii_start();

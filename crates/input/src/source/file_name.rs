@@ -9,7 +9,7 @@ pub(super) fn format_of_name(path: &Path) -> Option<InputFormat> {
     let name = path.file_name()?.to_string_lossy().to_ascii_lowercase();
     let name = [".gz", ".zst", ".zstd"].iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(&name);
     let (_, ending) = name.rsplit_once('.')?;
-    // Dataflow numbers its files behind the ending: rows.avro-00000-of-00010.
+    // Dataflow numbers its files after the ending: rows.avro-00000-of-00010.
     match ending.split_once('-').map_or(ending, |(ending, _)| ending) {
         "parquet" | "pq" => Some(InputFormat::Parquet),
         "csv" | "tsv" => Some(InputFormat::Csv),

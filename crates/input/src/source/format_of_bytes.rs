@@ -25,7 +25,7 @@ pub(super) fn format_of_content(head: &[u8]) -> Option<InputFormat> {
     }
 }
 
-/// Recognises tab-separated text by its escapes, unless the options say how fields are separated.
+/// Recognises tab-separated text by its escapes, unless the options give the delimiter.
 pub(super) fn format_of_escapes(head: &[u8], options: &InputOptions) -> Option<InputFormat> {
     let is_free = options.delimiter.is_none_or(|delimiter| delimiter == b'\t');
     (is_free && is_escaped_text(head)).then_some(InputFormat::Tsv)

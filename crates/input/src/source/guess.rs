@@ -22,8 +22,8 @@ pub(super) struct Guess {
     has_long_fractions: bool,
     /// First type that fits all but a few values.
     nearly: Option<Nearly>,
-    /// Whether all values are numbers if commas are decimal points, and some are none otherwise;
-    /// `None` if all values are numbers in either way.
+    /// Whether all values are numbers if commas are decimal points, and some are not numbers
+    /// otherwise; `None` if all values are numbers either way.
     decimal_commas: Option<bool>,
     /// Whether some numbers have a decimal point.
     has_points: bool,
@@ -39,7 +39,7 @@ struct Nearly {
 
 /// A type nearly fits a column if at most one in this number of values does not fit.
 const NEARLY: usize = 100;
-/// Number of values of which some fractions begin with a zero if they are fractions.
+/// Number of values among which some decimals begin with a zero if they are decimals.
 const MANY: usize = 100;
 
 impl Guess {
@@ -75,7 +75,7 @@ impl Guess {
         Self { is_quoted: true, ..text }
     }
 
-    /// Values that JSON says to be ObjectIds.
+    /// Values that are ObjectIds in JSON.
     pub(super) fn object_ids() -> Self {
         Self::among(&[&[ColumnType::ObjectId, ColumnType::Utf8]])
     }
@@ -240,8 +240,7 @@ fn has_decimal_comma(cell: &[u8]) -> bool {
 }
 
 /// Whether a whole number exceeds 2^53, above which Double skips some whole numbers. With a
-/// fraction of zeros, only if it is one of those that Double skips: writers of Doubles spell the
-/// others so, too.
+/// fraction of zeros, only if Double skips it: writers of Doubles spell the others that way, too.
 pub(super) fn has_more_digits_than_double(cell: &[u8]) -> bool {
     let digits = cell.trim_ascii();
     let digits = digits.strip_prefix(b"-").unwrap_or(digits);
@@ -280,8 +279,8 @@ fn is_number_and_time(cell: &[u8]) -> bool {
     }
 }
 
-/// Whether a value is a time in seconds since 1970 and a number with a dot between them, as Asterisk
-/// identifies calls: 1664765557.91001.
+/// Whether a value is a time in seconds since 1970 and a number with a dot between them, as
+/// Asterisk identifies calls: 1664765557.91001.
 fn is_time_and_number(cell: &[u8]) -> bool {
     let Some(at) = cell.iter().position(|byte| *byte == b'.') else { return false };
     let (Some(time), Some(number)) = (cell.get(..at), cell.get(at + 1..)) else { return false };

@@ -33,10 +33,10 @@ use evenkeel_storage::Place;
 const LONGEST_NAME: usize = 4_096;
 
 /// Infers the columns of a file, given as a path or as a URL of an object store, with their YDB
-/// types. A column takes NULL unless the file declares it NOT NULL. Columns with dates
-/// and times outside 1970 to 2105 are Date32 and Timestamp64; this is read from the statistics of
-/// Parquet files, and from the first 100,000 records of other columnar files. Text files are judged
-/// by their first 100,000 records, too: whole numbers are Int64 (Uint64 if they need it), other
+/// types. A column is nullable unless the file declares it NOT NULL. Columns with dates and times
+/// outside 1970 to 2105 are Date32 and Timestamp64; this is read from the statistics of Parquet
+/// files, and from the first 100,000 records of other columnar files. Text files are judged by
+/// their first 100,000 records, too: whole numbers are Int64 (Uint64 if they need it), other
 /// numbers Double, dates Date, points in time Timestamp (Date32 and Timestamp64 outside 1970 to
 /// 2105), everything else Utf8. Numbers with leading zeros or a plus sign, and numbers with more
 /// digits than Double holds exactly, are text.
@@ -80,7 +80,7 @@ pub(super) fn infer_input(input_path: &InputPath, options: &InputOptions) -> Res
     Ok(sample)
 }
 
-/// Rejects names that no system takes and that every line of output would repeat.
+/// Rejects names that no system accepts and that every line of output would repeat.
 fn check_lengths<'a>(mut names: impl Iterator<Item = &'a str>, file: &str) -> Result<(), SourceError> {
     let Some(long) = names.find(|name| name.len() > LONGEST_NAME) else { return Ok(()) };
     let reason = format!(
@@ -171,8 +171,8 @@ fn columns_of_schema(schema: &Schema) -> Sample {
     sample
 }
 
-/// Gives columns of text the types that are known, or those that their first values have: writers
-/// of Avro spell dates and times as text.
+/// Gives text columns their known types, or the types of their first values: writers of Avro spell
+/// dates and times as text.
 fn read_texts(
     sample: &mut Sample,
     schema: &Schema,
@@ -220,14 +220,14 @@ fn read_texts(
     Ok(())
 }
 
-/// Adds a note, to one that says the same of other columns if there is one.
+/// Adds a note, or merges it with an equal note on other columns.
 fn add(notes: &mut Vec<Note>, note: Note) {
     if !notes.iter_mut().any(|known| known.absorb(&note)) {
         notes.push(note);
     }
 }
 
-/// Returns the initial guesses for NDJSON. JSON has types of its own; only strings, and numbers of
+/// Returns the initial guesses for NDJSON. JSON has its own types; only strings, and numbers of
 /// unknown size, are guessed.
 fn ndjson_guesses(input: &InputPath) -> Result<Vec<(String, Guess)>, SourceError> {
     let stream = BufReader::new(open_decompressed(input)?);
@@ -306,8 +306,8 @@ fn guess_columns(
     Ok(Sample { columns: columns.collect(), notes, without_values, guessed, of_path: BTreeSet::new() })
 }
 
-/// Refuses a header that looks like a row: every column of numbers or times has one of them in
-/// place of a name. Numbers that follow one another, and years, are names, which is noted.
+/// Refuses a header that looks like a row: every column of numbers or times has a number or a time
+/// instead of a name. Consecutive numbers, and years, are accepted as names, with a note.
 fn check_names(
     file: &str,
     guesses: &[(String, Guess)],
@@ -519,7 +519,7 @@ mod tests {
         ] {
             assert!(noted(text, 100).is_empty(), "{what}");
         }
-        // All rows count, in whatever batches they come.
+        // All rows count, in any batches.
         let late = noted("a;b\n1,5;31.01.2026\nsoon;later\n", 1);
         assert!(!late.iter().any(|code| code == "decimal_commas" || code == "local_times"), "{late:?}");
     }

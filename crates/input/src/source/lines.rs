@@ -20,8 +20,7 @@ use evenkeel_model::note::Fault;
 pub(super) trait Spelling: Send {
     /// Byte between fields.
     const DELIMITER: u8;
-    /// Whether a backslash takes the special meaning of the next byte away, also of a delimiter or
-    /// a line break.
+    /// Whether a backslash escapes the next byte, including a delimiter or a line break.
     const BACKSLASHES: bool;
     /// Line that ends the rows.
     const END: Option<&'static [u8]>;
@@ -59,7 +58,7 @@ pub(super) struct LineReader<S> {
     /// Whether the last row was read ahead.
     is_pending: bool,
     has_ended: bool,
-    /// Whether the rows ended with the line that says so.
+    /// Whether the rows ended with the end marker line.
     has_met_end: bool,
     /// Values that the user declared to be NULL.
     nulls: Vec<Vec<u8>>,
@@ -70,8 +69,7 @@ pub(super) struct LineReader<S> {
 }
 
 impl<S: Spelling> LineReader<S> {
-    /// Creates a reader of a file without a header, whose fields are those of `columns`, in this
-    /// order.
+    /// Creates a reader of a file without a header, whose fields are `columns`, in this order.
     pub(super) fn open(
         file: &str,
         stream: Box<dyn Read + Send>,
@@ -83,7 +81,7 @@ impl<S: Spelling> LineReader<S> {
     }
 
     /// Creates a reader of a file whose first line has the names of the columns, unless the options
-    /// have others, and whose second may have their types.
+    /// override them, and whose second line may have their types.
     ///
     /// # Errors
     /// [`SourceError`] if the file cannot be read, or has no header with distinct names.
@@ -186,7 +184,7 @@ impl<S: Spelling> LineReader<S> {
         self.has_met_end = false;
     }
 
-    /// Whether the rows ended with the line that says so.
+    /// Whether the rows ended with the end marker line.
     pub(super) fn has_met_end(&self) -> bool {
         self.has_met_end
     }
@@ -282,7 +280,7 @@ fn fields<S: Spelling>(row: &[u8]) -> impl Iterator<Item = &[u8]> {
 /// Checks the names in a header.
 ///
 /// # Errors
-/// [`SourceError`] if there are none, or if one is there twice.
+/// [`SourceError`] if there are no names, or if a name occurs twice.
 pub(super) fn check_header(file: &str, names: &[String]) -> Result<(), SourceError> {
     if names.iter().all(String::is_empty) {
         return Err(SourceError::Empty { file: file.to_owned() });
@@ -295,7 +293,7 @@ pub(super) fn check_header(file: &str, names: &[String]) -> Result<(), SourceErr
 }
 
 impl<S: Spelling> LineReader<S> {
-    /// Reads the next rows; `None` at their end, which may be before that of the file.
+    /// Reads the next rows; `None` at their end, which may precede the end of the file.
     pub(super) fn read_batch(&mut self) -> Result<Option<RawBatch>, SourceError> {
         let mut builders: Vec<BinaryBuilder> = self.wanted.iter().map(|_| BinaryBuilder::new()).collect();
         let (mut lines, mut broken) = (Vec::new(), Vec::new());

@@ -89,8 +89,7 @@ fn number_of_dump(array: &ArrayRef, column_type: ColumnType, text: &TextFormat) 
     Some(parse_text_column(cells.as_binary::<i32>(), wide, text))
 }
 
-/// Casts, and finds the values that were lost: those that became NULL, and those that differ after
-/// casting back.
+/// Casts, and finds the values that were lost: they became NULL, or differ after casting back.
 fn cast_without_loss(array: &ArrayRef, column_type: ColumnType, target: &DataType) -> Option<ParsedColumn> {
     let array = without_zone(array)?;
     if !may_become(array.data_type(), target) || !can_cast_types(array.data_type(), target) {

@@ -80,8 +80,8 @@ impl<R: Read> Read for MeteredReader<R> {
     }
 }
 
-/// Counts the bytes of a file that is read by parts, from its rows: the share of the rows is that
-/// of the bytes.
+/// Counts the bytes of a file that is read by parts, from its rows: the share of the rows is the
+/// share of the bytes.
 pub(super) struct RowMeter {
     meter: Meter,
     bytes: u64,

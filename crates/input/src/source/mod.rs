@@ -37,6 +37,7 @@ mod open;
 mod options;
 mod orc;
 mod path_columns;
+mod quoting;
 mod raw;
 mod reject;
 mod remote;

@@ -32,6 +32,8 @@ pub(super) struct NdjsonReader {
     unknown: BTreeSet<String>,
     line: u64,
     batch_rows: usize,
+    /// Whether numbers are read with a decimal comma, which those of JSON get for that.
+    has_decimal_commas: bool,
 }
 
 impl NdjsonReader {
@@ -60,6 +62,7 @@ impl NdjsonReader {
             unknown: BTreeSet::new(),
             line: 0,
             batch_rows: options.batch_rows.max(1),
+            has_decimal_commas: options.text.decimal_comma,
         })
     }
 }
@@ -96,9 +99,10 @@ impl RawReader for NdjsonReader {
                 index: &self.index,
                 cells: &mut cells,
                 unknown: &mut self.unknown,
+                has_decimal_commas: self.has_decimal_commas,
             };
-            // Checked as a whole, because each string and value would be checked by itself
-            // otherwise.
+            // Checked as a whole, because otherwise each string and value would be checked
+            // separately.
             let read = match std::str::from_utf8(line) {
                 Ok(line) => object.read(serde_json::Deserializer::from_str(line)),
                 Err(_) => object.read(serde_json::Deserializer::from_slice(line)),
@@ -155,6 +159,7 @@ struct Object<'a, 'line> {
     /// `None` until the column is found.
     cells: &'a mut Vec<Option<Option<Cow<'line, str>>>>,
     unknown: &'a mut BTreeSet<String>,
+    has_decimal_commas: bool,
 }
 
 impl<'line> Object<'_, 'line> {
@@ -183,7 +188,7 @@ impl<'de> Visitor<'de> for Object<'_, 'de> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        // Members mostly come in the order of the columns, which spares a search.
+        // Members are mostly in the order of the columns, which saves a search.
         let mut next = 0;
         while let Some(name) = map.next_key::<Name<'de>>()? {
             let is_next = self.columns.get(next).is_some_and(|column| column == name.0.as_ref());
@@ -206,10 +211,18 @@ impl<'de> Visitor<'de> for Object<'_, 'de> {
                     Some(plain) => Cow::Borrowed(plain),
                     None => serde_json::from_str::<Name<'de>>(text).map_err(serde::de::Error::custom)?.0,
                 }),
-                text => match extended_json::read(text) {
-                    Some((_, value)) => value,
-                    None => Some(Cow::Borrowed(text)),
-                },
+                text => {
+                    let (is_number, value) = match extended_json::read(text) {
+                        Some((kind, value)) => (kind == Kind::Number, value),
+                        None => (!text.starts_with(['[', '{']), Some(Cow::Borrowed(text))),
+                    };
+                    match value {
+                        Some(number) if is_number && self.has_decimal_commas && number.contains('.') => {
+                            Some(Cow::Owned(number.replacen('.', ",", 1)))
+                        }
+                        value => value,
+                    }
+                }
             });
         }
         Ok(())
@@ -223,7 +236,7 @@ pub(super) type Members = Vec<(String, BTreeSet<Kind>)>;
 /// members are first seen.
 ///
 /// # Errors
-/// The problem of a line that is no object, with its number.
+/// The problem of a line that is not an object, with its number.
 pub(super) fn kinds(stream: impl BufRead, most: usize) -> Result<Members, (u64, String)> {
     let mut found = Kinds { members: Vec::new(), index: HashMap::new() };
     let (mut stream, mut text, mut line, mut count) = (stream, Vec::new(), 0, 0);

@@ -45,7 +45,7 @@ pub struct Input {
     content: Content,
     /// Whether a file is read by parts, not from its beginning to its end.
     is_by_parts: bool,
-    /// Counts what is read by parts.
+    /// Counts the bytes of files that are read by parts.
     meter: Option<RowMeter>,
 }
 
@@ -243,19 +243,9 @@ impl Input {
             }
             InputFormat::Arrow => Box::new(ArrowStreamReader::open(name, plain, columns)?),
             InputFormat::Csv => {
-                let escape = options.escape.or(is_of_dsbulk(path).then_some(b'\\'));
-                let options = InputOptions { escape, ..options.clone() };
-                let by_name = || is_tab_separated(path).then_some(b'\t');
-                let found = options.delimiter.or_else(by_name).or_else(|| other_separator(&head));
-                let separator = *delimiter.insert(found.unwrap_or(b','));
-                Box::new(CsvReader::open(
-                    name,
-                    plain,
-                    separator,
-                    has_doubled_quotes(&head),
-                    columns,
-                    &options,
-                )?)
+                let (reader, separator) = open_csv(name, path, plain, &head, columns, options)?;
+                delimiter = Some(separator);
+                Box::new(reader)
             }
             InputFormat::Orc => Box::new(OrcReader::open(name, file(plain)?, columns, options)?),
             InputFormat::PgDump => Box::new(DumpSectionReader::open(name, plain, columns, options)?),
@@ -366,6 +356,23 @@ impl Input {
     }
 }
 
+/// Opens CSV, and returns its separator, too.
+fn open_csv(
+    name: &str,
+    path: &Path,
+    plain: Box<dyn Read + Send>,
+    head: &[u8],
+    columns: &[String],
+    options: &InputOptions,
+) -> Result<(CsvReader, u8), SourceError> {
+    let escape = options.escape.or(is_of_dsbulk(path).then_some(b'\\'));
+    let options = InputOptions { escape, ..options.clone() };
+    let by_name = || is_tab_separated(path).then_some(b'\t');
+    let separator = options.delimiter.or_else(by_name).or_else(|| other_separator(head)).unwrap_or(b',');
+    let reader = CsvReader::open(name, plain, separator, has_doubled_quotes(head), columns, &options)?;
+    Ok((reader, separator))
+}
+
 #[cfg(test)]
 mod tests {
     use std::io::Write;
@@ -408,7 +415,7 @@ mod tests {
         encoder.finish().unwrap()
     }
 
-    /// Opens bytes as a file of this name, and as a pipe, which has no name to go by.
+    /// Opens bytes as a file of this name, and as a pipe, which has no name.
     fn opened(name: &str, bytes: &[u8]) -> [Result<Input, SourceError>; 2] {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(name);

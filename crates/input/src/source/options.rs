@@ -1,4 +1,4 @@
-//! Options for what inputs do not specify themselves.
+//! Reading options that inputs do not specify themselves.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -22,13 +22,13 @@ pub(super) const READ_BATCH_BYTES: usize = 8 << 20;
 /// A table in a file of several tables.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Section {
-    /// Names under which its rows stand.
+    /// Names of its sections of rows.
     pub tables: Vec<String>,
-    /// Its columns.
+    /// Columns of the table.
     pub columns: Vec<String>,
 }
 
-/// Options for what inputs do not specify themselves.
+/// Reading options that inputs do not specify themselves.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InputOptions {
     /// Spelling of points in time in individual columns, by name.
@@ -38,15 +38,15 @@ pub struct InputOptions {
     /// Spelling of values in text.
     pub text: TextFormat,
     /// Byte between CSV fields; if not given, a tab in `.tsv` files, otherwise a comma, or the
-    /// semicolon, tab or `|` that separates every line alike.
+    /// semicolon, tab or `|` that separates every line into the same number of fields.
     pub delimiter: Option<u8>,
     /// Names of the columns of text files, in order. A first line of only such names is a header;
-    /// otherwise there is none.
+    /// otherwise there is no header.
     pub names: Vec<String>,
-    /// Types of columns of text files, by name; those of the others are detected.
+    /// Types of columns of text files, by name; other types are detected.
     pub types: BTreeMap<String, ColumnType>,
-    /// Columns of text files whose types are a guess from the first rows: a value further on that
-    /// would lose characters or digits is refused.
+    /// Columns of text files whose types are a guess from the first rows: a later value that would
+    /// lose characters or digits is refused.
     pub guessed: BTreeSet<String>,
     /// Whether the user said that the first line has names, whatever it looks like.
     pub header_given: bool,
@@ -56,8 +56,7 @@ pub struct InputOptions {
     pub null_values: Vec<String>,
     /// Whether a CSV field in quotes is never NULL: an empty one is empty text.
     pub quoted_empty: bool,
-    /// Byte that takes the special meaning of a quote in a quoted CSV field away, instead of
-    /// another quote.
+    /// Byte that escapes a quote in a quoted CSV field, instead of another quote.
     pub escape: Option<u8>,
     /// Maximum number of rows to read at one time.
     pub batch_rows: usize,
@@ -78,9 +77,9 @@ pub struct InputOptions {
     pub places: Vec<Range<u64>>,
     /// Columns that a dump declares: names in the order of its data files, and types.
     pub declared: Option<Vec<Column>>,
-    /// Table whose rows are read, of a file of several tables.
+    /// Table whose rows are read from a file of several tables.
     pub section: Option<Section>,
-    /// Whether text and bytes are returned as views, to which Parquet decodes fastest.
+    /// Whether text and bytes are returned as views, the fastest form to decode Parquet to.
     pub views: bool,
     /// Rows that delete.
     #[serde(default)]
@@ -158,7 +157,7 @@ impl InputOptions {
     }
 
     /// Returns the names in the first line of a text file; `None` if that is a row, because names
-    /// are given and it has none of them. Case does not matter.
+    /// are given and it contains none of them. Case does not matter.
     ///
     /// # Errors
     /// [`SourceError::OtherHeader`] if some of its fields are given names and others are not.

@@ -1,5 +1,5 @@
 //! Columns whose values are in the path of a file: `dt=2026-01-31/country=FI/part-0.parquet`, as
-//! Hive, Spark and DuckDB write them.
+//! written by Hive, Spark and DuckDB.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -20,7 +20,7 @@ use crate::source::type_names::TypedColumns;
 use evenkeel_model::bounded::quote;
 use evenkeel_model::table::ColumnType;
 
-/// Folder name that stands for NULL.
+/// Folder name that means NULL.
 const NULL: &str = "__HIVE_DEFAULT_PARTITION__";
 
 /// Returns the columns in the names of the folders right above a file, the outermost first.
@@ -78,8 +78,8 @@ pub(super) struct WithPathColumns {
 }
 
 impl WithPathColumns {
-    /// Adds `columns`, of which those in `requested` are read, to the rows of `inner`. A column
-    /// that the file has as well is that of the file.
+    /// Adds the requested path columns to each row of `inner`. A column of the file takes
+    /// precedence.
     pub(super) fn new(inner: Box<dyn RawReader>, columns: Vec<PathColumn>, requested: &[String]) -> Self {
         let known = inner.column_names().unwrap_or_default();
         let columns: Vec<PathColumn> =
@@ -99,7 +99,7 @@ impl WithPathColumns {
 
     fn text(&self, mut cells: Vec<(String, BinaryArray)>, rows: usize) -> RawCells {
         for column in self.requested() {
-            // A member of an object of JSON is that of the file.
+            // A member of a JSON object takes precedence.
             if cells.iter().any(|(name, values)| *name == column.name && values.null_count() < rows) {
                 continue;
             }

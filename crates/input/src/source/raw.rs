@@ -20,8 +20,8 @@ pub struct RawBatch {
     pub positions: Positions,
     /// Rows that are not even records: too few fields, broken JSON.
     pub broken: Vec<Reject>,
-    /// Whether the text is that of JSON, whose numbers have no leading zeros: a value with some is
-    /// a string.
+    /// Whether the text comes from JSON, whose numbers have no leading zeros: a value with leading
+    /// zeros is a string.
     pub is_json: bool,
 }
 
@@ -79,8 +79,7 @@ impl RawCells {
     }
 }
 
-/// Wraps a batch made by the caller as if it were read from a file; the number is that of its first
-/// row.
+/// Wraps a batch made by the caller as if it were read from a file; the number is its first row's.
 impl From<(RecordBatch, u64)> for RawBatch {
     fn from((batch, first_row): (RecordBatch, u64)) -> Self {
         Self {

@@ -22,8 +22,8 @@ pub(super) enum Found {
     Folder(Listing),
 }
 
-/// Returns what a URL names: a file, all files below a folder, or those that match a pattern,
-/// sorted.
+/// Returns the files named by a URL: one file, all files below a folder, or the files that match a
+/// pattern, sorted.
 pub(super) fn find(argument: &str, url: &Url) -> Result<Found, SourceError> {
     let (store, path) = remote_store(url)?;
     let base = format!("{}://{}", url.scheme(), url.authority());

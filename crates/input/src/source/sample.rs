@@ -1,4 +1,4 @@
-//! Columns of an input, and how they were found.
+//! Inferred columns of an input, with the evidence.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ pub struct Sample {
     pub notes: Vec<Note>,
     /// Text columns without a value in the examined records, whose type is therefore unknown.
     pub(crate) without_values: Vec<String>,
-    /// Columns of text files whose types are those of the examined records, and not declared.
+    /// Columns of text files whose types come from the examined records, and are not declared.
     pub(crate) guessed: BTreeSet<String>,
     /// Columns whose values are in the path of the file.
     pub(crate) of_path: BTreeSet<String>,

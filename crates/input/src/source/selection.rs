@@ -1,4 +1,4 @@
-//! Choice of the columns and rows of a columnar file that are read.
+//! Columns and rows to read from a columnar file.
 
 use std::ops::Range;
 

@@ -10,7 +10,7 @@ const RECORDS: usize = 50;
 
 /// Returns the character other than a comma that separates the fields of text, given its first
 /// bytes: the first line has no comma outside quotes, and every complete line has as many fields as
-/// the first. Tabs need no such proof, since hardly any name has one in it.
+/// the first. Tabs need no such proof, since names rarely contain one.
 ///
 /// Returns `None` if a comma separates the fields, if there is only one field, and in doubt.
 pub(super) fn other_separator(head: &[u8]) -> Option<u8> {

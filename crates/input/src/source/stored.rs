@@ -8,7 +8,7 @@ use crate::source::input_path::InputPath;
 use crate::source::remote::RemoteObject;
 use crate::source::stream::decompress;
 
-/// Number of bytes by which a format is recognised.
+/// Number of leading bytes used to recognise a format.
 pub(super) const HEAD_BYTES: u64 = 4096;
 
 /// Opens the decompressed content of an input.

@@ -29,8 +29,8 @@ pub(super) fn declared_types(names: &[String], line: &[String]) -> Option<TypedC
     Some(TypedColumns { notes: in_zone.collect(), columns: columns.collect::<Option<_>>()? })
 }
 
-/// Whether a column takes NULL: those of ClickHouse only if the type says so, those of Doris, whose
-/// types are in capitals, always.
+/// Whether a column is nullable: in ClickHouse only if the type says so, in Doris, whose types are
+/// in capitals, always.
 fn takes_null(text: &str) -> bool {
     let name = text.split('(').next().unwrap_or_default().trim();
     let is_of_doris = name != "UUID" && !name.bytes().any(|byte| byte.is_ascii_lowercase());
@@ -84,8 +84,8 @@ fn type_of_name(text: &str) -> Option<ColumnType> {
     })
 }
 
-/// Returns the type of `Decimal(precision, scale)`, or of `Decimal64(scale)`; text if YDB has none
-/// so wide.
+/// Returns the type of `Decimal(precision, scale)`, or of `Decimal64(scale)`; text if YDB has no
+/// type that wide.
 fn decimal(name: &str, arguments: &str) -> ColumnType {
     let mut numbers = arguments.split(',').map(|number| number.trim().parse::<u8>().ok());
     let (precision, scale) = match (name, numbers.next().flatten(), numbers.next().flatten()) {

@@ -1,10 +1,10 @@
-//! CSV with rules of its own for quotes, rewritten for a reader of common CSV.
+//! CSV with special rules for quotes, rewritten for a reader of common CSV.
 //!
 //! - A field in quotes may never be NULL: `""` is empty text, and an empty field without quotes is
-//!   NULL, as PostgreSQL and Spanner write them. A reader does not tell whether a field had quotes,
-//!   so NULL is spelled out for it.
-//! - A backslash may stand before a quote, or before a backslash, in quotes, as Cassandra's tools
-//!   write them. Any other backslash is one.
+//!   NULL, as PostgreSQL and Spanner write them. A reader does not report whether a field had
+//!   quotes, so NULL is spelled out for it.
+//! - In quotes, a backslash may escape a quote or a backslash, as Cassandra's tools write them. Any
+//!   other backslash is literal.
 
 use std::io::{self, Read};
 
@@ -13,18 +13,18 @@ pub(super) const NULL: &[u8] = b"\0N";
 
 const CHUNK_BYTES: usize = 1 << 16;
 
-/// Rewrites CSV. Empty lines stay as they are.
+/// Rewrites CSV. Empty lines are kept.
 pub(super) struct Requoted<R> {
     inner: R,
     delimiter: u8,
-    /// Byte that takes the meaning of the next one away in quotes.
+    /// Byte that escapes the next one in quotes.
     escape: Option<u8>,
-    /// Texts that stand for NULL without quotes.
+    /// Texts that mean NULL without quotes.
     nulls: Vec<Vec<u8>>,
     longest: usize,
     place: Place,
     is_line_start: bool,
-    /// Bytes of the current field that are kept back, because it may stand for NULL.
+    /// Bytes of the current field that are held back, because it may be NULL.
     field: Vec<u8>,
     chunk: Vec<u8>,
     out: Vec<u8>,
@@ -35,7 +35,7 @@ pub(super) struct Requoted<R> {
 /// The part of a line that the next byte belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// A field that may stand for NULL.
+    /// A field that may be NULL.
     Candidate,
     /// Another field without quotes.
     Field,

@@ -68,7 +68,7 @@ impl Wire for Transform {
             [0] => Self::Identity,
             [1] => Self::Date,
             [2] => Self::Truncate(Micros::take(left)?),
-            _ => return Err(WireError("there is no such transform")),
+            _ => return Err(WireError("unknown transform")),
         })
     }
 }

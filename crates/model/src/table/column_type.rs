@@ -141,7 +141,7 @@ impl ColumnType {
     /// The largest decimal precision of YDB.
     pub const MAX_DECIMAL_PRECISION: u8 = 35;
 
-    /// Returns the Arrow type in which values are held and stored.
+    /// Returns the Arrow type of values in memory and in files.
     #[must_use]
     pub fn arrow_type(self) -> DataType {
         match self {
@@ -207,8 +207,8 @@ impl ColumnType {
         })
     }
 
-    /// Whether YDB allows the type in the primary key of a column table (YDB docs, "CREATE TABLE"),
-    /// or that of its text.
+    /// Whether keys of tables may have the type, or the type of its text. YDB takes more:
+    /// [`crate::table::YdbVersion`] has its rules.
     #[must_use]
     pub fn is_key_type(self) -> bool {
         matches!(
@@ -230,7 +230,7 @@ impl ColumnType {
         )
     }
 
-    /// Returns the type in which a table keeps the values.
+    /// Returns the type of the values in a table.
     #[must_use]
     pub fn in_table(self) -> Self {
         if self == Self::ObjectId { Self::Utf8 } else { self }

@@ -13,12 +13,12 @@ pub struct Column {
     /// Type of the column.
     #[serde(rename = "type")]
     pub column_type: ColumnType,
-    /// Whether the column takes NULL.
+    /// Whether the column is nullable.
     pub nullable: bool,
 }
 
 impl Column {
-    /// Creates a column that takes NULL.
+    /// Creates a nullable column.
     #[must_use]
     pub fn nullable(name: impl Into<String>, column_type: ColumnType) -> Self {
         Self { name: name.into(), column_type, nullable: true }
@@ -31,8 +31,7 @@ impl Column {
     }
 }
 
-/// Returns the position of the only column of points in time; without any, that of the only date
-/// column.
+/// Returns the position of the only column of points in time, or else of the only date column.
 #[must_use]
 pub fn only_time_column(columns: &[Column]) -> Option<usize> {
     let only = |is: fn(ColumnType) -> bool| {

@@ -23,7 +23,7 @@ pub enum PlacementFunction {
     YdbModulo,
     /// `CLOUD_LOGS`: a sliding group of active partitions.
     YdbCloudLogs {
-        /// Number of partitions that take writes at one time (default 10; at most N are used).
+        /// Number of partitions that receive writes at one time (default 10; at most N are used).
         active: u32,
         /// Microseconds until the next group takes over (default 5 minutes).
         period_micros: u64,

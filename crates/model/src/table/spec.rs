@@ -26,7 +26,7 @@ impl TableSpec {
     /// Checks a declaration. An empty partition key becomes the whole primary key, as in YDB.
     ///
     /// # Errors
-    /// [`SpecError`] for the first fault found; it says what is wrong and how to fix it.
+    /// [`SpecError`] for the first fault found; it names the fault and its fix.
     pub fn new(mut definition: TableDefinition) -> Result<Self, SpecError> {
         check_columns(&definition)?;
         if definition.partition_key.is_empty() {
@@ -45,8 +45,8 @@ impl TableSpec {
         Ok(Self { definition, primary_key, partition_key, schema })
     }
 
-    /// Checks a changed declaration: columns that take NULL may be added at the end, and the time
-    /// to live may change.
+    /// Checks a changed declaration: nullable columns may be added at the end, and the time to live
+    /// may change.
     ///
     /// # Errors
     /// [`SpecError`] for every other change, and for a declaration that is invalid in itself.

@@ -7,7 +7,7 @@ use crate::table::spec_error::{MAX_KEY_COLUMNS, SpecError};
 use crate::table::{ColumnType, PlacementFunction};
 
 /// Checks that a declaration changes from one to the other only as the rows of a table allow:
-/// columns that take NULL are added at the end, and the time to live changes.
+/// nullable columns are added at the end, and the time to live changes.
 pub(super) fn check_change(from: &TableDefinition, to: &TableDefinition) -> Result<(), SpecError> {
     const REWRITE: &str = "'evenkeel repartition' rewrites the rows into a new table";
     const NEW_TABLE: &str = "declare a new table and ingest into it";

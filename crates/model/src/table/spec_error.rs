@@ -37,8 +37,9 @@ pub enum SpecError {
 )]
     NullableKeyColumn { name: String, column_type: ColumnType },
     #[error(
-        "column '{name}' of type {column_type} cannot be part of a primary key; YDB allows Int32, Int64, Uint8 to \
-         Uint64, Utf8, String, Date, Datetime, Datetime64, Timestamp and Timestamp64", name = quote(name)
+        "column '{name}' of type {column_type} cannot be part of a primary key; keys of evenkeel have the types Int32, \
+         Int64, Uint8 to Uint64, Utf8, String, Date, Datetime, Datetime64, Timestamp and Timestamp64{}", wider_type(*column_type),
+        name = quote(name)
 )]
     KeyType { name: String, column_type: ColumnType },
     #[error(
@@ -77,4 +78,17 @@ pub enum SpecError {
          {name}:{column_type}", name = quote(name)
 )]
     AddedNotNull { name: String, column_type: ColumnType },
+}
+
+/// Advice for a type that no key has.
+fn wider_type(column_type: ColumnType) -> &'static str {
+    match column_type {
+        ColumnType::Int8 | ColumnType::Int16 => "; declare it as Int32",
+        ColumnType::Date32 => "; declare it as Timestamp64",
+        ColumnType::Decimal { scale: 0, .. } => "; declare it as Int64 if its values fit",
+        ColumnType::Interval | ColumnType::Interval64 => "; declare it as Int64, in microseconds",
+        ColumnType::Bool => "; declare it as Uint8",
+        ColumnType::Uuid => "; declare it as Utf8",
+        _ => "",
+    }
 }

@@ -17,7 +17,7 @@ pub struct Ttl {
     /// Point-in-time or date column of the primary key, so that all versions of a row expire
     /// together.
     pub column: String,
-    /// Age up to which rows are kept.
+    /// Maximum age of rows that are kept.
     #[serde(rename = "keep_micros")]
     pub keep: Micros,
 }
@@ -64,7 +64,7 @@ impl Ttl {
             _ => 1,
         };
         let cutoff = now.saturating_sub(self.keep.get());
-        // Rounded up: a value means the moment at which it begins.
+        // Rounded up: a value denotes the moment at which it begins.
         KeyValue::Int(-cutoff.saturating_neg().div_euclid(unit))
     }
 }

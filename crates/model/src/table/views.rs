@@ -29,8 +29,8 @@ pub fn as_view(column: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     }
 }
 
-/// Returns values without a meaning for rows of which only other columns matter: NULL or, if NULL
-/// is not taken, 0 or empty.
+/// Returns filler values for rows in which only other columns matter: NULL or, if not nullable, 0
+/// or empty.
 ///
 /// # Errors
 /// [`ArrowError`] for types that no column has.

@@ -169,7 +169,7 @@ impl TypeRule {
             | ColumnType::Date
             | ColumnType::Datetime
             | ColumnType::Timestamp => (V25_1, Some(V25_1)),
-            // Any other precision and scale needs the version from which the flag is on.
+            // Any other precision and scale needs the first version with the flag on.
             ColumnType::Decimal { precision: 22, scale: 9 } => (V25_1, Some(V25_1)),
             ColumnType::Decimal { .. } => (V25_2, Some(V25_2)),
             ColumnType::Date32
@@ -248,7 +248,7 @@ fn refused(
         (Some(nearest), Some(since)) => {
             format!("use {nearest} ({}), or --ydb-version {since} or newer", how(column_type, nearest))
         }
-        (Some(nearest), None) => format!("take {nearest} ({})", how(column_type, nearest)),
+        (Some(nearest), None) => format!("use {nearest} ({})", how(column_type, nearest)),
         (None, Some(since)) => format!("use another type, or --ydb-version {since} or newer"),
         (None, None) => "no version does: use another column".to_owned(),
     };

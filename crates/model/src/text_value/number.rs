@@ -15,7 +15,7 @@ use crate::text_value::cell_error::CellError;
 /// exponent = ("e" | "E") [sign] digits
 /// ```
 /// `1.2e5`, `0.123` and `1234.567` are written with a decimal point, and `31.01.2026` is not a
-/// number: none of them is accepted.
+/// number: all of these are rejected.
 pub(super) fn with_point(text: &str, decimal_comma: bool) -> Cow<'_, str> {
     if !decimal_comma || !(text.contains('.') || text.contains(',')) {
         return text.into();

@@ -1,7 +1,7 @@
 //! Points in time in text.
 //!
-//! A plain number is not a point in time: seconds, milliseconds and microseconds look alike. It is
-//! accepted only if the format gives the unit.
+//! A plain number is not a point in time: seconds, milliseconds and microseconds look the same. It
+//! is accepted only if the format gives the unit.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -91,8 +91,8 @@ impl fmt::Display for TimestampFormat {
 
 /// Maximum number of fraction digits that are read; any further ones must be zeros.
 const NANO_DIGITS: usize = 9;
-/// Error for a leap second. Unix time has none, and neither of its neighbours is the instant that
-/// was written.
+/// Error for a leap second. Unix time has no leap seconds, and neither neighbour is the instant
+/// that was written.
 const LEAP_SECOND: &str =
     "is a leap second, which points in time of YDB do not have; write the second before or after it";
 /// Error for an instant that falls between two representable ones.

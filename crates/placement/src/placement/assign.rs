@@ -96,7 +96,7 @@ impl Placement {
     /// Returns the placement hash of every row. `columns` are the key columns in hash order.
     ///
     /// # Errors
-    /// [`PlacementError`] if the columns are not those of the key.
+    /// [`PlacementError`] if the columns do not match the key.
     pub fn hash(&self, columns: &[ArrayRef]) -> Result<Vec<u64>, PlacementError> {
         if columns.len() != self.key.len() {
             return Err(PlacementError::ColumnCount { expected: self.key.len(), found: columns.len() });
@@ -107,7 +107,7 @@ impl Placement {
     /// Returns the partition of every row. `columns` are the key columns in hash order.
     ///
     /// # Errors
-    /// [`PlacementError`] if the columns are not those of the key.
+    /// [`PlacementError`] if the columns do not match the key.
     pub fn assign(&self, columns: &[ArrayRef]) -> Result<Vec<PartitionId>, PlacementError> {
         let hashes = self.hash(columns)?;
         let mut partitions = Vec::new();
@@ -124,8 +124,8 @@ impl Placement {
     /// - Other systems: [`System::partition`](crate::placement::systems::System::partition).
     ///
     /// # Errors
-    /// [`PlacementError`] if the function needs the columns themselves and they are not those of
-    /// the key.
+    /// [`PlacementError`] if the function needs the columns themselves and they do not match the
+    /// key.
     pub fn assign_hashes(
         &self,
         hashes: &[u64],

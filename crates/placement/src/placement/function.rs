@@ -1,4 +1,4 @@
-//! Placement functions by name: those of this store and those of other systems.
+//! Placement functions by name, of this store and of other systems.
 
 use std::fmt;
 use std::str::FromStr;
@@ -71,7 +71,7 @@ fn hint(found: &str) -> String {
         "redshift" | "snowflake" | "synapse" | "dynamodb" => "neutral, for it publishes no function",
         _ => return String::new(),
     };
-    format!("; take {here}")
+    format!("; use {here}")
 }
 
 impl Default for Function {

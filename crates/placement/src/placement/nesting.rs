@@ -5,7 +5,7 @@ use crate::placement::function::Function;
 use evenkeel_model::table::PlacementFunction;
 use evenkeel_model::units::{PartitionCount, PartitionId};
 
-/// The partitions of a placement as parts of those of a coarser one.
+/// The partitions of a placement as parts of the partitions of a coarser one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Nesting {
     /// Coarse partition of each fine one.

@@ -1,4 +1,4 @@
-//! Fingerprint64 of FarmHash, the function behind `FARM_FINGERPRINT` (Pike and Alakuijala, 2014;
+//! Fingerprint64 of FarmHash, the function of `FARM_FINGERPRINT` (Pike and Alakuijala, 2014;
 //! `farmhashna` of the reference code).
 
 const K0: u64 = 0xC3A5_C85C_97CB_3127;

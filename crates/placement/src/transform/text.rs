@@ -43,7 +43,7 @@ impl<'a> Texts<'a> {
             }
             other => {
                 let message = format!(
-                    "values of type {other} have no one text to take the fingerprint of; cast them to text first"
+                    "values of type {other} have no unique text to compute a fingerprint from; cast them to text first"
                 );
                 return Err(ArrowError::InvalidArgumentError(message));
             }

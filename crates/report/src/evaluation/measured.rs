@@ -3,8 +3,8 @@
 use crate::grid::{Layout, count, heading, percent};
 use evenkeel_advisor::evaluate::{AdvisorReport, MeasuredIn};
 
-/// Renders the distribution that data files or statistics show, and the computed one; nothing if
-/// they show none.
+/// Renders the measured distribution, from data files or statistics, and the computed one; nothing
+/// without measurements.
 pub(crate) fn measured(assessment: &AdvisorReport, layout: Layout) -> String {
     let Some(measured) = &assessment.measured else { return String::new() };
     let rows = || measured.partitions.iter().map(|partition| partition.rows);

@@ -62,7 +62,7 @@ pub(super) fn header(assessment: &AdvisorReport) -> String {
     if let Some(sample) = &evaluation.sample {
         let _ = writeln!(
             text,
-            "a sample of {} of {} rows ({}); figures are those of the sample, intervals those of the export with 95 % confidence",
+            "a sample of {} of {} rows ({}); figures are of the sample, intervals of the export with 95 % confidence",
             count(sample.rows_sampled),
             count(sample.rows_read),
             percent(sample.fraction),
@@ -87,11 +87,8 @@ pub(super) fn header(assessment: &AdvisorReport) -> String {
     });
     let others: Vec<&str> = others.map(|role| role.column.as_str()).collect();
     if !others.is_empty() {
-        let _ = writeln!(
-            text,
-            "other columns with times: {}; --time COLUMN takes one of them",
-            others.join(", ")
-        );
+        let _ =
+            writeln!(text, "other columns with times: {}; choose one with --time COLUMN", others.join(", "));
     }
     for note in &assessment.notes {
         let _ = writeln!(text, "{note}");
@@ -124,7 +121,7 @@ fn recommendation(assessment: &AdvisorReport, layout: Layout) -> String {
     text.push_str(&recommended_keys(found));
     list(&mut text, &found.reasons);
     if !found.alternatives.is_empty() {
-        let _ = writeln!(text, "\nOther choices, and their price:\n");
+        let _ = writeln!(text, "\nAlternatives and their cost:\n");
         list(&mut text, &found.alternatives.iter().map(ToString::to_string).collect::<Vec<_>>());
     }
     text
@@ -163,11 +160,11 @@ fn roles(assessment: &AdvisorReport, layout: Layout) -> String {
     };
     let rows: Vec<Vec<String>> = assessment.roles.iter().take(MOST_COLUMNS).map(row).collect();
     let headings = [Heading::text("column"), Heading::text("role"), Heading::text("evidence")];
-    let text = section(layout, "What the columns are", &headings, rows);
+    let text = section(layout, "Column roles", &headings, rows);
     let more = assessment.roles.len().saturating_sub(MOST_COLUMNS);
     let more =
         if more > 0 { format!("{more} more columns: --format json has them; ") } else { String::new() };
-    if text.is_empty() { text } else { text + &format!("\n{more}--role COLUMN=ROLE corrects one\n") }
+    if text.is_empty() { text } else { text + &format!("\n{more}correct a role with --role COLUMN=ROLE\n") }
 }
 
 fn dropped(assessment: &AdvisorReport, layout: Layout) -> String {

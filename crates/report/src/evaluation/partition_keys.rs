@@ -35,7 +35,7 @@ pub(crate) fn ranked(
     })
 }
 
-/// Formats a figure; if it is that of a sample, with the interval for the whole export.
+/// Formats a figure; if it comes from a sample, with the interval for the whole export.
 fn with_interval(
     figure: f64,
     placement: &PlacementReport,
@@ -62,7 +62,7 @@ pub(crate) fn heaviest_share(key: &PartitionKeyReport) -> String {
     key.heavy_hitters.first().map_or("-".to_owned(), |heaviest| percent(heaviest.share))
 }
 
-/// Formats the rows of the fullest partition over those of an average one.
+/// Formats the rows of the fullest partition relative to the average partition.
 pub(crate) fn max_over_mean(placement: &PlacementReport) -> String {
     with_interval(placement.skew.max_over_mean, placement, |i| Some(i.max_over_mean), |x| format!("{x:.2}"))
 }
@@ -135,7 +135,7 @@ pub(super) fn candidates(assessment: &AdvisorReport, layout: Layout) -> String {
     let mut text = section(layout, &title, &headings, rows);
     if !text.is_empty() {
         text.push_str(
-            "\nby chance: the CV that a perfect hash gives to these keys; effective: as many evenly filled partitions would be as \
+            "\nby chance: the CV that a perfect hash gives to these keys; effective: number of evenly filled partitions that would be equally \
              concentrated, in total and at a time; sustains: inserts before a partition is overloaded",
         );
         text.push_str(if statements {
@@ -200,8 +200,8 @@ pub(super) fn over_time(assessment: &AdvisorReport, layout: Layout) -> String {
     let mut text = section(layout, "Over time", &headings, rows.collect());
     if !text.is_empty() {
         text.push_str(
-            "\nat a time: rows of one value of the key's time, or of the shortest windows from a second on that have enough rows, with the rows \
-             that the middle one has; effective and fullest: as these rows are, of which few cannot fill all partitions\n",
+            "\nat a time: windows judged (one value of the key's time, or the shortest windows of at least a second with enough rows) and rows in \
+             the median window; effective, fullest: measured in these windows\n",
         );
     }
     text
@@ -261,7 +261,7 @@ pub(super) fn counts(assessment: &AdvisorReport, layout: Layout) -> String {
         }
     }
     headings.extend(over.iter().map(|partitions| (format!("over {partitions}"), true)));
-    let text = heading(layout, "Every number of partitions") + &draw(layout, &headings, rows);
+    let text = heading(layout, "All partition counts") + &draw(layout, &headings, rows);
     let text = text
         + "\nmax/mean; share of the partition that holds the heaviest value; inserts that are sustained\n";
     let more = assessment.evaluation.candidates.len().saturating_sub(most_keys);
@@ -300,7 +300,7 @@ pub(super) fn nodes(assessment: &AdvisorReport, layout: Layout) -> String {
     section(layout, "Nodes by weight", &headings, rows.collect())
 }
 
-/// Formats a function; that of another system with how far it is verified.
+/// Formats a function; a function of another system with its status.
 pub(crate) fn checked(placement: &PlacementReport) -> String {
     match system(&placement.function) {
         Some(_) => format!("{} ({})", placement.function, placement.status.word()),
@@ -327,7 +327,7 @@ pub(crate) fn of_systems(assessment: &AdvisorReport) -> String {
             text.push_str(&format!("{}: {}, {}\n", about.name, about.status.word(), about.source));
         }),
         _ => text.push_str(
-            "verified: gives what the system published or printed; computed: by its documented formula; neutral: stands for systems that publish none\n",
+            "verified: agrees with vectors or output of the system; computed: by its documented formula; neutral: for systems that publish no function\n",
         ),
     }
     let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();

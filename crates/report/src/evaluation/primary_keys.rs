@@ -87,7 +87,7 @@ fn examples(keys: &[PrimaryKeyReport], layout: Layout) -> String {
     section(layout, "Rows that share a primary key", &headings, examples.collect())
 }
 
-/// Formats the shares of the data that conditions leave unread.
+/// Formats the shares of the data that conditions prune.
 fn pruning(keys: &[PrimaryKeyReport], layout: Layout) -> String {
     let pruning = keys.iter().flat_map(|key| {
         key.pruning.iter().map(|pruning| {
@@ -102,10 +102,10 @@ fn pruning(keys: &[PrimaryKeyReport], layout: Layout) -> String {
     let headings = [
         Heading::text("primary key"),
         Heading::text("condition"),
-        Heading::number("portions that leaves out"),
-        Heading::number("row groups once merged"),
+        Heading::number("portions pruned"),
+        Heading::number("row groups pruned after merging"),
     ];
-    section(layout, "What a condition leaves unread", &headings, pruning.collect())
+    section(layout, "Pruning by condition", &headings, pruning.collect())
 }
 
 /// Formats the partitions that a statement visits: one, all, or their number.
@@ -116,7 +116,7 @@ pub(crate) fn visited(visit: &FanOut) -> String {
     }
 }
 
-/// Maximum number of statements in a table; those of a log are sorted by their runs.
+/// Maximum number of statements in a table; statements of a log are sorted by their runs.
 const MOST_STATEMENTS: usize = 20;
 
 pub(super) fn statements(assessment: &AdvisorReport, layout: Layout) -> String {
@@ -136,7 +136,7 @@ pub(super) fn statements(assessment: &AdvisorReport, layout: Layout) -> String {
     });
     let derived = assessment.evaluation.candidates.iter().any(|key| !key.candidate.is_plain());
     let note = if derived {
-        "\nof a derived part, a statement is taken to name the derived column too\n"
+        "\nfor a derived part, statements are assumed to name the derived column too\n"
     } else {
         ""
     };

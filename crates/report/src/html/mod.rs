@@ -45,8 +45,8 @@ pub fn html(assessment: &AdvisorReport) -> String {
     page
 }
 
-/// Renders the recommendation, the keys and the best key over time, to be shown within another page,
-/// such as a notebook.
+/// Renders the recommendation, the keys and the best key over time, to be shown within another
+/// page, such as a notebook.
 #[must_use]
 pub fn html_fragment(assessment: &AdvisorReport) -> String {
     let mut page = String::new();
@@ -71,7 +71,7 @@ pub fn html_of_tables(tables: &[(&str, &AdvisorReport)], joins: &str) -> String 
     page
 }
 
-/// Writes the recommendation, the keys, the best key over time, and what is wrong.
+/// Writes the recommendation, the keys, the best key over time, and the problems.
 fn essentials(page: &mut String, assessment: &AdvisorReport) {
     header(page, assessment);
     recommendation(page, assessment, false);
@@ -139,7 +139,7 @@ fn recommendation(page: &mut String, assessment: &AdvisorReport, with_commands: 
     }
     list(page, &chosen.reasons);
     if !chosen.alternatives.is_empty() {
-        page.push_str("<p>Other choices, and their price:</p>\n");
+        page.push_str("<p>Alternatives and their cost:</p>\n");
         list(page, &chosen.alternatives.iter().map(ToString::to_string).collect::<Vec<_>>());
     }
     if let Some(ddl) = &chosen.ddl {
@@ -214,7 +214,7 @@ fn every_number(page: &mut String, assessment: &AdvisorReport) {
     if !several {
         return;
     }
-    page.push_str("<h2>Every number of partitions</h2>\n");
+    page.push_str("<h2>All partition counts</h2>\n");
     let headings = [
         "partition key",
         "placement",
@@ -275,7 +275,7 @@ fn findings<'a>(page: &mut String, findings: impl Iterator<Item = &'a Finding>) 
             page,
             "<div class=\"finding {word}\"><p><span class=\"badge {word}\">{word}</span> <b>{}</b> {}: {}</p><p>{}</p></div>",
             escape(finding.code.name()),
-            escape(&finding.subject),
+            escape(&finding.subject.to_string()),
             escape(&finding.message),
             escape(&finding.advice)
         );

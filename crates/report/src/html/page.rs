@@ -36,7 +36,7 @@ pub(super) fn begin(page: &mut String, title: &str) {
     );
 }
 
-/// Begins a part of a page that stands within another one, whose own style stays as it is.
+/// Begins a fragment to be embedded in another page without changing that page's style.
 pub(super) fn begin_fragment(page: &mut String) {
     let style = STYLE.replace(":root", ":scope").replace("\nbody {", "\n:scope {");
     let _ = write!(

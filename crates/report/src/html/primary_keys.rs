@@ -30,7 +30,7 @@ pub(super) fn primary_keys(page: &mut String, assessment: &AdvisorReport) {
     }
     let pruning: Vec<_> = keys.iter().flat_map(pruning).collect();
     if !pruning.is_empty() {
-        page.push_str("<h3>Data that conditions leave unread</h3>\n");
+        page.push_str("<h3>Pruning by condition</h3>\n");
         let headings = ["primary key", "condition", "#portions", "#row groups once merged"];
         table(page, &headings, pruning.into_iter());
     }

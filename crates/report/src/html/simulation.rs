@@ -29,21 +29,20 @@ pub fn simulation_html(simulation: &Simulation) -> String {
         "#splits",
         "#newest rows",
         "#one owner",
-        "a wrong choice",
+        "if the choice is wrong",
     ];
     table(&mut page, &headings, against_hash(simulation).into_iter());
     let _ = writeln!(page, "<p class=\"lead\">{}</p>", escape(&cost_of_change(simulation)));
     page.push_str("</section>\n");
     if let Some(strategy) = &simulation.recommended {
-        let _ =
-            writeln!(page, "<p class=\"answer\">recommended of these: {}</p>", escape(&strategy.to_string()));
+        let _ = writeln!(page, "<p class=\"answer\">recommended: {}</p>", escape(&strategy.to_string()));
     }
     for finding in &simulation.findings {
         let word = finding.severity.word();
         let _ = writeln!(
             page,
             "<div class=\"finding {word}\"><strong>{word}</strong> {}: <p>{}</p><p>{}</p></div>",
-            escape(&finding.subject),
+            escape(&finding.subject.to_string()),
             escape(&finding.message),
             escape(&finding.advice)
         );

@@ -9,10 +9,10 @@ use evenkeel_advisor::evaluate::HeavyHitter;
 
 const WIDTH: f64 = 480.0;
 const HEIGHT: f64 = 160.0;
-/// Largest number of partitions with bars of their own; beyond it, neighbours share a bar of the
+/// Largest number of partitions with separate bars; beyond it, neighbours share the bar of the
 /// fullest of them.
 const MOST_BARS: usize = 240;
-/// Characters of a value that fit beside its bar.
+/// Characters of a value that fit next to its bar.
 const LABEL: usize = 24;
 
 /// Draws the rows per partition as bars, with the band of chance around their mean.

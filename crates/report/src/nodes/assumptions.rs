@@ -45,7 +45,7 @@ fn rows(simulation: &NodeSimulation) -> String {
         },
         match &simulation.time {
             Some(time) => format!("they arrive in the order of {time}"),
-            None => "they arrive one after the other".to_owned(),
+            None => "they arrive evenly spaced".to_owned(),
         }
     )
 }
@@ -93,7 +93,7 @@ fn capacity(parameters: &NodeParameters) -> String {
     }
 }
 
-/// Formats the limits of a rate; `None` if it has none.
+/// Formats the limits of a rate; `None` without limits.
 pub(super) fn rate_text(limits: Rate) -> Option<String> {
     let parts = [limits.rows_per_second.map(rows_per_second), limits.bytes_per_second.map(rate)];
     let parts: Vec<String> = parts.into_iter().flatten().collect();

@@ -21,7 +21,7 @@ pub(super) fn designs(simulation: &NodeSimulation, layout: Layout) -> String {
         Heading::number("hottest node"),
         Heading::number("at a time"),
         Heading::number("by chance"),
-        Heading::number("a node takes"),
+        Heading::number("node handles"),
         Heading::number("busy"),
         Heading::number("no queue up to"),
         Heading::number("long run"),

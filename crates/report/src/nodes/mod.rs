@@ -87,15 +87,16 @@ fn nodes_of_design(design: &DesignReport, layout: Layout) -> String {
     text
 }
 
-/// Names the recommended design and the rule that chose it, or says why there is none.
+/// Names the recommended design and the rule that chose it, or the reason why no design is
+/// recommended.
 fn recommendation(simulation: &NodeSimulation) -> String {
     let Some(recommended) = &simulation.recommended else {
-        return format!("none is recommended: {}", simulation.unsure.as_deref().unwrap_or_default());
+        return format!("no recommendation: {}", simulation.unsure.as_deref().unwrap_or_default());
     };
     let NodeRecommendation { partition_key, nodes, partitions, keeps_up_with, falls_behind_with } =
         recommended;
     let with = match keeps_up_with.as_slice() {
-        [] => "as long as there is no fault".to_owned(),
+        [] => "without a fault".to_owned(),
         faults => format!("even with {}", faults.join(" and ")),
     };
     let but = match falls_behind_with.as_slice() {
@@ -103,7 +104,7 @@ fn recommendation(simulation: &NodeSimulation) -> String {
         faults => format!("; it falls behind with {}", faults.join(" and ")),
     };
     format!(
-        "recommended of these: HASH({}), {}, {} ({} for each)\n\
+        "recommended: HASH({}), {}, {} ({} for each)\n\
          of the designs that keep up with the most faults, the one with the fewest nodes, then the fewest \
          partitions, the most even load at a time and the simplest key, whatever their order on the command \
          line; it keeps up {with}{but}",

@@ -1,4 +1,4 @@
-//! Range splits beside hash partitions, and the cost of a wrong choice.
+//! Range splits compared with hash partitions, and the cost of a wrong choice.
 
 use crate::grid::{Heading, Layout, count, grid, percent};
 use crate::simulation::reads::splits_of;
@@ -15,7 +15,7 @@ pub(super) fn section(simulation: &Simulation, layout: Layout) -> String {
         Heading::number("splits"),
         Heading::number("newest rows"),
         Heading::number("one owner"),
-        Heading::text("a wrong choice"),
+        Heading::text("if the choice is wrong"),
     ];
     let mut text = grid(layout, &headings, against_hash(simulation));
     text.push_str(&cost_of_change(simulation));
@@ -27,7 +27,7 @@ pub(super) fn section(simulation: &Simulation, layout: Layout) -> String {
 pub(crate) fn cost_of_change(simulation: &Simulation) -> String {
     let real = ByteSize((simulation.bytes as f64 * simulation.parameters.scale) as u64);
     format!(
-        "to change it later: a primary key of Spanner takes a new table, into which {real} are copied; so \
+        "to change it later: a new primary key in Spanner needs a new table and copying {real}; so \
          does a partition key or a number of partitions ('evenkeel repartition')"
     )
 }
@@ -40,7 +40,7 @@ pub(crate) fn against_hash(simulation: &Simulation) -> Vec<Vec<String>> {
         let stuck: u64 = report.outcome.stuck.iter().map(|stuck| stuck.rows).sum();
         let is_stuck = stuck as f64 > HARMLESS * rows as f64;
         let wrong = match (report.is_range, is_stuck, whole.hot_rows) {
-            (false, _, 0) => "a partition has more than its share for good".to_owned(),
+            (false, _, 0) => "a partition permanently has more than its share".to_owned(),
             (false, _, _) => "a hot partition stays: it is never divided".to_owned(),
             (true, false, 0) => "no split was hot".to_owned(),
             (true, false, _) if whole.by_load == 0 => "hot, and not divided by load".to_owned(),

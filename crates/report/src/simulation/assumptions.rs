@@ -84,11 +84,11 @@ fn rate_words(simulation: &Simulation) -> String {
             format!("rate: {per_second}, as measured: {rows} rows over the {span} of {time}{order}")
         }
         RateSource::Scaled => format!(
-            "rate: {per_second}, {} times what was measured, as --scale says: {rows} rows over the {span} of {time}{order}",
+            "rate: {per_second}, {} times the measured rate, as given by --scale: {rows} rows over the {span} of {time}{order}",
             number(simulation.parameters.load_scale)
         ),
         RateSource::Given => format!(
-            "rate: {per_second}, as --rate says; rows come one after the other, each for {} of the real table",
+            "rate: {per_second}, as given by --rate; rows arrive evenly spaced, each standing for {} rows of the real table",
             number(simulation.parameters.load_scale)
         ),
     }

@@ -14,7 +14,7 @@ pub(crate) fn sentence(simulation: &Simulation, report: &StrategyReport) -> Stri
     for stuck in outcome.stuck.iter().filter(matters) {
         let why = match stuck.obstacle {
             Obstacle::SingleRow => "in which one key has nearly all rows: a row cannot be divided",
-            Obstacle::MovingHotspot => "whose keys move on: a boundary leaves all new rows on one side",
+            Obstacle::MovingHotspot => "whose keys keep moving: a boundary leaves all new rows on one side",
         };
         let space = outcome.spaces.get(stuck.space).map_or("", |space| space.name.as_str());
         let space = if outcome.spaces.len() > 1 { format!(" of {space}") } else { String::new() };
@@ -32,20 +32,21 @@ pub(crate) fn sentence(simulation: &Simulation, report: &StrategyReport) -> Stri
     text
 }
 
-/// Names the recommended strategy and the rule that chose it, or says why there is none.
+/// Names the recommended strategy and the rule that chose it, or the reason why no strategy is
+/// recommended.
 pub(super) fn recommendation(simulation: &Simulation) -> String {
     let Some(strategy) = &simulation.recommended else {
         return match &simulation.unsure {
-            Some(reason) => format!("none is recommended: {reason}"),
-            None if simulation.is_quiet_and_moves() => "none is recommended: under each of these all writes \
+            Some(reason) => format!("no recommendation: {reason}"),
+            None if simulation.is_quiet_and_moves() => "no recommendation: under each strategy all writes \
                 go to the end of the keys, but at this rate no split becomes hot; another column in front \
                 of the key spreads them"
                 .to_owned(),
-            None => "none of these cools its hot splits; try another column in front of the key".to_owned(),
+            None => "no strategy cools its hot splits; try another column in front of the key".to_owned(),
         };
     };
     let rule = format!(
-        "recommended of these: {strategy}\nthe strategy whose reads touch least and that changes the key \
+        "recommended: {strategy}\nthe strategy whose reads touch least and that changes the key \
          least, among those with at most {} of the rows in hot splits that dividing does not cool, with at \
          most {} times the best share in the hottest split, and whose writes do not all follow time",
         percent(HARMLESS),

@@ -19,8 +19,8 @@ pub(super) fn splits_of(report: &StrategyReport, kind: ReadKind) -> String {
     }
 }
 
-/// Draws the reads of each strategy; for a parent and its children, those of a parent with all of
-/// its children.
+/// Draws the reads of each strategy; for interleaved tables, the read of one parent row with all of
+/// its child rows.
 pub(super) fn reads(simulation: &Simulation, layout: Layout) -> String {
     let is_tree = |report: &StrategyReport| read_of(report, ReadKind::ParentWithChildren).is_some();
     match simulation.strategies.iter().any(is_tree) {
@@ -96,7 +96,7 @@ fn tree_reads(simulation: &Simulation, layout: Layout) -> String {
             read.and_then(|read| read.rows).map_or("-".to_owned(), count),
             match read.and_then(|read| read.newest_first) {
                 Some(true) => "first, next to its parent",
-                Some(false) => "last, behind all others",
+                Some(false) => "last, after all others",
                 None => "anywhere",
             }
             .to_owned(),

@@ -97,7 +97,7 @@ pub(crate) fn hottest_share(outcome: &DatabaseOutcome) -> f64 {
     (outcome.whole.hottest_rows as f64 / rows.max(1) as f64).min(1.0)
 }
 
-/// Describes the pattern of the table, and those of indexes that are not even.
+/// Describes the pattern of the table, and the patterns of uneven indexes.
 pub(crate) fn patterns(outcome: &DatabaseOutcome) -> String {
     let mut text = outcome.heat.pattern().words().to_owned();
     for (pattern, space) in outcome.heat.patterns.iter().zip(&outcome.spaces).skip(1) {

@@ -1,4 +1,4 @@
-//! `pg_catalog` and `information_schema`: what clients ask a server about its tables.
+//! `pg_catalog` and `information_schema`: information about tables for clients.
 //!
 //! ```text
 //! Opened ── objects: tables, columns, keys ── tables: rows of the catalog
@@ -6,8 +6,8 @@
 //! SQL of a client ── PostgresCompatibilityParser (rewrites) ── DataFusion on these tables
 //! ```
 //!
-//! The rewrites change what a query means in places, such as subqueries among the columns of a
-//! result. They suit the questions of clients, and are never used for queries on tables.
+//! The rewrites change the meaning of some queries, such as subqueries among the columns of a
+//! result. They suit the catalog queries of clients, and are never used for queries on tables.
 
 mod functions;
 mod objects;
@@ -35,7 +35,7 @@ use datafusion_pg_catalog::pg_catalog::context::EmptyContextProvider;
 use datafusion_pg_catalog::setup_pg_catalog;
 use datafusion_pg_catalog::sql::PostgresCompatibilityParser;
 use evenkeel_engine::query::{QueryDescription, QueryEnvironment};
-use evenkeel_engine::sql::side_effect;
+use evenkeel_engine::sql::{number_repeated_columns, repeats_a_column, side_effect};
 
 use self::functions::{Caller, functions};
 use self::objects::{Relation, relations};
@@ -95,7 +95,7 @@ impl Catalog {
         settings: Vec<(String, String)>,
     ) -> Result<CatalogSession, Failure> {
         let relations = Arc::new(relations(opened).await?);
-        // A list of catalogs of its own: the template's is not changed.
+        // A separate list of catalogs, so that the template's is not changed.
         let database = Arc::new(MemoryCatalogProvider::new());
         let state = SessionStateBuilder::new_from_existing(self.template.state())
             .with_catalog_list(Arc::new(datafusion::catalog::MemoryCatalogProviderList::new()))
@@ -114,7 +114,7 @@ impl Catalog {
     }
 }
 
-/// The tables of `pg_catalog`: our own about what is served, and those of the library.
+/// The tables of `pg_catalog`: our own about the served tables, and the library's.
 #[derive(Debug)]
 struct OwnCatalog {
     library: Arc<dyn SchemaProvider>,
@@ -173,7 +173,7 @@ impl SchemaProvider for InformationSchema {
 }
 
 impl CatalogSession {
-    /// Plans a query. `values` gives its parameters their values, of which NULL is one.
+    /// Plans a query. `values` gives its parameters their values, which may be NULL.
     async fn plan(
         &self,
         sql: &str,
@@ -191,14 +191,15 @@ impl CatalogSession {
             Ok(plan) => return Ok(plan),
             Err(failure) => failure,
         };
-        // Without subqueries that depend on their surroundings, which describe what no table here
-        // has: defaults, identities and collations of columns.
+        // Without correlated subqueries, which describe features that no table here has: defaults,
+        // identities and collations of columns.
         let mut reduced = statement;
         rewrites::drop_subqueries_of_cases(&mut reduced);
         if let Ok(plan) = self.plan_statement(self.catalog.parser.rewrite(reduced), values).await {
             return Ok(plan);
         }
-        // The library knows some questions of clients as a whole, and answers others in their place.
+        // The library knows some questions of clients as a whole, and answers others in their
+        // place.
         let known = self.catalog.parser.parse(sql).map_err(DataFusionError::from)?;
         self.plan_statement(first(known)?, values).await.map_err(|_| failure)
     }
@@ -210,7 +211,14 @@ impl CatalogSession {
     ) -> Result<Arc<dyn ExecutionPlan>, Failure> {
         rewrites::complete(&mut statement);
         let state = self.context.state();
-        let plan = state.statement_to_plan(Statement::Statement(Box::new(statement))).await?;
+        let mut statement = Statement::Statement(Box::new(statement));
+        let plan = match state.statement_to_plan(statement.clone()).await {
+            Err(error) if repeats_a_column(&error) => {
+                number_repeated_columns(&mut statement, false);
+                state.statement_to_plan(statement).await?
+            }
+            planned => planned?,
+        };
         if let Some(action) = side_effect(&plan)? {
             return Err(Failure::new(
                 SqlState::READ_ONLY,
@@ -235,10 +243,8 @@ impl CatalogSession {
             let mut found = BTreeMap::new();
             for (placeholder, inferred) in plan.get_parameter_types()? {
                 let name = placeholder.trim_start_matches('$').to_owned();
-                let inferred = match lists.contains(&name) {
-                    true => Some(DataType::new_list(DataType::Utf8, true)),
-                    false => inferred,
-                };
+                let list = lists.get(&name).map(|element| DataType::new_list(element.clone(), true));
+                let inferred = list.or(inferred);
                 let known = types.get(&name).or(inferred.as_ref()).unwrap_or(&DataType::Utf8).clone();
                 values.insert(name.clone(), ScalarValue::try_from(&known)?.into());
                 found.insert(name, Some(known));

@@ -10,7 +10,7 @@ use crate::types::{PgType, pg_type};
 
 /// First identifier that PostgreSQL gives to objects of users.
 const FIRST_OID: i32 = 16_384;
-/// Identifiers between two tables: the table's own, those of its key, and room for more.
+/// Distance between the identifiers of two tables: the table's own, its key's, and spare ones.
 const OIDS_OF_TABLE: i32 = 8;
 
 /// Schema of the tables.
@@ -64,7 +64,7 @@ impl Relation {
     }
 }
 
-/// Words that are no names in PostgreSQL unless they are quoted.
+/// Words that must be quoted to be names in PostgreSQL.
 const RESERVED: [&str; 78] = [
     "all",
     "analyse",
@@ -157,7 +157,7 @@ pub(super) fn written(name: &str) -> String {
     }
 }
 
-/// Returns all that is served.
+/// Returns all served relations.
 pub(super) async fn relations(opened: &Opened) -> Result<Vec<Relation>, QueryError> {
     let aliases: Vec<&String> =
         opened.tables.iter().flat_map(|served| served.names.iter().rev().skip(1)).collect();

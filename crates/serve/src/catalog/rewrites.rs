@@ -1,8 +1,9 @@
-//! Changes to queries on the catalog, beyond those of the library, for what DataFusion does not know.
+//! Rewrites of catalog queries, in addition to the library's, for syntax that DataFusion lacks.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
+use arrow::datatypes::DataType;
 use datafusion::sql::sqlparser::ast::{
     AccessExpr, BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr,
     Ident, Join, JoinOperator, ObjectName, ObjectNamePart, Query, SelectItem, SetExpr, Statement,
@@ -28,19 +29,19 @@ pub(super) fn give_subqueries_one_row(statement: &mut Statement) {
     let _ = statement.visit(&mut OneRow);
 }
 
-/// Replaces what depends on subqueries within CASE by NULL.
+/// Replaces expressions that depend on subqueries within CASE by NULL.
 pub(super) fn drop_subqueries_of_cases(statement: &mut Statement) {
     let _ = statement.visit(&mut CasesWithoutSubqueries);
 }
 
-/// Completes what the library has done.
+/// Completes the rewrites of the library.
 pub(super) fn complete(statement: &mut Statement) {
     let _ = statement.visit(&mut Rewriter);
     plain_text_comparisons(statement);
 }
 
-/// Returns the names of parameters that hold a list, without `$`.
-pub(super) fn list_parameters(sql: &str) -> BTreeSet<String> {
+/// Returns the parameters that hold a list, without `$`, with the type of its elements.
+pub(super) fn list_parameters(sql: &str) -> BTreeMap<String, DataType> {
     let mut lists = Lists::default();
     if let Ok(statements) = Parser::parse_sql(&PostgreSqlDialect {}, sql) {
         let _ = statements.visit(&mut lists);
@@ -49,22 +50,36 @@ pub(super) fn list_parameters(sql: &str) -> BTreeSet<String> {
 }
 
 #[derive(Default)]
-struct Lists(BTreeSet<String>);
+struct Lists(BTreeMap<String, DataType>);
 
 impl Visitor for Lists {
     type Break = ();
 
     fn pre_visit_expr(&mut self, expression: &Expr) -> ControlFlow<()> {
         if let Expr::AnyOp { right, .. } | Expr::AllOp { right, .. } = expression {
-            let mut right = right.as_ref();
-            while let Expr::Nested(inner) = right {
+            let (mut right, mut element) = (right.as_ref(), DataType::Utf8);
+            while let Expr::Nested(inner) | Expr::Cast { expr: inner, .. } = right {
+                if let Expr::Cast { data_type, .. } = right {
+                    element = element_of(&data_type.to_string());
+                }
                 right = inner.as_ref();
             }
             if let Expr::Value(ValueWithSpan { value: Value::Placeholder(name), .. }) = right {
-                self.0.insert(name.trim_start_matches('$').to_owned());
+                self.0.insert(name.trim_start_matches('$').to_owned(), element);
             }
         }
         ControlFlow::Continue(())
+    }
+}
+
+/// Type of the elements of a list type of PostgreSQL: numbers of objects and other whole numbers,
+/// or texts.
+fn element_of(list: &str) -> DataType {
+    let name = list.to_ascii_lowercase();
+    let name = name.trim_end_matches("[]").trim_start_matches("pg_catalog.").trim_matches('"').to_owned();
+    match name.as_str() {
+        "oid" | "int" | "int2" | "int4" | "int8" | "integer" | "smallint" | "bigint" => DataType::Int64,
+        _ => DataType::Utf8,
     }
 }
 
@@ -149,8 +164,8 @@ impl VisitorMut for CasesWithoutSubqueries {
     }
 }
 
-/// Writes `t CROSS JOIN UNNEST(list) AS e` as `(SELECT *, unnest(list) AS e FROM t) AS t`: DataFusion
-/// does not join a table with its own lists.
+/// Writes `t CROSS JOIN UNNEST(list) AS e` as `(SELECT *, unnest(list) AS e FROM t) AS t`:
+/// DataFusion does not join a table with its own lists.
 fn unnest_in_table(from: &mut TableWithJoins) {
     let TableFactor::Table { name, alias, .. } = &from.relation else { return };
     let of_lists = |join: &Join| match (&join.join_operator, &join.relation) {
@@ -204,7 +219,7 @@ impl VisitorMut for Rewriter {
                 }
                 None
             }
-            // ARRAY(SELECT ...): lists of roles and members, of which there are none.
+            // ARRAY(SELECT ...): lists of roles and members, which are empty.
             Expr::Function(function) if is_named(&function.name, "array") => {
                 matches!(function.args, FunctionArguments::Subquery(_)).then(|| Expr::value(Value::Null))
             }

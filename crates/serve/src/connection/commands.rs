@@ -101,7 +101,7 @@ impl Connection {
         self.complete("BEGIN").await
     }
 
-    /// Ends a transaction, with its settings or with those from before.
+    /// Ends a transaction, with its settings or with the previous ones.
     async fn end_transaction(&mut self, is_commit: bool) -> Answered {
         if self.transaction == TransactionStatus::Idle {
             self.warn(SqlState::NO_TRANSACTION.0, "there is no transaction in progress").await?;
@@ -182,7 +182,7 @@ impl Connection {
     }
 }
 
-/// Whether a transaction at a level of isolation sees one version of each table.
+/// Whether transactions at this isolation level read from one snapshot.
 pub(super) fn sees_one_version(level: &str) -> bool {
     level.eq_ignore_ascii_case("repeatable read") || level.eq_ignore_ascii_case("serializable")
 }

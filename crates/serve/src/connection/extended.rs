@@ -90,7 +90,7 @@ impl Connection {
         Ok(self.socket.feed(PgWireBackendMessage::BindComplete(BindComplete::new())).await?)
     }
 
-    /// Returns what is known about a prepared statement; `None` if it has neither parameters nor
+    /// Returns the description of a prepared statement; `None` if it has neither parameters nor
     /// rows.
     pub(super) async fn description(&mut self, name: &str) -> Answered<Option<Arc<QueryDescription>>> {
         let prepared = self.statements.get(name).ok_or_else(|| no_statement(name))?;
@@ -258,8 +258,8 @@ impl Connection {
     }
 }
 
-/// Types of the parameters as clients see them: those that they gave, else those that the query
-/// needs.
+/// Types of the parameters as clients see them: the types that they gave, else the types that the
+/// query needs.
 pub(super) fn parameter_types(
     count: usize,
     declared: &[Option<Type>],
@@ -298,7 +298,7 @@ pub(super) fn read_parameters(
         return Err(Failure::new(SqlState::PROTOCOL_VIOLATION, message));
     }
     let read = |(at, bytes): (usize, &Option<bytes::Bytes>)| -> Result<Option<Parameter>, Failure> {
-        // A parameter that the query does not need after all, as in a part that is not used.
+        // A parameter that the query does not need, for example in an unused part.
         let number = at + 1;
         let known = description.and_then(|known| known.parameters.get(&number.to_string()));
         let Some(inferred) = known else { return Ok(None) };

@@ -1,4 +1,4 @@
-//! One connection: messages of the protocol, and what is known between them.
+//! One connection: messages of the protocol, and the state between them.
 //!
 //! ```text
 //! Query ── pieces ── Command ─┬─ rows ── text
@@ -6,8 +6,9 @@
 //!   Bind ── Portal            └─ COPY
 //!     Execute ── rows, up to a number
 //! ```
-//! After an error, messages are skipped up to the next Sync, or the text that holds the statement is
-//! given up. A statement that waits for rows listens to the client: one that has gone needs none.
+//! After an error, messages are skipped up to the next Sync, or the rest of the text that contains
+//! the statement is dropped. A statement that waits for rows watches the connection: a client that
+//! is gone needs no rows.
 
 mod commands;
 mod extended;
@@ -51,7 +52,7 @@ const MOST_PENDING: usize = 8;
 /// Why a message was not answered.
 enum Problem {
     Failed(Failure),
-    /// The client is gone, or takes nothing.
+    /// The client is gone, or accepts no data.
     Gone(io::Error),
 }
 
@@ -81,7 +82,7 @@ struct Prepared {
 /// A statement with the values of its parameters.
 struct Portal {
     statement: Arc<PortalStatement>,
-    /// Values by position; `None` for those that the query does not need.
+    /// Values by position; `None` for values that the query does not need.
     parameters: Vec<Option<Parameter>>,
     formats: Vec<Format>,
     state: PortalState,
@@ -118,9 +119,9 @@ pub(crate) struct Connection {
     portals: HashMap<String, Portal>,
     cursors: BTreeMap<String, Cursor>,
     transaction: TransactionStatus,
-    /// Tables of a transaction that sees one version of each.
+    /// Snapshot of a repeatable-read transaction.
     repeatable: Option<Option<Arc<Opened>>>,
-    /// Settings to which ROLLBACK returns, and those that COMMIT leaves.
+    /// Settings that ROLLBACK restores, and settings that COMMIT keeps.
     before: Option<Settings>,
     after_commit: Option<Settings>,
     is_skipping: bool,
@@ -227,7 +228,7 @@ impl Connection {
         self.socket.send(PgWireBackendMessage::ErrorResponse(failure.into_info().into())).await
     }
 
-    /// Returns the next message; `None` if the client has left, or has to.
+    /// Returns the next message; `None` if the client has left, or must be disconnected.
     async fn next_message(&mut self) -> io::Result<Option<PgWireFrontendMessage>> {
         if let Some(message) = self.pending.pop_front() {
             return Ok(Some(message).filter(|message| !is_end(message)));

@@ -1,4 +1,4 @@
-//! Rows on their way to the client.
+//! Sends rows to the client.
 
 use std::io;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ impl Connection {
         limit: Option<usize>,
         formats: &[Format],
     ) -> Answered<Sent> {
-        // Each statement has the whole time: between two of them the client thinks.
+        // Each statement has the whole time; the time between two statements does not count.
         rows.deadline = self.deadline();
         let sent = self.send_some(rows, limit, formats).await;
         rows.tally.outcome = match &sent {

@@ -27,7 +27,8 @@ use crate::tables::Opened;
 use crate::threads::{QueryThreads, TURN};
 
 impl Connection {
-    /// Tables that a statement reads: as they are now, or as a setting or the transaction says.
+    /// Tables that a statement reads: the newest versions, or those of a setting or of the
+    /// transaction.
     pub(super) async fn opened(&mut self) -> Answered<Arc<Opened>> {
         if let Some(Some(opened)) = &self.repeatable {
             return Ok(Arc::clone(opened));
@@ -45,7 +46,7 @@ impl Connection {
         Ok(self.shared.catalog.session(&opened, &self.user, self.number, settings).await?)
     }
 
-    /// Time at which a statement that begins now has to be done.
+    /// Deadline of a statement that begins now.
     pub(super) fn deadline(&self) -> Option<Instant> {
         let limits = [self.shared.options.query_timeout, self.settings.statement_timeout()];
         limits.into_iter().flatten().min().map(|limit| Instant::now() + limit)
@@ -118,7 +119,11 @@ impl Connection {
                 let batches = futures::stream::iter([Ok(batch)]);
                 Ok((Box::pin(RecordBatchStreamAdapter::new(schema, batches)), None))
             }
-            _ => Err(Failure::new(SqlState::INTERNAL, "a statement without rows was asked for them").into()),
+            _ => Err(Failure::new(
+                SqlState::INTERNAL,
+                "rows were requested from a statement that returns none",
+            )
+            .into()),
         }
     }
 
@@ -177,7 +182,8 @@ impl Connection {
         Ok(self.waiting(deadline, turn).await?.ok())
     }
 
-    /// Waits for work of a query, until it is done, cancelled or out of time, or the client is gone.
+    /// Waits for work of a query, until it is done, cancelled or out of time, or the client is
+    /// gone.
     pub(super) async fn waiting<T>(
         &mut self,
         deadline: Option<Instant>,
@@ -197,7 +203,7 @@ impl Connection {
     }
 }
 
-/// A task that ends when nobody waits for it any longer.
+/// A task that is aborted when its handle is dropped.
 pub(super) struct Aborting<T>(JoinHandle<T>);
 
 impl<T> Drop for Aborting<T> {

@@ -3,8 +3,8 @@
 //! ```text
 //! text ── tokens ── one piece per statement ── Command
 //!                                               ├─ Query      on the tables
-//!                                               ├─ Catalog    on what PostgreSQL knows about tables
-//!                                               ├─ Copy       a query whose rows are sent as a file
+//!                                               ├─ Catalog    on the catalog of PostgreSQL
+//!                                               ├─ Copy       COPY of the rows of a query
 //!                                               ├─ cursors, settings, transactions
 //!                                               └─ all others are refused: nothing is written
 //! ```
@@ -56,7 +56,7 @@ pub(crate) enum Command {
     Query(String),
     /// A query on the catalog, or on no table.
     Catalog(String),
-    /// A query whose rows are copied.
+    /// A COPY of the rows of a query.
     Copy(Box<Command>, CopyOptions),
     /// Sets a setting; `None` for its default.
     Set(Setting),
@@ -120,7 +120,7 @@ impl Piece {
         self.words.iter().filter_map(number).max().unwrap_or(0)
     }
 
-    /// Text from a position on.
+    /// Remaining text from a position.
     fn rest(&self, at: usize) -> &str {
         self.words.get(at).and_then(|word| self.sql.get(word.start..)).unwrap_or_default()
     }
@@ -129,7 +129,7 @@ impl Piece {
         Failure::new(SqlState::SYNTAX, format!("cannot read the SQL: expected {expected}"))
     }
 
-    /// Reads what the statement does.
+    /// Returns the command of the statement.
     pub(crate) fn command(&self, known: &Known) -> Result<Command, Failure> {
         if self.parameters() > MOST_PARAMETERS {
             let message = format!("a statement has at most {MOST_PARAMETERS} parameters, from $1 on");

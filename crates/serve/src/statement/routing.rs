@@ -10,7 +10,7 @@ use datafusion::sql::sqlparser::parser::Parser;
 use crate::failure::{Failure, SqlState};
 use crate::statement::Command;
 
-/// Names by which a query is recognised as one that the engine runs.
+/// Names that identify a query for the engine.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Known {
     /// Functions, in lower case.
@@ -29,7 +29,7 @@ impl Known {
 
 /// Decides whether a query is about tables or about the catalog.
 pub(super) fn query(sql: &str, known: &Known) -> Result<Command, Failure> {
-    // A text that cannot be parsed here is reported by the engine, whose dialect is another one.
+    // A text that cannot be parsed here is reported by the engine, whose dialect differs.
     let parsed = Parser::parse_sql(&PostgreSqlDialect {}, sql);
     let Some(statement) = parsed.ok().and_then(|mut statements| statements.pop()) else {
         return Ok(Command::Query(sql.to_owned()));
@@ -43,7 +43,7 @@ pub(super) fn query(sql: &str, known: &Known) -> Result<Command, Failure> {
         )),
         (false, true) => Ok(Command::Query(sql.to_owned())),
         (true, false) => Ok(Command::Catalog(sql.to_owned())),
-        // Without a table, functions decide: those of PostgreSQL are known to the catalog.
+        // Without a table, functions decide: functions of PostgreSQL are known to the catalog.
         (false, false) if relations.foreign => Ok(Command::Catalog(sql.to_owned())),
         (false, false) => Ok(Command::Query(sql.to_owned())),
     }
@@ -55,7 +55,7 @@ struct Relations<'a> {
     known: &'a Known,
     catalog: bool,
     tables: bool,
-    /// Whether it calls what only PostgreSQL has.
+    /// Whether it calls functions that only PostgreSQL has.
     foreign: bool,
     /// Names of WITH clauses, which are neither.
     named: Vec<String>,
@@ -83,7 +83,7 @@ impl Visitor for Relations<'_> {
         let name = parts.last().map(String::as_str).unwrap_or_default();
         match schema {
             Some("pg_catalog" | "information_schema") => self.catalog = true,
-            // A table and what WITH names may have one name. The engine tells them apart.
+            // A table and a query in WITH may share a name. The engine distinguishes them.
             None if self.named.iter().any(|named| named == name) => {
                 self.tables |= self.known.tables.contains(name);
             }

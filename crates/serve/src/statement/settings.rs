@@ -2,7 +2,7 @@
 
 use datafusion::sql::sqlparser::tokenizer::Token;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, SqlState};
 use crate::statement::{Command, Piece, Setting, Word};
 
 impl Piece {
@@ -27,7 +27,11 @@ impl Piece {
             return Ok(set("client_encoding", self.value(at + 1)));
         }
         if self.is(at, &["role"]) || (self.is(at, &["authorization"])) {
-            return Ok(Command::Nothing("SET"));
+            let is_own = ["none", "default"].into_iter().any(|word| self.is(at + 1, &[word]));
+            return match is_own {
+                true => Ok(Command::Nothing("SET")),
+                false => Err(Failure::new(SqlState::INVALID_PARAMETER, "there are no roles to change to")),
+            };
         }
         let (name, next) = self.setting(at)?;
         let is_assigned =

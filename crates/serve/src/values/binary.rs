@@ -16,7 +16,7 @@ use crate::values::text::text;
 use crate::values::times::{date_binary, durations_binary, timestamps_binary};
 use crate::values::{ValueError, Write, each_primitive, sure};
 
-/// Returns what writes an array in the binary format.
+/// Returns the writer of an array in the binary format.
 pub(super) fn binary(array: &ArrayRef, base: &Type) -> Result<Write, ValueError> {
     Ok(match array.data_type() {
         DataType::Boolean => {

@@ -1,8 +1,8 @@
 //! Values of Arrow arrays in the two formats of the PostgreSQL protocol.
 //!
 //! In text, values are written as PostgreSQL writes them with `DateStyle` ISO and `TimeZone` UTC.
-//! The binary format of each type is that of its `send` function: numbers in network byte order,
-//! times in microseconds and dates in days since 2000-01-01.
+//! The binary format of each type is the output of its `send` function: numbers in network byte
+//! order, times in microseconds and dates in days since 2000-01-01.
 
 mod binary;
 mod lists;
@@ -51,7 +51,7 @@ impl Format {
 }
 
 /// Returns the format of the column or the parameter at a position, or its code. If none is given,
-/// all are text; if one is given, it is that of all.
+/// all are text; a single one applies to all.
 pub(crate) fn format_at<F: Copy + Default>(formats: &[F], at: usize) -> F {
     match formats {
         [] => F::default(),
@@ -101,7 +101,8 @@ impl Column {
     }
 }
 
-/// Returns what writes the columns of a batch. `formats` has one for each column, or one for all.
+/// Returns the writers of the columns of a batch. `formats` has one for each column, or one for
+/// all.
 pub(crate) fn columns(batch: &RecordBatch, formats: &[Format]) -> Result<Vec<Column>, ValueError> {
     let fields = batch.schema_ref().fields().iter().zip(batch.columns());
     let column = |(at, (field, array)): (usize, (&arrow::datatypes::FieldRef, &ArrayRef))| {
@@ -110,7 +111,7 @@ pub(crate) fn columns(batch: &RecordBatch, formats: &[Format]) -> Result<Vec<Col
     fields.enumerate().map(column).collect()
 }
 
-/// Returns what writes an array as values of a type.
+/// Returns the writer of an array as values of a type.
 fn column(array: &ArrayRef, pg: &PgType, format: Format) -> Result<Column, ValueError> {
     // Types that differ only in width or layout have one representation here.
     let normal = match array.data_type() {
@@ -376,7 +377,7 @@ mod tests {
             float in any::<f64>().prop_filter("NaN is not equal to itself", |float| !float.is_nan()),
             digits in -99_999_999_999_999_999_999_999_999_999_999_999_999i128..=99_999_999_999_999_999_999_999_999_999_999_999_999,
             scale in 0i8..=38,
-            // Half of the texts are made of what arrays quote, escape or trim.
+            // Half of the texts consist of characters that arrays quote, escape or trim.
             text in prop_oneof!["\\PC*", "[ \t\n\r\u{b}\u{c}\u{85}\u{a0}\u{2000}\u{3000}{},\"\\\\nulNUL]{0,6}"],
             bytes in prop::collection::vec(any::<u8>(), 0..40),
             days in -719_162i32..2_932_896,

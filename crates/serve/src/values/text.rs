@@ -18,7 +18,7 @@ use crate::values::numbers::{FLOAT4_DIGITS, FLOAT8_DIGITS, decimal_text, digits,
 use crate::values::times::{date_text, durations_text, interval_text, time_text, timestamps_text};
 use crate::values::{ValueError, Write, each_primitive, sure};
 
-/// Returns what writes an array in the text format.
+/// Returns the writer of an array in the text format.
 pub(super) fn text(array: &ArrayRef, base: &Type) -> Result<Write, ValueError> {
     Ok(match array.data_type() {
         DataType::Boolean => {

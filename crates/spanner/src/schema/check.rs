@@ -1,4 +1,4 @@
-//! Rejects what Spanner would reject in statements that parse: names that are undeclared or
+//! Rejects statements that parse but that Spanner would reject: names that are undeclared or
 //! declared twice, unknown types, invalid keys. Simulating such statements would model a different
 //! table.
 
@@ -108,7 +108,7 @@ impl Placed {
                 placed.at,
                 &statement,
                 problem,
-                "write PRIMARY KEY (columns) behind the columns",
+                "write PRIMARY KEY (columns) after the columns",
             ));
         }
         self.check_key(placed, &table.primary_key, &placed.key, &statement, "the primary key")?;
@@ -135,7 +135,7 @@ impl Placed {
             let column_type = table.columns.get(position).and_then(|column| column.column_type.as_ref().ok());
             if let Some(column_type) = column_type.filter(|column_type| !column_type.is_key_type) {
                 let problem = format!(
-                    "{} has the type {}, which no key takes",
+                    "{} has the type {}, which keys cannot have",
                     quote(&part.column),
                     quote(&column_type.name)
                 );
@@ -143,7 +143,7 @@ impl Placed {
                     *at,
                     statement,
                     problem,
-                    "take another column, or a part of this one in a column of its own",
+                    "choose another column, or store a part of this one in a separate column",
                 ));
             }
         }
@@ -172,7 +172,7 @@ impl Placed {
         found.ok_or_else(|| {
             let columns = few(table.table.columns.iter().map(|column| &column.name));
             let (name, table) = (quote(name), quote(&table.table.name));
-            let problem = format!("{role} names {name}, which is no column of {table}");
+            let problem = format!("{role} names {name}, which is not a column of {table}");
             error(at, statement, problem, format!("declare it; {table} has {columns}"))
         })
     }
@@ -273,7 +273,7 @@ impl Placed {
                 *at,
                 &statement,
                 problem,
-                "name each column once, in its key or behind STORING",
+                "name each column once, in its key or after STORING",
             ));
         }
         match (&index.interleaved_in, placed.parent) {
@@ -390,7 +390,7 @@ mod tests {
         assert_eq!(refused(&table("t", &columns(16), None)), None);
         let problem = refused(&table("t", &columns(17), None)).unwrap();
         assert!(problem.ends_with("the primary key has 17 columns"), "{problem}");
-        // The place is that of the seventeenth column.
+        // The place of the error is the seventeenth column.
         let text = table("t", &columns(17), None);
         let at = text.rfind("c16").unwrap() + 1;
         assert!(problem.starts_with(&format!("1:{at} ")), "{problem}");

@@ -64,8 +64,8 @@ const INSTEAD: [(&str, &str); 24] = [
     ("VARBINARY", "BYTES(n) or bytea"),
     ("DATETIME", "TIMESTAMP or timestamptz"),
     ("TIME", "TIMESTAMP or timestamptz"),
-    ("STRUCT", "a table of its own, interleaved"),
-    ("MAP", "JSON, or a table of its own"),
+    ("STRUCT", "a separate table, interleaved"),
+    ("MAP", "JSON, or a separate table"),
     ("LIST", "ARRAY<type>"),
 ];
 
@@ -80,7 +80,7 @@ pub(super) struct TypeText {
     pub(super) is_key_type: bool,
 }
 
-/// A type that is not valid: the token, the reason, and what to write instead.
+/// An invalid type: the token, the reason, and the replacement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct TypeProblem {
     pub(super) token: usize,
@@ -149,8 +149,9 @@ impl Reader<'_> {
             return Ok(self.message());
         }
         let Some(mut name) = self.word() else {
-            return Err(self
-                .problem("it has no type", "write the type behind the name, such as INT64 or STRING(MAX)"));
+            return Err(
+                self.problem("it has no type", "write the type after the name, such as INT64 or STRING(MAX)")
+            );
         };
         self.position += 1;
         if self.accept(&Token::Period) {
@@ -175,7 +176,7 @@ impl Reader<'_> {
                     true => Ok(self.read("DOUBLE PRECISION", true)),
                     false => {
                         self.position = begin;
-                        Err(self.problem("the type DOUBLE is unknown", "take FLOAT64 or double precision"))
+                        Err(self.problem("the type DOUBLE is unknown", "use FLOAT64 or double precision"))
                     }
                 };
             }
@@ -187,7 +188,7 @@ impl Reader<'_> {
             self.position = begin;
             let instead = INSTEAD.iter().find(|(known, _)| *known == name);
             let next = match instead {
-                Some((_, instead)) => format!("take {instead}"),
+                Some((_, instead)) => format!("use {instead}"),
                 None => "types are BOOL, INT64, FLOAT32, FLOAT64, NUMERIC, STRING(n), BYTES(n), DATE, TIMESTAMP, JSON, UUID, ARRAY<type>, and in \
                          the PostgreSQL dialect boolean, bigint, real, double precision, numeric, varchar, text, bytea, date, timestamptz, jsonb, uuid"
                     .to_owned(),
@@ -199,7 +200,7 @@ impl Reader<'_> {
         {
             let has_zone = self.accept_word("WITH");
             if !(has_zone && self.accept_word("TIME") && self.accept_word("ZONE")) {
-                return Err(self.problem("Spanner has no timestamp without time zone", "take timestamptz"));
+                return Err(self.problem("Spanner has no timestamp without time zone", "use timestamptz"));
             }
         }
         self.length(&name)?;
@@ -216,11 +217,11 @@ impl Reader<'_> {
 
     fn array(&mut self) -> Result<TypeText, TypeProblem> {
         if !self.accept(&Token::Lt) {
-            return Err(self.problem("ARRAY has no type of its elements", "write ARRAY<type>"));
+            return Err(self.problem("ARRAY has no element type", "write ARRAY<type>"));
         }
         if self.word().as_deref() == Some("ARRAY") {
-            let next = "put the inner arrays into a table of their own";
-            return Err(self.problem("an array of arrays is no type", next));
+            let next = "put the inner arrays into a separate table";
+            return Err(self.problem("an array of arrays is not a type", next));
         }
         let element = self.scalar_or_array()?;
         if !self.accept(&Token::Gt) {

@@ -4,14 +4,14 @@
 use crate::simulate::result::{IndexReport, ReadKind, Simulation, StrategyReport};
 use crate::simulate::splits::{DatabaseOutcome, HeatPattern, Obstacle};
 use crate::simulate::strategy::{Strategy, StrategyName};
-use evenkeel_model::finding::{Finding, FindingCode, Severity};
+use evenkeel_model::finding::{Finding, FindingCode, Severity, Subject};
 
-/// Share of the rows in the hottest split of their window from which a key counts as a single place
-/// for all writes.
+/// Share of the rows in the hottest split of their window above which a key sends all writes to one
+/// place.
 const ONE_PLACE: f64 = 0.9;
-/// Size of an index, relative to the table, from which it is reported.
+/// Size of an index, relative to the table, above which it is reported.
 const LARGE_INDEX: f64 = 0.5;
-/// Share of transactions that commit in several splits from which it is reported.
+/// Share of transactions that commit in several splits above which it is reported.
 const OFTEN: f64 = 0.5;
 
 /// Largest share of the rows that may go to hot splits that dividing does not cool.
@@ -19,9 +19,9 @@ pub const HARMLESS: f64 = 0.02;
 /// Largest ratio to the lowest hottest-split share of any strategy that counts as equally good.
 pub const AS_GOOD: f64 = 3.0;
 
-/// Returns the strategy to choose: among those that spread writes at any rate, the one that changes
-/// the declared key least, so that its reads stay cheap. Ties are resolved by the order of the
-/// options.
+/// Returns the recommended strategy: among the strategies that spread writes at any rate, the one
+/// that changes the declared key least, so that its reads stay cheap. Ties are resolved by the
+/// order of the options.
 pub(super) fn recommend(simulation: &Simulation) -> Option<StrategyName> {
     if simulation.unsure.is_some() {
         return None;
@@ -68,7 +68,7 @@ pub(super) fn advise(simulation: &Simulation) -> Vec<Finding> {
         findings.push(Finding {
             code: FindingCode::TooFewRows,
             severity: Severity::Warning,
-            subject: simulation.inputs.first().cloned().unwrap_or_default(),
+            subject: Subject::from(simulation.inputs.first().cloned().unwrap_or_default()),
             message: format!("load is not judged: {reason}"),
             measured: simulation.parameters.hot_rows(),
             threshold: 20.0,
@@ -94,7 +94,7 @@ pub(super) fn advise(simulation: &Simulation) -> Vec<Finding> {
             code: FindingCode::TimeOrderedUuid,
             // After another column they do no harm.
             severity: if leads { Severity::Warning } else { Severity::Note },
-            subject: column.clone(),
+            subject: Subject::from(column.clone()),
             message: format!("its values are UUIDs of version {version}, which begin with the time"),
             measured: f64::from(*version),
             threshold: 4.0,
@@ -196,7 +196,7 @@ fn one_place(simulation: &Simulation, report: &StrategyReport, findings: &mut Ve
     findings.push(Finding {
         code: FindingCode::MonotonicKey,
         severity,
-        subject: first.to_owned(),
+        subject: Subject::from(first.to_owned()),
         message,
         measured: share,
         threshold: ONE_PLACE,
@@ -227,7 +227,7 @@ fn single_row(simulation: &Simulation, report: &StrategyReport, findings: &mut V
     findings.push(Finding {
         code: FindingCode::HotRow,
         severity: Severity::Problem,
-        subject: key_text(simulation),
+        subject: Subject::from(key_text(simulation)),
         message: format!(
             "{:.1} % of the rows go to a hot split in which one key has nearly all rows",
             share * 100.0
@@ -245,14 +245,14 @@ fn order_of_history(simulation: &Simulation, report: &StrategyReport, findings: 
         matches!(read.kind, ReadKind::History | ReadKind::ParentWithChildren)
             && read.newest_first == Some(false)
     });
-    // Children in a table of their own are not next to their parent.
+    // Children in a separate table are not next to their parent.
     if backwards.is_none() || report.strategy == StrategyName::Apart {
         return;
     }
     findings.push(Finding {
         code: FindingCode::HistoryAscends,
         severity: Severity::Note,
-        subject: simulation.time.clone().unwrap_or_default(),
+        subject: Subject::from(simulation.time.clone().unwrap_or_default()),
         message: "the newest rows of an owner come after all older ones".to_owned(),
         measured: 1.0,
         threshold: 0.0,
@@ -270,7 +270,7 @@ fn two_phases(report: &StrategyReport, findings: &mut Vec<Finding>) {
     findings.push(Finding {
         code: FindingCode::TwoPhaseCommits,
         severity: Severity::Note,
-        subject: report.strategy.to_string(),
+        subject: Subject::from(report.strategy.to_string()),
         message: format!(
             "{:.0} % of the transactions touch more than one split, {:.1} on average",
             share * 100.0,
@@ -297,7 +297,7 @@ fn judge_index(
         findings.push(Finding {
             code: FindingCode::MonotonicIndex,
             severity: if is_hot { Severity::Problem } else { Severity::Note },
-            subject: index.name.clone(),
+            subject: Subject::from(index.name.clone()),
             message: format!(
                 "{:.1} % of its entries go to one split at that time: it begins with a column that follows time",
                 index.hottest_share * 100.0
@@ -314,7 +314,7 @@ fn judge_index(
         findings.push(Finding {
             code: FindingCode::LargeIndex,
             severity: Severity::Note,
-            subject: index.name.clone(),
+            subject: Subject::from(index.name.clone()),
             message: format!("it holds {:.0} % as many bytes as the table", share * 100.0),
             measured: share,
             threshold: LARGE_INDEX,

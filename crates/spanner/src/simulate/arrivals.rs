@@ -194,7 +194,7 @@ fn times(
     Ok(micros.collect())
 }
 
-/// A clock that advances with the rows and never goes back.
+/// A clock that advances with the rows and never runs backwards.
 struct Clock {
     window: Micros,
     now: i64,

@@ -155,7 +155,7 @@ impl Declaration<'_> {
 }
 
 /// Returns an index with the names of its columns as declared. It is interleaved only in a parent
-/// of the table whose key it begins with.
+/// whose key is its prefix.
 fn index_draft(
     index: &IndexSpec,
     parent: Option<&Parent>,
@@ -194,7 +194,7 @@ struct Names<'a> {
 }
 
 impl Names<'_> {
-    /// Returns the spelling of the declaration, or else that of the export.
+    /// Returns the spelling of the declaration, or else of the export.
     fn exact(&self, name: &str) -> String {
         let written =
             self.written.iter().flat_map(|written| &written.columns).map(|(column, _)| column.as_str());

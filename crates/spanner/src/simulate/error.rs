@@ -15,7 +15,7 @@ use evenkeel_stats::sketch::SpillError;
 pub enum SimulateError {
     #[error(transparent)]
     Source(#[from] SourceError),
-    #[error("keys cannot be made: {0}")]
+    #[error("keys cannot be built: {0}")]
     Arrow(#[from] arrow::error::ArrowError),
     #[error(transparent)]
     Placement(#[from] PlacementError),
@@ -43,7 +43,7 @@ pub enum SimulateError {
     Time { column: String },
     #[error("there are no rows")]
     NoRows,
-    #[error("the columns of a batch are not those of its export")]
+    #[error("the columns of a batch differ from those of its export")]
     Columns,
     #[error("interrupted")]
     Interrupted,

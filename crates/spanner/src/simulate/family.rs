@@ -110,7 +110,7 @@ mod tests {
             let root = *children.last().unwrap();
             let mut family = Family::new(batch(&[root]).columns().to_vec());
             let key = key(&[0, 1]);
-            // Children may come before their parents.
+            // Children may arrive before their parents.
             family.add(false, &key, &batch(&children)).unwrap();
             family.add(true, &key, &batch(&parents)).unwrap();
             let tree = parents.iter().chain(&children).filter(|row| **row == root).count() as u64;

@@ -29,8 +29,8 @@ const PARENT: u8 = 0;
 const CHILD: u8 = 1;
 
 /// Replays a parent and its children, interleaved and apart. The key of the children must begin
-/// with that of the parent; the strategies in `options` are ignored. Parents without a time column
-/// exist before the first child.
+/// with the parent's; the strategies in `options` are ignored. Parents without a time column exist
+/// before the first child.
 ///
 /// # Errors
 /// As for [`crate::simulate::simulate`], and if the keys do not match.
@@ -237,7 +237,7 @@ impl<'a> Plan<'a> {
         };
         let words = match strategy {
             StrategyName::Interleaved => "children follow their parent, in one order of rows",
-            _ => "children in a table of their own",
+            _ => "children in a separate table",
         };
         Ok(StrategyReport {
             strategy,
@@ -363,7 +363,7 @@ mod tests {
         };
         assert_eq!(spaces(together), [("users and children".to_owned(), 3040)]);
         assert_eq!(spaces(apart), [("users".to_owned(), 40), ("children".to_owned(), 3000)]);
-        // A user has 75 events, all behind its own row.
+        // A user has 75 events, all after its own row.
         for (report, ranges) in [(together, 1), (apart, 2)] {
             let [read] = report.reads.as_slice() else { panic!() };
             assert_eq!((read.rows, read.ranges, read.newest_first), (Some(76), Some(ranges), Some(true)));

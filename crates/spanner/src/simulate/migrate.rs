@@ -60,7 +60,7 @@ pub struct Migration {
     pub versions: Vec<(u8, u64)>,
     /// Range of values that the sequence skips.
     pub skip_range: Option<(i64, i64)>,
-    /// Counter at which the sequence starts.
+    /// Start of the sequence's counter.
     pub start_counter: Option<i64>,
     /// Number of values that the old counter may still issue before the switch, counting up from
     /// the largest, without colliding with the sequence: at least one, and at least the requested
@@ -236,7 +236,7 @@ impl UuidTexts {
 }
 
 /// Returns the last of the values after `most` that are reserved for rows written before the
-/// switch: the share `room` of `most`, and at least one, since an old counter continues until it is
+/// switch: the share `room` of `most`, but at least one, since an old counter continues until it is
 /// switched off. `None` if that exceeds INT64.
 fn with_room(most: i64, room: f64) -> Option<i64> {
     let share = (most as f64 * room).ceil();
@@ -253,7 +253,7 @@ impl Migration {
         let most = most.ok_or_else(|| SimulateError::Migration {
             reason: format!(
                 "column '{}' holds {}: a range with all values, and with headroom until the switch, \
-                    leaves the sequence less than half of the numbers. Make new keys as UUIDs, in a column of their own",
+                    leaves the sequence less than half of the numbers. Generate new keys as UUIDs, in a separate column",
                 self.column, found.most
             ),
         })?;
@@ -272,7 +272,7 @@ impl Migration {
         Ok(())
     }
 
-    /// Starts at a counter above those whose reversal already exists.
+    /// Starts at a counter above all counters whose reversal already exists.
     fn start_above(&mut self, found: &KeyValues, room: f64) -> Result<(), SimulateError> {
         if found.negative {
             return Err(SimulateError::Migration {
@@ -289,7 +289,7 @@ impl Migration {
             return Err(SimulateError::Migration {
                 reason: format!(
                     "column '{}' holds the reversals of counters up to {}: they leave the sequence less \
-                        than half of the numbers. The values look like random numbers; make new keys as UUIDs, in a column of their own",
+                        than half of the numbers. The values look like random numbers; generate new keys as UUIDs, in a separate column",
                     self.column, found.most_counter
                 ),
             });

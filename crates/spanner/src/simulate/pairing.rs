@@ -5,7 +5,7 @@ use thiserror::Error;
 use crate::schema::{Schema, SchemaError, SchemaTable};
 use crate::simulate::declared::Declared;
 
-/// Reason why a schema does not say which tables are meant.
+/// Reason why a schema does not determine the tables to use.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[allow(missing_docs, reason = "the fields are named in the messages")]
 pub enum PairingError {
@@ -68,7 +68,7 @@ pub fn declared_pair(
             .push(format!("{} is itself interleaved in {}, which is not modelled", table.name, root.name));
     }
     for index in parent.indexes.drain(..).chain(child.indexes.drain(..)) {
-        parent.notes.push(format!("index {} is left out beside --interleave", index.name));
+        parent.notes.push(format!("index {} is ignored with --interleave", index.name));
     }
     Ok((parent, child))
 }

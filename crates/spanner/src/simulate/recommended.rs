@@ -17,7 +17,7 @@ pub struct RecommendedSchema<'a> {
 }
 
 impl RecommendedSchema<'_> {
-    /// Returns the statements for a table, or a comment that explains why there are none.
+    /// Returns the statements for a table, or a comment with the reason why no schema is written.
     #[must_use]
     pub fn table(&self, name: &str, columns: &[Column], declared: &Declared) -> String {
         // A single requested strategy needs no recommendation.
@@ -26,7 +26,7 @@ impl RecommendedSchema<'_> {
             _ => self.simulation.recommended,
         };
         let Some(strategy) = recommended.and_then(StrategyName::table) else {
-            return "-- none is recommended, so there is no schema; --strategies NAME prints that of one \
+            return "-- no strategy is recommended, so there is no schema; --strategies NAME prints that of one \
                 strategy\n"
                 .to_owned();
         };

@@ -23,7 +23,7 @@ use evenkeel_model::units::Micros;
 use evenkeel_model::values::columns_to_read;
 use evenkeel_stats::sketch::{DistinctKeys, KeyCounter, MOST_BYTES_ON_DISK, key_identities};
 
-/// Memory for counting distinct keys, beyond which they go to disk.
+/// Memory for counting distinct keys; beyond it they spill to disk.
 const KEY_BYTES: usize = 256 << 20;
 /// The first reading of an export, and the clock and scale that follow from it.
 struct Plan<'a> {
@@ -373,7 +373,7 @@ mod tests {
     fn a_key_that_follows_time_is_found_and_another_recommended() {
         let simulation = run(&steady(), &options("at, user", &["declared", "shard-16"])).unwrap();
         let [declared, shards] = simulation.strategies.as_slice() else { panic!() };
-        // Eight rows per second go to the last split, of which two make it hot.
+        // Eight rows per second go to the last split; two would make it hot.
         assert!((declared.outcome.whole.highest_score - 400.0).abs() < 1e-9);
         assert!(
             declared.outcome.spaces[0].hottest_share > 0.99 && shards.outcome.spaces[0].hottest_share < 0.5

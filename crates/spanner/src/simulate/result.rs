@@ -25,8 +25,8 @@ pub struct SimulateOptions {
     pub parameters: ModelParameters,
     /// Strategy that represents the declared key; `declared` if `None`.
     pub judged: Option<Strategy>,
-    /// Columns that the shard of the judged strategy is computed from, if it has one; if empty,
-    /// those of the strategy's own definition.
+    /// Columns that the shard of the judged strategy is computed from, if it has one; if empty, as
+    /// defined by the strategy.
     pub shard_columns: Vec<String>,
     /// Whether to choose the scale so that the export makes sixteen full splits.
     pub find_scale: bool,
@@ -146,7 +146,7 @@ pub struct Load {
 /// A simulation: a model, not a measurement.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Simulation {
-    /// Always true: the figures are those of a model.
+    /// Always true: the figures come from a model.
     pub model: bool,
     /// Names of the inputs.
     pub inputs: Vec<String>,

@@ -6,7 +6,7 @@ use crate::simulate::splits::ModelParameters;
 /// Number of full splits that the whole export makes if no scale is given.
 const USUAL_SPLITS: f64 = 16.0;
 /// Smallest number of rows of the export that should be needed to make a split hot in a window;
-/// fewer come together by chance.
+/// fewer may coincide by chance.
 pub(super) const FEWEST_HOT_ROWS: f64 = 20.0;
 /// Fewest windows that show the effect of a load: the split is watched, divided after the delay,
 /// and seen again.
@@ -46,7 +46,7 @@ fn few_rows(parameters: &ModelParameters) -> Option<String> {
     // Rounding may lower the number slightly.
     (rows < 0.9 * FEWEST_HOT_ROWS).then(|| {
         format!(
-            "a split is hot from {rows:.1} rows of the export in a window on, which so few rows reach by \
+            "a split is hot from {rows:.1} rows of the export in a window on, which this few rows reach by \
                 chance: use more rows, a longer --window or a smaller --scale"
         )
     })
@@ -113,8 +113,8 @@ mod tests {
     fn at_a_given_rate_a_hot_split_has_at_least_twenty_rows() {
         for bytes in [1, 1 << 20, 1 << 45] {
             let found = scaled(&options(true, Some(5000.0), ModelParameters::default()), bytes);
-            // The rows of a hot window are those of the real table, divided by those that each row
-            // of the export represents.
+            // The rows of a hot window are the rows of the real table divided by the rows that each
+            // row of the export represents.
             let rows = found.split_rate * found.window.seconds() / found.load_scale;
             assert!(rows >= 0.9 * FEWEST_HOT_ROWS && found.load_scale <= found.scale, "{rows}");
             assert_eq!(unsure(&found, 1e15), None);

@@ -52,7 +52,7 @@ pub enum StrategyName {
     Table(Strategy),
     /// Children interleaved with their parent.
     Interleaved,
-    /// Children in a table of their own.
+    /// Children in a separate table.
     Apart,
 }
 

@@ -39,7 +39,7 @@ pub(super) struct Survey {
     pub(super) range: Option<(i64, i64)>,
     /// Rows whose time is more than one window before that of a preceding row.
     pub(super) late_rows: u64,
-    /// Rows whose time is before that of a preceding row.
+    /// Rows whose time is before a preceding row's.
     pub(super) out_of_order: u64,
     pub(super) without_time: u64,
     /// Rows that have a time.
@@ -49,7 +49,7 @@ pub(super) struct Survey {
     pub(super) last_row: Option<RecordBatch>,
     /// Number of NULLs in each column that is read.
     pub(super) nulls: Vec<u64>,
-    /// Sampled rows, each as a batch of its own, spread over the first batches.
+    /// Sampled rows, each as a separate batch, spread over the first batches.
     pub(super) some_rows: Vec<RecordBatch>,
 }
 
@@ -131,7 +131,7 @@ pub(super) fn survey(
     if survey.rows == 0 { Err(SimulateError::NoRows) } else { Ok(survey) }
 }
 
-/// Approximate memory of a batch, excluding what it shares with others.
+/// Approximate memory of a batch, excluding memory shared with others.
 fn memory_of(batch: &RecordBatch) -> usize {
     let of_column = |column: &ArrayRef| column.to_data().get_slice_memory_size().unwrap_or(usize::MAX);
     batch.columns().iter().map(of_column).fold(0, usize::saturating_add)

@@ -1,4 +1,4 @@
-//! A table whose rows are replayed, under any strategy.
+//! A table whose rows are replayed under any strategy.
 
 use crate::simulate::arrivals::Arrived;
 use crate::simulate::design::{Design, Hashed};

@@ -24,7 +24,7 @@ pub fn fold(a: u64, b: u64) -> u64 {
     (product as u64) ^ ((product >> 64) as u64)
 }
 
-/// Returns the identity of every value of a column. NULL has its own.
+/// Returns the identity of every value of a column. NULL has a separate identity.
 #[must_use]
 pub fn column_identities(array: &ArrayRef) -> Vec<u64> {
     let mut identities = match array.data_type() {
@@ -100,8 +100,8 @@ fn of_bytes(value: &[u8]) -> u64 {
     fold(fold(first, last), length)
 }
 
-/// Combines the identities of every row's values, in the order of the columns. Without columns
-/// there are none.
+/// Combines the identities of every row's values, in the order of the columns. Empty without
+/// columns.
 #[must_use]
 pub fn combine(columns: &[&[u64]]) -> Vec<u64> {
     let Some((first, others)) = columns.split_first() else { return Vec::new() };

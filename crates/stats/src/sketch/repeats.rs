@@ -8,7 +8,7 @@ use crate::sketch::part_file::{PartFile, SpillError, pairs};
 
 /// Number of buckets into which keys are divided by identity; each is sorted separately.
 const BUCKETS: usize = 256;
-/// Bytes of a key: its identity and that of its row.
+/// Bytes of a key: its identity and its row's identity.
 const RECORD_BYTES: usize = 16;
 
 /// Identities of a key and of the whole row that has it.
@@ -18,7 +18,7 @@ struct KeyOfRow {
     row: u64,
 }
 
-/// Collects the keys of rows in order of arrival, and finds those that repeat.
+/// Collects the keys of rows in order of arrival, and finds repeated ones.
 #[derive(Debug)]
 pub struct RepeatedKeys {
     buckets: Vec<Vec<KeyOfRow>>,
@@ -94,7 +94,7 @@ impl RepeatedKeys {
     }
 
     fn is_over_budget(&self) -> bool {
-        // A vector that grows holds up to twice what is in it.
+        // A growing vector may have twice the capacity of its content.
         self.held * RECORD_BYTES * 2 > self.budget
     }
 
@@ -152,7 +152,7 @@ impl RepeatedKeys {
         Ok(())
     }
 
-    /// Reads what [`RepeatedKeys::put`] wrote.
+    /// Reads the output of [`RepeatedKeys::put`].
     ///
     /// # Errors
     /// [`WireError`] if the bytes are cut.

@@ -98,7 +98,7 @@ impl<T: Wire> Reservoir<T> {
         self.items.put(bytes);
     }
 
-    /// Reads what [`Reservoir::put`] wrote of a sample of the same size.
+    /// Reads the output of [`Reservoir::put`] for a sample of the same size.
     ///
     /// # Errors
     /// [`WireError`] if the bytes are cut, or have more items.

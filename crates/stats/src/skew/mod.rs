@@ -15,8 +15,8 @@ pub use crate::skew::noise::{
 };
 pub use crate::skew::verdict::{AtATime, Verdict, are_enough_rows, balance, leaves_empty};
 
-/// Skew of one vector of counts. If S is 0, nothing can be uneven, and every figure is that of a
-/// perfectly even table.
+/// Skew of one vector of counts. If S is 0, nothing can be uneven, and every figure equals that of
+/// a perfectly even table.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SkewFigures {
     /// Number of partitions, N.
@@ -64,12 +64,12 @@ pub fn median(mut values: Vec<f64>) -> Option<f64> {
     values.get(values.len() / 2).copied()
 }
 
-/// Skew from which Synapse advises to redistribute a table (10 %).
+/// Skew above which Synapse advises redistributing a table (10 %).
 pub const SYNAPSE_LIMIT: f64 = 0.10;
 
 impl SkewFigures {
-    /// Computes the figures from one count per partition. Without partitions, they are those of a
-    /// single one without rows.
+    /// Computes the figures from one count per partition. No partitions are treated as one without
+    /// rows.
     #[must_use]
     pub fn from_counts(counts: &[u64]) -> Self {
         let n = counts.len().max(1);

@@ -120,8 +120,8 @@ fn coefficient_of_power(polynomial: &[f64], power: usize, degree: usize) -> f64 
 
 /// Returns the mean of the largest of N independent Poisson counts.
 fn expected_max_of_poisson(partitions: usize, mean: f64) -> f64 {
-    // E[max] = sum over m of P(max > m) = sum of 1 - F(m)^N, with the Poisson probabilities in
-    // logarithms, because those of large means underflow. More than 12 standard deviations below
+    // E[max] = sum over m of P(max > m) = sum of 1 - F(m)^N, with logarithms of the Poisson
+    // probabilities, because they underflow for large means. More than 12 standard deviations below
     // the mean, F is 0 and each m adds 1.
     let width = 12.0 * mean.sqrt();
     let first = if mean > 1000.0 { (mean - width).floor() } else { 0.0 };
@@ -231,13 +231,13 @@ pub struct NoiseFloor {
     pub expected_cv_weighted: f64,
     /// Max/mean that a perfect hash gives to the same number of equal keys.
     pub expected_max_over_mean_equal_keys: f64,
-    /// CV added by heavy keys: that of these keys minus that of equal keys.
+    /// CV added by heavy keys: the CV of these keys minus the CV of equal keys.
     pub cv_of_heavy_keys: f64,
-    /// Rest of the measured CV, after subtracting that of these keys. About 0 is chance, below 0
-    /// luck; far above 0, the hash function itself is at fault.
+    /// Rest of the measured CV, after subtracting the CV expected for these keys. About 0 is
+    /// chance, below 0 luck; far above 0, the hash function itself is at fault.
     pub cv_left: f64,
-    /// Standard deviations by which the rows are more uneven than a perfect hash makes these keys;
-    /// negative if they are more even.
+    /// Standard deviations by which the rows are more uneven than under a perfect hash of these
+    /// keys; negative if they are more even.
     pub deviations: f64,
 }
 
@@ -350,7 +350,7 @@ mod tests {
     }
 
     /// Returns the mean of the largest count over all N^k ways to place k keys, by enumerating the
-    /// counts of one partition after the other.
+    /// counts partition by partition.
     fn enumerated(partitions: usize, keys: usize) -> f64 {
         fn sum(partitions: usize, left: usize, most: usize, ways: f64) -> f64 {
             if partitions == 1 {

@@ -39,12 +39,12 @@ pub enum AtATime {
 /// than its share.
 const EVEN_MAX_OVER_MEAN: f64 = 1.15;
 /// Up to this max/mean a table counts as even if chance explains it: it sustains three quarters of
-/// the inserts that it would if all partitions were alike. 100 keys for each of 1000 partitions
-/// give this value.
+/// the inserts that it would with equal partitions. 100 keys for each of 1000 partitions give this
+/// value.
 const EVEN_BY_CHANCE: f64 = 4.0 / 3.0;
 /// Smallest share of effective partitions with which a table counts as even.
 const EVEN_EFFECTIVE: f64 = 0.9;
-/// Unequal rows of keys are a reason of their own if they add this share to the CV of as many equal
+/// Unequal rows of keys are a separate reason if they add this share to the CV of as many equal
 /// keys.
 const HEAVY_ADDS: f64 = 0.1;
 /// Keys with fewer rows than this on average are as numerous as the rows allow: more rows bring
@@ -57,7 +57,7 @@ const FEWEST_KEYS_PER_PARTITION: f64 = 100.0;
 /// Fewest rows per partition that allow a verdict: a handful of rows cannot be spread evenly.
 const FEWEST_ROWS_PER_PARTITION: u64 = 10;
 /// From this balance on, rows count as spread over the partitions at a time: half-way between all
-/// in one partition and all partitions alike.
+/// in one partition and all partitions equal.
 const EVEN_BALANCE: f64 = 0.5;
 /// The load moves if the balance at a time is less than this share of that in total.
 const MOVING_FRACTION: f64 = 0.6;
@@ -68,7 +68,7 @@ pub fn are_enough_rows(rows: u64, partitions: usize) -> bool {
     rows >= FEWEST_ROWS_PER_PARTITION * partitions as u64
 }
 
-/// Returns effective partitions on a scale from 0, all rows in one, to 1, all partitions alike; 1
+/// Returns effective partitions on a scale from 0, all rows in one, to 1, all partitions equal; 1
 /// for a single partition. Two partitions are thus judged on the same scale as many.
 #[must_use]
 pub fn balance(effective: f64, partitions: usize) -> f64 {
@@ -76,7 +76,7 @@ pub fn balance(effective: f64, partitions: usize) -> f64 {
 }
 
 impl AtATime {
-    /// Classifies by the [`balance`] at a time and that of all rows.
+    /// Classifies by the [`balance`] at a time and of all rows.
     #[must_use]
     pub fn from_balances(at_a_time: f64, in_total: f64) -> Self {
         if at_a_time >= EVEN_BALANCE {

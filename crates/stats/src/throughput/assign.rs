@@ -17,8 +17,8 @@ pub enum Assignment {
     #[default]
     RoundRobin,
     /// The heaviest partition first, each to the node with the least load so far (Graham 1969: at
-    /// most 4/3 of the optimum). Loads are those of the whole export, which are not known in
-    /// advance: this is the long-run result of balancing by load.
+    /// most 4/3 of the optimum). The loads of the whole export, which are not known in advance, are
+    /// used: this is the long-run result of balancing by load.
     LeastLoaded,
     /// Consecutive partitions on each node, beginning with the first, as evenly as possible.
     Contiguous,

@@ -12,13 +12,13 @@
 //!    rate of a partition. With several limits, the one reached first counts.
 //! 2. **The load at a time** is the share of the rows that the busiest partition, or node, gets at
 //!    a time, minus the part that chance adds if rows are few ([`Lasting`]). An evaluation
-//!    determines that of partitions, in windows as short as its rows allow; it knows that with keys
-//!    made of the time alone, all rows of a moment go to one partition. It is never below the share
-//!    over the whole time, and that of a node never below that of a partition.
+//!    determines the load of partitions, in windows as short as its rows allow; it knows that with
+//!    keys made of the time alone, all rows of a moment go to one partition. The load is never
+//!    below the share over the whole time, and a node's load never below a partition's.
 //! 3. **Sustained** is the rate at which the busiest partition, or node, is offered exactly its
 //!    capacity, while rows are spread as they are at a time. Queues are not relied on: a writer
 //!    waits for the partition that is hot now, however idle the others are. [`Capacity::sustains`]
-//!    is the verdict. A simulation of queues can add that rows wait nevertheless, since arrivals
+//!    is the verdict. A simulation of queues can show that rows wait nevertheless, since arrivals
 //!    fluctuate; it never turns an unsustained rate into a sustained one.
 
 mod assign;
@@ -46,8 +46,8 @@ pub fn is_judged(rows: u64, partitions: usize) -> bool {
     rows >= FEWEST_ROWS.max(FEWEST_ROWS_PER_PARTITION * partitions as u64)
 }
 
-/// Returns the share of the fullest partition of a window, minus what chance gives to the fullest
-/// above 1/N with this number of rows; at least 1/N.
+/// Returns the share of the fullest partition of a window, minus the excess over 1/N that chance
+/// gives to the fullest with this number of rows; at least 1/N.
 #[must_use]
 pub fn lasting_share(share: f64, rows: u64, partitions: usize, chance: &mut MaxOverMeanByChance) -> f64 {
     let count = partitions.max(1) as f64;
@@ -55,7 +55,7 @@ pub fn lasting_share(share: f64, rows: u64, partitions: usize, chance: &mut MaxO
     (share - by_chance).max(1.0 / count)
 }
 
-/// Share of the busiest resource at a time, minus what chance adds.
+/// Share of the busiest resource at a time, minus the effect of chance.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Lasting {
     /// Share in the median window.
@@ -185,7 +185,7 @@ pub struct Capacity {
     /// Throughput if rows arrive in any order: limited by the partition with the most bytes.
     pub in_total: f64,
     /// Throughput if rows arrive in the order of time: limited by the fullest partition of the
-    /// median window, minus what chance adds to it there. Equal to `in_total` without windows.
+    /// median window, minus the effect of chance. Equal to `in_total` without windows.
     pub sustained: f64,
     /// Throughput in the worst window.
     pub worst_window: f64,

@@ -188,7 +188,7 @@ impl TimeAxis {
     pub fn merge(&mut self, mut other: Self) -> Option<()> {
         while self.length < other.length && self.lengthen() {}
         while other.length < self.length && other.lengthen() {}
-        // Which of the other's rows follow a later one of these is known only of whole windows, so
+        // Whether the other's rows follow a later one of these is known only for whole windows, so
         // the late rows are a lower bound if the two overlap in time.
         for ((rows, more), by) in self.late_by.iter_mut().zip(other.late_by).zip(LATE_BY) {
             let end = self.latest.map(|latest| latest.saturating_sub(by.get()));
@@ -216,7 +216,7 @@ impl TimeAxis {
         (self.level.is_some() || self.rows_of_window.len() <= self.most_requested).then_some(())
     }
 
-    /// Returns the length of the windows by which rows are counted.
+    /// Returns the length of the windows in which rows are counted.
     pub fn length(&self) -> Micros {
         self.length
     }
@@ -277,9 +277,8 @@ impl TimeAxis {
         })
     }
 
-    /// Returns the time between instants that are as close as those of the export can be: an hour
-    /// if all are full hours. If there is only one instant, the largest common unit of which it is
-    /// a multiple.
+    /// Returns the smallest possible distance between instants of the export, such as an hour if
+    /// all are on the hour. With a single instant, the largest common unit that divides it.
     fn resolution(&self) -> i64 {
         let units = [Micros::DAY, Micros::HOUR, Micros::MINUTE].map(Micros::get);
         match (self.step, self.earliest) {

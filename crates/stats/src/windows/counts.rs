@@ -63,7 +63,7 @@ impl WindowCounts {
         offset
     }
 
-    /// Joins windows into those of a multiple of their length.
+    /// Joins windows into windows of a multiple of their length.
     pub fn lengthen(&mut self, length: Micros) {
         let before = *self.length.get_or_insert(length);
         if before >= length {
@@ -120,7 +120,7 @@ impl WindowCounts {
         for _ in 0..usize::take(left)? {
             let begin = taken.counts.len();
             if taken.position.insert(i64::take(left)?, begin).is_some() {
-                return Err(WireError("a window comes twice"));
+                return Err(WireError("a window occurs twice"));
             }
             for _ in 0..self.partitions {
                 taken.counts.push(u64::take(left)?);

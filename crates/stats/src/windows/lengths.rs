@@ -48,7 +48,7 @@ pub(super) const LENGTHS: [i64; 37] = {
     ]
 };
 
-/// Other common lengths, besides those above.
+/// Other common lengths.
 pub(super) const USUAL: [i64; 12] = {
     const S: i64 = 1_000_000;
     [

@@ -29,7 +29,7 @@ wire!(TimeRange {
     busy_rows_per_second,
 });
 
-/// Distances back in time by which late rows are counted.
+/// Delays for which late rows are counted.
 pub const LATE_BY: [Micros; 4] = [Micros::SECOND, Micros::MINUTE, Micros::HOUR, Micros::DAY];
 
 /// Counts a row that is late by `micros` microseconds.
@@ -77,7 +77,7 @@ mod tests {
         };
         let late = [1, 999_999, 1_000_000, 59_999_999, 60_000_000, 3_600_000_000, 90_000_000_000]
             .map(|window| range.rows_late_for(Micros::new(window)));
-        // No distance is within a window shorter than a second; the shortest one stands for it.
+        // No distance is within a window shorter than a second; the shortest one represents it.
         assert_eq!(late, [40, 40, 40, 40, 30, 20, 10]);
     }
 }

@@ -22,7 +22,7 @@ pub struct StoredFile {
     pub staging: bool,
 }
 
-/// Whether a path is that of a staging file.
+/// Whether a path denotes a staging file.
 fn is_staging(path: &Path) -> bool {
     path.filename().is_some_and(|name| name.starts_with(STAGING_PREFIX))
 }

@@ -39,8 +39,7 @@ impl TableStorage {
     /// Opens the place of a new table; creates the directory if it does not exist.
     ///
     /// # Errors
-    /// As for [`TableStorage::open`], and if the directory cannot be created or lies within a
-    /// table.
+    /// As for [`TableStorage::open`], and if the directory cannot be created or is within a table.
     pub fn create(place: &FsPath) -> Result<Self, StorageError> {
         match Place::parse(place)? {
             Place::Local(directory) => Self::create_local(&directory),
@@ -102,7 +101,7 @@ impl TableStorage {
     ///
     /// # Errors
     /// [`StorageError::Directory`] if it cannot be created, and [`StorageError::InsideTable`] if it
-    /// lies within a table.
+    /// is within a table.
     pub fn create_local(directory: &FsPath) -> Result<Self, StorageError> {
         Self::create_local_on(directory, Arc::new(SystemDisk))
     }
@@ -122,8 +121,8 @@ impl TableStorage {
             disk.create_directory(directory).map_err(error)?;
         }
         // The name of the directory must be as durable as its content. The directory may exist
-        // already, created by a process that died before the name was on disk, and so may those
-        // above it.
+        // already, created by a process that died before the name was on disk, and so may its
+        // parents.
         let path = directory.canonicalize().map_err(error)?;
         for (number, above) in path.ancestors().skip(1).enumerate() {
             let synced = disk.sync_directory(above);

@@ -1,4 +1,4 @@
-//! Storage in memory under a prefix and in a directory, which behave alike.
+//! Storage in memory under a prefix and in a directory, which behave the same.
 
 use std::sync::Arc;
 
@@ -100,7 +100,7 @@ async fn a_list_has_the_files_of_one_folder_or_of_all_and_marks_staging_files() 
         }
         assert!(!table.is_empty().await.unwrap());
         let mut names = table.list("_log").await.unwrap();
-        // A folder is a name in a directory, and none in an object store.
+        // A folder is an entry of a directory, but not of an object store.
         names.retain(|name| name != "below");
         names.sort();
         assert_eq!(names, ["0.json", "1.json"]);

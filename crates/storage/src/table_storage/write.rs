@@ -1,4 +1,4 @@
-//! Writes and deletes files; a put never overwrites a file unless it says so.
+//! Writes and deletes files; a put never overwrites a file unless its name says so.
 
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt};
@@ -30,7 +30,7 @@ impl TableStorage {
     }
 
     /// Writes a new file under a name that nobody else uses, such as a random one. A large file is
-    /// uploaded to object stores in parts, and becomes visible once the last of them is there: as a
+    /// uploaded to object stores in parts, and becomes visible once the last part is uploaded: as a
     /// whole or not at all. Returns `Ok(false)` if another file has the name.
     ///
     /// # Errors
@@ -91,8 +91,8 @@ impl TableStorage {
         }
     }
 
-    /// Syncs the names in a folder of the table, including those of files that another process
-    /// wrote but did not sync before it died. Object stores do not need it.
+    /// Syncs the names in a folder of the table, including files that another process wrote but did
+    /// not sync before it died. Object stores do not need it.
     ///
     /// # Errors
     /// [`StorageError::Store`] if the file system fails.

@@ -135,8 +135,8 @@ pub(super) fn write_actions(actions: &[Action]) -> Result<Vec<u8>, serde_json::E
     Ok(bytes)
 }
 
-/// Encodes a path for a URI: letters, digits and `-_.~/=` stay as they are, every other byte
-/// becomes `%` and two hexadecimal digits.
+/// Encodes a path for a URI: letters, digits and `-_.~/=` are kept, every other byte becomes `%`
+/// and two hexadecimal digits.
 pub(super) fn encode_path(path: &str) -> String {
     let encoded = path.bytes().map(|byte| match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' | b'/' | b'=' => {
@@ -147,8 +147,8 @@ pub(super) fn encode_path(path: &str) -> String {
     encoded.collect()
 }
 
-/// Decodes the path that a URI names. A `%` without two digits stays as it is, and so does a URI
-/// whose bytes are not text.
+/// Decodes the path in a URI. A `%` without two digits is kept, and so is a URI whose bytes are not
+/// UTF-8.
 pub(super) fn decode_path(uri: &str) -> String {
     let mut bytes = Vec::with_capacity(uri.len());
     let mut rest = uri.as_bytes();

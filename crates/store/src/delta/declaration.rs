@@ -12,7 +12,7 @@ use evenkeel_model::table::{Column, TableSpec};
 /// Name of the protocol feature for timestamps without a time zone.
 const TIMES_WITHOUT_ZONE: &str = "timestampNtz";
 
-/// Versions of the protocol from which features are named: for readers and for writers.
+/// First versions of the protocol with named features: for readers and for writers.
 const READER_WITH_FEATURES: u32 = 3;
 const WRITER_WITH_FEATURES: u32 = 7;
 
@@ -25,8 +25,8 @@ const RETENTION: &str = "interval 36500 days";
 const STATISTICS_OF: &str = "delta.dataSkippingStatsColumns";
 const NO_STATISTICS: (&str, &str) = ("delta.dataSkippingNumIndexedCols", "0");
 
-/// Returns what readers and writers must support: timestamps without a time zone, if the table has
-/// or ever had any; and for writers a feature that none supports.
+/// Returns the features that readers and writers must support: timestamps without a time zone, if
+/// the table has or ever had any; and for writers a feature that no tool supports.
 pub(super) fn protocol(columns: &[Column], before: Option<&Protocol>) -> Protocol {
     let had_times = before.is_some_and(|before| before.min_reader_version >= READER_WITH_FEATURES);
     let times = had_times || columns.iter().any(|column| column.column_type.is_timestamp());

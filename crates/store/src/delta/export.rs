@@ -24,7 +24,7 @@ const CONCURRENT_READS: usize = 16;
 pub struct DeltaOptions {
     /// Columns to leave out.
     pub without: Vec<String>,
-    /// Current time, in microseconds since 1970; if `None`, that of the clock.
+    /// Current time, in microseconds since 1970; if `None`, the clock's.
     pub now: Option<i64>,
 }
 
@@ -32,9 +32,9 @@ pub struct DeltaOptions {
 /// it already. Returns the snapshot as well.
 ///
 /// # Errors
-/// [`DeltaError`] if the snapshot cannot be expressed in Delta, one of its files is not what was
-/// committed, or the log cannot be read or written. After an error while writing, the version may
-/// exist; exporting again is safe in any case.
+/// [`DeltaError`] if the snapshot cannot be expressed in Delta, one of its files differs from the
+/// committed one, or the log cannot be read or written. After an error while writing, the version
+/// may exist; exporting again is safe in any case.
 pub async fn export(
     log: &TableLog,
     base: &Snapshot,
@@ -63,8 +63,8 @@ pub async fn export(
         written = true;
         // A cleaning first makes the log begin after the versions that it does not keep, then reads
         // the Delta log, then deletes files. As long as this version is in the log, a later
-        // cleaning reads what was just written and keeps its files. Otherwise the files may vanish
-        // at any time, and the newest version is exported instead.
+        // cleaning reads the log entry just written and keeps its files. Otherwise the files may
+        // vanish at any time, and the newest version is exported instead.
         if is_readable(log, &snapshot).await? {
             stored_files(log, &snapshot).await?;
             return Ok((plan.report, snapshot));
@@ -140,8 +140,8 @@ fn damaged(log: &TableLog, portion: &PortionEntry, damage: PortionDamage) -> Del
 }
 
 /// Reads the statistics of the portions that the previous version does not have, and proves that
-/// all integers of all portions fit into those of Delta. Columns of the previous version were
-/// proven when it was exported.
+/// all integers of all portions fit into Delta's. Columns of the previous version were proven when
+/// it was exported.
 async fn read_statistics(
     log: &TableLog,
     snapshot: &Snapshot,
@@ -167,7 +167,7 @@ async fn read_statistics(
     stream::iter(portions).map(read).buffered(CONCURRENT_READS).try_collect().await
 }
 
-/// Refuses integers that are larger than those of Delta.
+/// Refuses integers that are larger than Delta's.
 fn check_integers(
     columns: &[Column],
     portion: &PortionEntry,

@@ -19,8 +19,8 @@ pub(super) fn is_known(column: &Column, rows: u64, known: &ColumnStatistics) -> 
     known.nulls.is_some() && (known.nulls == Some(rows) || bound(&known.min) && bound(&known.max))
 }
 
-/// The `stats` of a file. A smallest or largest value is always that of a row, never an estimate:
-/// readers answer `min` and `max` from it.
+/// The `stats` of a file. A smallest or largest value always occurs in a row, and is never an
+/// estimate: readers answer `min` and `max` from it.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct FileStatistics {
@@ -30,7 +30,7 @@ struct FileStatistics {
     null_count: Map<String, Value>,
 }
 
-/// Returns the `stats` of a file of `rows` rows as JSON, with those of the published columns.
+/// Returns the `stats` of a file of `rows` rows as JSON, with statistics of the published columns.
 pub(super) fn file_statistics(
     rows: u64,
     columns: &[Column],
@@ -53,7 +53,7 @@ pub(super) fn file_statistics(
 }
 
 /// Returns a value as the protocol writes it; `None` if it has no form that all readers interpret
-/// alike.
+/// in the same way.
 fn json(value: &KeyValue, column_type: ColumnType) -> Option<Value> {
     let time = |time: Option<DateTime<Utc>>, format: &str| {
         let time = time.filter(|time| (1..=LAST_YEAR).contains(&time.year()))?;

@@ -79,7 +79,7 @@ impl DeltaVersion {
 }
 
 impl DeltaLog {
-    /// Returns the Delta log beside the files of a table, whether or not it exists.
+    /// Returns the Delta log of a table, whether or not it exists.
     #[must_use]
     pub fn of_storage(storage: &TableStorage) -> Self {
         Self { storage: storage.clone() }

@@ -1,4 +1,4 @@
-//! A Delta log beside the files of a table, so that engines that support Delta read the files in
+//! A Delta log next to the files of a table, so that engines that support Delta read the files in
 //! place.
 //!
 //! `_delta_log/<version, 20 digits>.json` holds one action of the Delta protocol per line. Each
@@ -13,8 +13,8 @@
 //! compaction drops them.
 //!
 //! Delta tools may read but not write: by the rules of the protocol, the writer feature `evenkeel`,
-//! which none of them supports, makes each of them refuse to append, to rewrite, and to vacuum away
-//! the files of versions that only the table's own log names.
+//! which no tool supports, makes each of them refuse to append, to rewrite, and to vacuum away the
+//! files of versions that only the table's own log names.
 
 mod action;
 mod declaration;

@@ -129,7 +129,7 @@ impl ExportState<'_> {
         }
     }
 
-    /// Reports what is exported, before it is known which part of it is new.
+    /// Reports the exported files, before it is known which are new.
     fn report(&self, portions: &[Arc<PortionEntry>], without: &[String]) -> DeltaExport {
         let spec = self.snapshot.spec();
         let sum = |figure: fn(&PortionEntry) -> u64| portions.iter().map(|portion| figure(portion)).sum();
@@ -152,8 +152,8 @@ impl ExportState<'_> {
     }
 }
 
-/// Returns the columns whose statistics are known for every file: for the `fresh` ones and, if
-/// other files are kept, for those too, which are the columns published by the version `before`.
+/// Returns the columns whose statistics are known for every file: for the `fresh` files and, if
+/// other files are kept, for the columns published by the version `before`.
 fn columns_to_publish(columns: &[Column], fresh: &[Fresh<'_>], before: Option<&[String]>) -> Vec<String> {
     // The setting separates names by commas, and has no common way to quote other names.
     let is_plain = |name: &str| {
@@ -173,8 +173,8 @@ fn columns_to_publish(columns: &[Column], fresh: &[Fresh<'_>], before: Option<&[
     published.map(|(_, column)| column.name.clone()).collect()
 }
 
-/// Returns the portions with rows. Since portions do not overlap, the others delete nothing that is
-/// left.
+/// Returns the portions with rows. Since portions do not overlap, the others delete no remaining
+/// row.
 pub(super) fn data_portions(snapshot: &Snapshot) -> Vec<Arc<PortionEntry>> {
     snapshot.portions().into_iter().filter(|portion| !portion.deletes).collect()
 }

@@ -28,8 +28,8 @@ pub struct DeltaExport {
     pub removed: u64,
     /// Columns that were left out.
     pub left_out: Vec<String>,
-    /// Uint64 and Interval columns: Delta declares them as signed integers, to which some readers
-    /// do not convert the stored values on their own.
+    /// Uint64 and Interval columns: Delta declares them as signed integers, but some readers do not
+    /// convert the stored values automatically.
     pub converted: Vec<String>,
     /// Number of rows in files whose rows have all expired. Readers see them, as queries do, until
     /// a compaction drops them.

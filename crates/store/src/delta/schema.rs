@@ -54,7 +54,7 @@ pub(super) fn delta_type(column_type: ColumnType) -> String {
     .to_owned()
 }
 
-/// Returns a comment for readers on what the type does not express.
+/// Returns a comment for readers about aspects that the type does not express.
 fn comment(column_type: ColumnType) -> Option<&'static str> {
     match column_type {
         ColumnType::Interval | ColumnType::Interval64 => Some("microseconds"),
@@ -73,7 +73,7 @@ pub(super) fn is_converted(column_type: ColumnType) -> bool {
 /// Returns the columns of a table except those in `without`.
 ///
 /// # Errors
-/// [`DeltaError`] if a column in `without` does not exist, none is left, or two differ only in
+/// [`DeltaError`] if a column in `without` does not exist, no column is left, or two differ only in
 /// case.
 pub(super) fn exported_columns(spec: &TableSpec, without: &[String]) -> Result<Vec<Column>, DeltaError> {
     let known = |name: &str| spec.columns().iter().any(|column| column.name == name);

@@ -31,7 +31,7 @@ pub(super) struct Buffer {
     staged: Vec<RecordBatch>,
     staged_rows: usize,
     staged_bytes: usize,
-    /// Number of bytes at which staged rows are scattered at the latest.
+    /// Maximum number of bytes of staged rows before they are scattered.
     most_staged_bytes: usize,
     partitions: Vec<Pieces>,
     bytes: usize,

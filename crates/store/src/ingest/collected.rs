@@ -23,7 +23,7 @@ pub(super) struct Collected {
 }
 
 impl Collected {
-    /// Collects what was read elsewhere.
+    /// Collects the results of reading elsewhere.
     pub(super) fn new(sources: Vec<SourceReport>, entries: Vec<SourceEntry>, notes: Vec<String>) -> Self {
         Self { sources, entries, notes, ..Self::default() }
     }

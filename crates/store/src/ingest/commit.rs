@@ -1,4 +1,4 @@
-//! Commits what was collected from the inputs, and reports on it.
+//! Commits the collected portions, and reports on them.
 
 use std::time::Instant;
 
@@ -24,7 +24,7 @@ pub(super) async fn commit_collected(
         report.notes = collected.notes;
         return Ok((report, base));
     }
-    // Inputs of keys are not known later: their rows may come back and be deleted again.
+    // Inputs of deletes are not recorded: their rows may be inserted and deleted again.
     let sources = if mode == IngestMode::Delete { Vec::new() } else { collected.entries.clone() };
     if mode == IngestMode::Delete && ingest.rows() == 0 {
         ingest.abandon().await;
@@ -58,8 +58,8 @@ pub(super) async fn commit_collected(
     Ok((report, snapshot))
 }
 
-/// Handles inputs that another process may have committed in the meantime. If it took all of them,
-/// there is nothing left to do.
+/// Handles inputs that another process may have committed in the meantime. If it committed all of
+/// them, nothing is left to do.
 async fn taken_by_others(
     log: &TableLog,
     base: &Snapshot,
@@ -87,8 +87,8 @@ async fn taken_by_others(
     }
 }
 
-/// Syncs the log if inputs were skipped: the commit with their rows is that of another process,
-/// which may have died before it synced the log.
+/// Syncs the log if inputs were skipped: the commit with their rows may come from a process that
+/// died before it synced the log.
 pub(super) async fn sync_skipped(storage: &TableStorage, report: &IngestReport) -> Result<(), IngestError> {
     if report.sources.iter().any(|source| source.skipped_since.is_some()) {
         storage.make_lasting("_log").await.map_err(LogError::from)?;

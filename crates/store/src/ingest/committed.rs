@@ -3,7 +3,7 @@
 use crate::log::Snapshot;
 use evenkeel_model::units::Version;
 
-/// Totals of what an ingest wrote to one partition.
+/// Totals that an ingest wrote to one partition.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct PartitionWrite {
     /// Number of rows.
@@ -29,7 +29,7 @@ pub struct Committed {
     pub rows: u64,
     /// Of those, rows that a later row of the same portion replaced.
     pub replaced: u64,
-    /// Totals of what was written, per partition.
+    /// Totals written per partition.
     pub writes: Vec<PartitionWrite>,
 }
 

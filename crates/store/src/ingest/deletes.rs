@@ -1,4 +1,4 @@
-//! Rows that delete others: how they are marked while they are buffered, and what they are made of.
+//! Rows that delete others: their mark while they are buffered, and their construction.
 
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ pub fn split_marked(batch: &RecordBatch) -> Result<(RecordBatch, RecordBatch), A
 /// Returns deletes without the values of columns outside the key, which have no meaning.
 ///
 /// # Errors
-/// [`ArrowError`] if the columns are not those of the table.
+/// [`ArrowError`] if the columns do not match the table.
 pub(super) fn without_values(spec: &TableSpec, deletes: &RecordBatch) -> Result<RecordBatch, ArrowError> {
     let columns =
         spec.columns().iter().zip(deletes.columns()).enumerate().map(|(index, (column, values))| match spec
@@ -64,7 +64,7 @@ pub(super) fn without_values(spec: &TableSpec, deletes: &RecordBatch) -> Result<
 /// are NULL or, if they are NOT NULL, 0 or empty.
 ///
 /// # Errors
-/// [`ArrowError`] if the columns are not those of the key.
+/// [`ArrowError`] if the columns do not match the key.
 pub(super) fn rows_of_keys(spec: &TableSpec, keys: &RecordBatch) -> Result<RecordBatch, ArrowError> {
     let rows = keys.num_rows();
     let columns = spec.columns().iter().enumerate().map(|(index, column)| {

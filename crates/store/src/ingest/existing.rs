@@ -49,9 +49,9 @@ pub(super) async fn find_common_key(
     Ok(())
 }
 
-/// Returns a key of `portion` that one of the others holds too, and that none of `deletes` deletes
-/// there. Only portions of the same partition whose key ranges overlap are read: two files at a
-/// time, and those of deletes.
+/// Returns a key of `portion` that another portion also holds, without a delete in `deletes`. Only
+/// portions of the same partition whose key ranges overlap are read: two files at a time, and
+/// deletes.
 async fn common_key(
     storage: &TableStorage,
     spec: &TableSpec,
@@ -114,7 +114,7 @@ fn first_common(
     Ok(None)
 }
 
-/// Keys of a portion of deletes, of which the next one is known.
+/// Keys of a portion of deletes, with the next one peeked.
 struct Peeked {
     keys: Keys,
     next: Option<OwnedRow>,
@@ -126,7 +126,7 @@ impl Peeked {
         Ok(Self { keys, next })
     }
 
-    /// Goes on to a key that is not before the last one; returns whether it is there.
+    /// Advances to a key that is not before the last one; returns whether it exists.
     fn reaches(&mut self, key: &OwnedRow) -> Result<bool, IngestError> {
         while self.next.as_ref().is_some_and(|next| next < key) {
             self.next = self.keys.next()?;

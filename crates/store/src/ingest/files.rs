@@ -19,8 +19,9 @@ use evenkeel_input::source::Deletes;
 /// Batches read ahead.
 const BATCHES_AHEAD: usize = 2;
 
-/// Ingests files into the table at `base`, with one commit, or none if every input was ingested
-/// before. Returns the report and the resulting table. `progress` is called after each batch.
+/// Ingests files into the table at `base`, with one commit, or without a commit if every input was
+/// ingested before. Returns the report and the resulting table. `progress` is called after each
+/// batch.
 ///
 /// # Errors
 /// [`IngestError`]; nothing is visible then and the file of rejected rows is removed, except after

@@ -5,13 +5,14 @@ use crate::ingest::options::LEAST_MEMORY;
 use crate::portion::GROUP_MEMORY;
 use evenkeel_model::units::{ByteSize, PartitionCount};
 
-/// Memory of the program itself, batches read ahead, and what the allocator retains (measured).
+/// Memory of the program itself, batches read ahead, and memory retained by the allocator
+/// (measured).
 const BASE: ByteSize = ByteSize::mib(70);
 /// Memory of one encoder: a row group being written, its dictionaries and compression buffers
 /// (measured).
 const PER_ENCODER: ByteSize = ByteSize::mib(20);
 /// A row group being written holds this fraction of the budget (a divisor), but at least
-/// `LEAST_GROUP`, which `PER_ENCODER` covers, and at most what pays off.
+/// `LEAST_GROUP`, which `PER_ENCODER` covers, and at most the largest useful size.
 const GROUP_PART: u64 = 16;
 const LEAST_GROUP: ByteSize = ByteSize::mib(8);
 /// Encoders take at most this fraction of the budget (a divisor), so that enough is left for rows.
@@ -31,7 +32,7 @@ const LEAST_PORTION_SHARE: f64 = 0.125;
 /// Memory limits of an ingest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct MemoryPlan {
-    /// Bytes of rows buffered before those of the fullest partition are written.
+    /// Bytes of buffered rows above which the rows of the fullest partition are written.
     pub(super) buffer: ByteSize,
     /// Maximum bytes of rows written as one portion.
     pub(super) portion: ByteSize,

@@ -10,7 +10,7 @@
 //! end; an ingest that fails deletes what it wrote.
 //!
 //! Deletes travel the same way, as rows with a mark. When a partition is sorted, the newest row of
-//! a key decides; rows and deletes that remain become portions of their own.
+//! a key decides; the remaining rows and deletes become separate portions.
 
 mod buffer;
 mod collected;

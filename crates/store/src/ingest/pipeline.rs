@@ -19,7 +19,7 @@ use evenkeel_model::units::{ByteSize, PartitionId, Version};
 /// Portions waiting to be stored while others are encoded.
 const PORTIONS_IN_FLIGHT: usize = 4;
 
-/// Portions of an ingest: those in progress and those that are stored.
+/// Portions of an ingest, in progress and stored.
 #[derive(Debug)]
 pub(super) struct PortionPipeline {
     log: TableLog,
@@ -77,7 +77,7 @@ impl PortionPipeline {
         self.interrupt = Some(interrupt);
     }
 
-    /// Takes rows whose last column marks deletes.
+    /// Configures the pipeline for rows whose last column marks deletes.
     pub(super) fn with_marks(self) -> Self {
         Self { has_marks: true, ..self }
     }
@@ -125,8 +125,8 @@ impl PortionPipeline {
         while !self.under_way.is_empty() {
             self.keep_next().await?;
         }
-        // Portions finish in any order; a later one of a partition replaces rows of those before
-        // it.
+        // Portions finish in any order; a later portion of a partition replaces rows of earlier
+        // ones.
         self.portions.sort_by_key(|(number, _)| *number);
         Ok(())
     }

@@ -21,7 +21,7 @@ pub struct IngestFiles {
     pub ingest: IngestOptions,
     /// File for rows that cannot be taken; if `None`, the first such row fails the ingest.
     pub rejects: Option<PathBuf>,
-    /// Whether to take inputs whose content was ingested before.
+    /// Whether to ingest inputs again whose content was ingested before.
     pub again: bool,
     /// Stops the ingest before its commit when notified, even while it waits for input.
     pub interrupt: Arc<Notify>,

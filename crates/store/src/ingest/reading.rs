@@ -1,4 +1,4 @@
-//! Reads the inputs of an ingest one after another, on a thread of their own.
+//! Reads the inputs of an ingest one after another, on a separate thread.
 
 use arrow::array::Array;
 use arrow::compute::prep_null_mask_filter;
@@ -50,7 +50,7 @@ pub(super) fn read_all(
 }
 
 struct Reader<'a> {
-    /// The table with the inputs that it has already.
+    /// The table with its known inputs.
     known: &'a Snapshot,
     plan: &'a IngestFiles,
     /// Names of the columns of the table.
@@ -134,10 +134,10 @@ impl Reader<'_> {
     }
 }
 
-/// Returns the report of an input whose content is already in the table. An input that is given
-/// twice in one ingest is taken twice: the later one may restore what a row between them changed.
+/// Returns the report of an input whose content is already in the table. An input listed twice is
+/// ingested twice, because rows in between may have been superseded.
 fn skip_known(known: &Snapshot, plan: &IngestFiles, input: &Input) -> Option<SourceReport> {
-    // Keys may be deleted again, of rows that came back.
+    // The same keys may be deleted again, if their rows were inserted again.
     if plan.input.deletes == Deletes::All {
         return None;
     }

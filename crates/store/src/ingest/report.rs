@@ -20,8 +20,7 @@ pub struct SourceReport {
     pub bytes: u64,
     /// Rows taken from the input.
     pub rows: u64,
-    /// Rows that could not be taken; if the input was skipped, those of the time when it was
-    /// ingested.
+    /// Rejected rows; if the input was skipped, the rows rejected when it was ingested.
     pub rejected: u64,
     /// Version that ingested the same content before, if the input was skipped.
     pub skipped_since: Option<Version>,
@@ -41,7 +40,7 @@ pub struct IngestReport {
     /// Of those, rows that delete; of several with one key in one portion, the last one counts.
     pub deletes: u64,
     /// Of those, rows that a later row of the same portion replaced before it was written. Rows
-    /// that replace older ones of the table are not counted, because nothing looks for those.
+    /// that replace older ones of the table are not counted, because ingest does not look them up.
     #[serde(rename = "replaced_within_ingest")]
     pub replaced: u64,
     /// Rows that could not be taken.

@@ -43,7 +43,7 @@ fn batch(base: &Snapshot, rows: &[(i64, &str)]) -> RecordBatch {
     RecordBatch::try_new(Arc::clone(base.spec().schema()), vec![Arc::new(keys), Arc::new(values)]).unwrap()
 }
 
-/// Visible rows: those of all portions, of which newer ones replace older ones.
+/// Visible rows of all portions; newer ones replace older ones.
 async fn rows(log: &TableLog, snapshot: &Snapshot) -> BTreeMap<i64, String> {
     let mut portions = snapshot.portions();
     portions.sort_by_key(|portion| portion.sequence);
@@ -317,7 +317,7 @@ async fn portions_written_elsewhere_are_committed_or_deleted() {
     assert!(!idle.is_asked());
     assert_eq!(log.newest().await.unwrap().version(), snapshot.version());
     assert_eq!(rows(&log, &snapshot).await, expected(&[(1, "a"), (2, "b")]));
-    // With a file for rejected rows, those are read, and the portions deleted if that fails.
+    // With a file for rejected rows, these are read, and the portions deleted if that fails.
     let failing = plan(&folder, &[], Some("rejects"));
     let writer = Elsewhere::new(Ok(uncommitted(portions, 3)));
     let failed = ingest_files_with(log.clone(), snapshot, &failing, &writer).await;

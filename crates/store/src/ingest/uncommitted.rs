@@ -42,8 +42,8 @@ pub trait WritePortions: Send + Sync {
     /// portions into `storage`, without a commit.
     ///
     /// # Errors
-    /// [`IngestError::Elsewhere`] if the machines fail, else the errors of an ingest. What they
-    /// wrote stays until the table is cleaned.
+    /// [`IngestError::Elsewhere`] if the machines fail, else the errors of an ingest. Their files
+    /// remain until the table is cleaned.
     fn write_portions<'a>(
         &'a self,
         storage: &'a TableStorage,

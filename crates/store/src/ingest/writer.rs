@@ -36,7 +36,7 @@ pub struct Ingest {
     buffer: Buffer,
     pipeline: PortionPipeline,
     rows: u64,
-    /// Whether to take inputs that another writer commits in the meantime.
+    /// Whether to ingest inputs that another writer commits in the meantime.
     again: bool,
     /// Whether to fail if another writer changes rows in the meantime.
     only_on_base: bool,
@@ -69,7 +69,7 @@ impl Ingest {
         Ok(if mode == IngestMode::Delete { ingest.with_deletes() } else { ingest })
     }
 
-    /// Makes the ingest take deletes, too; before the first row.
+    /// Makes the ingest accept deletes, too. To be called before the first row.
     #[must_use]
     pub fn with_deletes(self) -> Self {
         if self.buffer.has_marks() {
@@ -94,8 +94,8 @@ impl Ingest {
         self.push_marked(batch, None).await
     }
 
-    /// Takes rows like [`Ingest::push`], of which those that are marked delete the rows with their
-    /// keys, if the ingest takes deletes. The other columns of these have no meaning.
+    /// Accepts rows like [`Ingest::push`]; marked rows delete the rows with their keys, if the
+    /// ingest accepts deletes. Their other columns have no meaning.
     ///
     /// # Errors
     /// As for [`Ingest::push`].
@@ -111,7 +111,7 @@ impl Ingest {
         let batch = match (self.buffer.has_marks(), marks) {
             (false, None) => batch,
             (false, Some(_)) => {
-                return Err(IngestError::Worker { reason: "the ingest takes no deletes".to_owned() });
+                return Err(IngestError::Worker { reason: "the ingest accepts no deletes".to_owned() });
             }
             (true, marks) => {
                 let all = || BooleanArray::from(vec![self.mode == IngestMode::Delete; batch.num_rows()]);
@@ -152,7 +152,8 @@ impl Ingest {
         Err(IngestError::Schema { expected: names(self.spec.schema()), found: names(schema) })
     }
 
-    /// Takes inputs even if the table has them already, or gets them in the meantime.
+    /// Accepts inputs even if the table already has them, or another writer commits them in the
+    /// meantime.
     pub(super) fn take_again(&mut self) {
         self.again = true;
     }

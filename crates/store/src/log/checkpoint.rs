@@ -28,7 +28,7 @@ pub(super) fn checkpoint_version(file_name: &str) -> Option<Version> {
 /// # Errors
 /// None that a caller can cause.
 pub fn write_checkpoint(snapshot: &Snapshot) -> Result<Vec<u8>, serde_json::Error> {
-    // Builds of format 2 take a history for whole.
+    // Builds of format 2 assume that a history is complete.
     let is_old = !snapshot.knows_deletes() && snapshot.lists(Version::FIRST);
     let format = if is_old { FORMAT_WITHOUT_DELETES } else { FORMAT_VERSION };
     let swept = snapshot.swept_before_history();

@@ -1,4 +1,4 @@
-//! Writing checkpoints, and deleting those that newer ones make superfluous.
+//! Writes checkpoints, and deletes superfluous ones.
 
 use crate::log::checkpoint::{checkpoint_path, write_checkpoint};
 use crate::log::error::LogError;
@@ -8,25 +8,25 @@ use evenkeel_model::units::Version;
 
 /// Number of commits after which a new checkpoint is written.
 pub(super) const CHECKPOINT_INTERVAL: u64 = 64;
-/// Checkpoints kept besides the newest; of the older ones, every sixteenth is kept.
+/// Checkpoints kept in addition to the newest; of the older ones, every sixteenth is kept.
 const CHECKPOINTS_KEPT: usize = 2;
 
 impl TableLog {
-    /// Writes a checkpoint of `snapshot` if the last one is many commits back, and deletes those
-    /// that it makes superfluous. Checkpoints only make opening faster: if this fails, a later
-    /// commit tries again.
+    /// Writes a checkpoint of `snapshot` if the last one is many commits old, and deletes the
+    /// checkpoints that it makes superfluous. Checkpoints only make opening faster: if this fails,
+    /// a later commit tries again.
     pub(super) async fn checkpoint_if_due(&self, snapshot: &Snapshot) {
         if !snapshot.version().0.is_multiple_of(CHECKPOINT_INTERVAL) {
             return;
         }
-        // If the answer to the put is lost, the client tries again and finds its own file: whether
-        // the checkpoint is there tells, not who wrote it.
+        // If the answer to the put is lost, the client tries again and finds its own file: only the
+        // presence of the checkpoint matters, not its writer.
         if let (Ok(_), Ok(files)) = (self.checkpoint(snapshot).await, self.files().await)
             && files.checkpoints.contains(&snapshot.version())
         {
             let _ = self.point_to(snapshot.version()).await;
             let oldest = files.oldest();
-            // A cleaning never begins the log at one of these versions, so it needs none of them.
+            // A cleaning never begins the log at one of these versions, so it does not need them.
             let regular = files
                 .checkpoints
                 .iter()
@@ -42,7 +42,7 @@ impl TableLog {
 
     /// Returns the version at which a cleaning begins the log to keep everything from `wanted` on.
     /// It is the version before `wanted` if writers make checkpoints of `wanted`, because they also
-    /// delete those when newer ones make them superfluous.
+    /// delete them when newer ones make them superfluous.
     #[must_use]
     pub(crate) fn beginning_for(wanted: Version) -> Version {
         let regular = wanted != Version::FIRST && wanted.0.is_multiple_of(CHECKPOINT_INTERVAL);

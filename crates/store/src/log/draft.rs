@@ -61,7 +61,7 @@ impl CommitDraft {
         Self { swept: files, ..Self::empty(Operation::Clean) }
     }
 
-    /// Unique id by which the commit is recognized.
+    /// Unique id that identifies the commit.
     #[must_use]
     pub fn id(&self) -> &str {
         &self.id

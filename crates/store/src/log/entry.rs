@@ -25,7 +25,7 @@ pub enum LogEntry {
         /// Path of the portion, relative to the table.
         path: String,
     },
-    /// A file that no commit names, and that none may name from now on.
+    /// A file that no commit names, and that later commits must not name.
     Sweep {
         /// Path relative to the table.
         path: String,
@@ -105,7 +105,7 @@ pub struct CommitInfo {
     pub format: u32,
     /// Version of the table that the commit makes.
     pub version: Version,
-    /// Unique id by which a writer recognizes its own commit.
+    /// Unique id that lets a writer recognize its own commit.
     pub id: String,
     /// Operation that made the commit.
     pub operation: Operation,
@@ -162,7 +162,7 @@ impl PortionEntry {
     }
 
     /// Whether every row has expired: judged by the primary-key column at position `column` in the
-    /// key, of which `oldest_kept` is the smallest value that is kept.
+    /// key, whose smallest kept value is `oldest_kept`.
     #[must_use]
     pub fn has_expired(&self, column: usize, oldest_kept: &KeyValue) -> bool {
         let newest = self.column_ranges.get(column).and_then(|range| range.max.first());
@@ -202,7 +202,7 @@ pub(super) fn numbered(digits: &str) -> Option<Version> {
     number.then(|| digits.parse().ok().map(Version)).flatten()
 }
 
-/// Number of lines from which they are parsed on all cores.
+/// Number of lines above which they are parsed on all cores.
 const PARALLEL_LINES: usize = 256;
 
 fn checksum(bytes: &[u8]) -> String {

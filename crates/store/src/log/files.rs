@@ -26,7 +26,7 @@ impl LogFiles {
     }
 
     /// Returns the oldest version that can be read: the first version if no commit is missing, or
-    /// else that of the oldest checkpoint after which no commit is missing.
+    /// else the version of the oldest checkpoint after which no commit is missing.
     ///
     /// A writer or a cleaning that was delayed may leave a commit or a checkpoint from before the
     /// beginning of a log that was cleaned meanwhile. It does not count, because a gap follows it.

@@ -30,7 +30,7 @@ pub enum PortionDamage {
     },
     /// The content is different.
     Checksum,
-    /// The file is that of another portion, or not a portion.
+    /// The file belongs to another portion, or is not a portion.
     Misplaced {
         /// Explanation of the mismatch.
         reason: String,
@@ -56,7 +56,7 @@ impl fmt::Display for PortionDamage {
     }
 }
 
-/// Checks that a footer is that of the portion.
+/// Checks that a footer belongs to the portion.
 fn compare(
     footer: &PortionFooter,
     portion: &PortionEntry,

@@ -13,7 +13,7 @@ use crate::log::table_log::TableLog;
 use evenkeel_model::units::Version;
 
 impl TableLog {
-    /// Returns the paths of all portions that any version from that of `oldest` on has.
+    /// Returns the paths of all portions of all versions since `oldest`.
     ///
     /// # Errors
     /// [`LogError`] if a commit cannot be read.

@@ -22,7 +22,7 @@ type SourcesByContent = AHashMap<String, (Arc<CommitSummary>, usize)>;
 pub struct Snapshot {
     version: Version,
     spec: Arc<TableSpec>,
-    /// Visible portions by path, so that the fold finds those that are removed.
+    /// Visible portions by path, so that the fold finds removed ones.
     portions: AHashMap<String, Arc<PortionEntry>>,
     commits: Vec<Arc<CommitSummary>>,
     /// Inputs of `commits` by content, built on first use, because queries never need them.
@@ -83,8 +83,8 @@ impl Snapshot {
         Ok(self)
     }
 
-    /// Applies one line of a commit, of which `summary` is the summary so far. The error is the
-    /// reason why the line contradicts the snapshot.
+    /// Applies one line of a commit; `summary` is the summary so far. The error is the reason why
+    /// the line contradicts the snapshot.
     fn apply_entry(
         &mut self,
         version: Version,
@@ -294,8 +294,7 @@ impl Snapshot {
         all.filter(|source| seen.insert(source.xxh3.as_str())).cloned().collect()
     }
 
-    /// Whether the history has the commit of a version, if there was one: it begins with it or
-    /// before it.
+    /// Whether the history reaches back to this version.
     #[must_use]
     pub(crate) fn lists(&self, version: Version) -> bool {
         self.commits.first().is_some_and(|first| first.info.version <= version)
@@ -321,7 +320,7 @@ impl Snapshot {
         before
     }
 
-    /// Returns the commits, oldest first; after a cleaning, those of the kept versions.
+    /// Returns the commits, oldest first; after a cleaning, only the kept ones.
     #[must_use]
     pub fn commits(&self) -> &[Arc<CommitSummary>] {
         &self.commits
@@ -455,7 +454,7 @@ mod tests {
         let read = crate::log::read_checkpoint("t", Version(5), &bytes).unwrap();
         assert_eq!(read.commits().iter().map(|commit| commit.info.version.0).collect::<Vec<_>>(), [4, 5]);
         assert!((1..6).all(|version| read.is_swept(&format!("lost {version}"))) && !read.is_swept("lost 6"));
-        // The commit that made the version stays.
+        // The commit of the oldest kept version is kept.
         assert_eq!(table.with_history_from(Version(9)).commits().len(), 1);
     }
 

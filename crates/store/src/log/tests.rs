@@ -291,7 +291,7 @@ async fn of_many_checkpoints_the_last_three_and_every_sixteenth_are_kept() {
         snapshot = commit(&log, &snapshot, &CommitDraft::sweep(vec![format!("f{number}")])).await;
     }
     let kept = log.files().await.unwrap().checkpoints;
-    // 7 is none of the regular ones: a cleaning may have made it.
+    // 7 is not a regular checkpoint: a cleaning may have made it.
     assert_eq!(kept, [7, 64 * 16, 64 * 19, 64 * 20, 64 * 21].map(Version));
     same(&log.newest().await.unwrap(), &snapshot);
 }

@@ -3,8 +3,8 @@
 //!
 //! `_log/latest.json` names a checkpoint: `{"checkpoint": 64}`. It is a hint. Newer commits are
 //! found by reading on, commit by commit, until there are no more. The reader then checks that the
-//! commit it started from still exists: commits are cleaned oldest first, so if it does, none was
-//! missed.
+//! commit it started from still exists: commits are cleaned oldest first, so if it does, no commit
+//! was missed.
 
 use bytes::Bytes;
 use futures::future::join_all;
@@ -29,7 +29,7 @@ struct Pointer {
 }
 
 impl TableLog {
-    /// Returns the newest snapshot; `None` if finding it takes a listing.
+    /// Returns the newest snapshot; `None` if finding it needs a listing.
     pub(super) async fn newest_unlisted(&self) -> Result<Option<Snapshot>, LogError> {
         let pointer = self.pointer().await?;
         match self.base_unlisted(pointer.as_ref()).await? {
@@ -38,11 +38,10 @@ impl TableLog {
         }
     }
 
-    /// Applies all commits since `base`; `None` if finding them takes a listing.
+    /// Applies all commits since `base`; `None` if finding them needs a listing.
     pub(super) async fn newest_behind(&self, base: &Snapshot) -> Result<Option<Snapshot>, LogError> {
         let newest = self.read_forward(base.clone()).await;
-        // Commits are cleaned oldest first: as long as that of the base exists, none after it was
-        // missed.
+        // Commits are cleaned oldest first: as long as the base's exists, no later one was missed.
         if self.is_in_log(base).await? { newest } else { Ok(None) }
     }
 
@@ -67,7 +66,7 @@ impl TableLog {
 
     /// Applies the commits after `base`, up to the first that does not exist. `None` if a listing
     /// must decide: a commit is missing although a later one exists, which may have been written
-    /// between the two reads, or there are enough commits for a checkpoint to lie among them.
+    /// between the two reads, or there are enough commits for a checkpoint among them.
     async fn read_forward(&self, base: Snapshot) -> Result<Option<Snapshot>, LogError> {
         let last = base.version().0 + MOST_COMMITS;
         let mut snapshot = base;

@@ -60,7 +60,7 @@ impl TableLog {
         Ok(matches!(entries.first(), Some(LogEntry::Commit(info)) if info.id == id))
     }
 
-    /// Tries once to make `draft` the version after `base`. The writer decides what to check before
+    /// Tries once to make `draft` the version after `base`. The writer decides about checks before
     /// another attempt.
     ///
     /// # Errors
@@ -99,7 +99,7 @@ impl TableLog {
             return Ok(CommitOutcome::Committed(newest.clone()));
         }
         match written {
-            // The refusal may be that of a retried put whose first response was lost.
+            // The refusal may answer a retried put whose first response was lost.
             Err(LogError::Storage(source)) if !source.is_refusal() || newest.is_err() => {
                 Err(LogError::Unknown { table: self.name(), version, source })
             }
@@ -113,8 +113,8 @@ impl TableLog {
                     Err(LogError::Forgotten { table: self.name(), version })
                 }
                 Ok(newest) => Ok(CommitOutcome::Lost(newest)),
-                // It is unknown whose commit is there: it may be this one, if its first response
-                // was lost.
+                // The writer of the existing commit is unknown: it may be this one, if its first
+                // response was lost.
                 Err(LogError::Storage(source)) => {
                     Err(LogError::Unknown { table: self.name(), version, source })
                 }
@@ -132,7 +132,7 @@ impl TableLog {
     /// | is gone | yes | In the log: a cleaning saw it, and began the log with it or after it. |
     /// | is gone | no | Lost: another commit had its place and was cleaned away before the put. |
     ///
-    /// In the last case the commit lies before the beginning of the log and has no meaning.
+    /// In the last case the commit precedes the beginning of the log and has no meaning.
     ///
     /// The newest version is conclusive: a cleaning writes the checkpoint that the log is to begin
     /// with before it deletes a commit, and a checkpoint lists every commit up to its version,

@@ -1,4 +1,4 @@
-//! Checks whether the files of a table are those that were committed.
+//! Checks whether the files of a table equal the committed ones.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub enum CheckScope {
     EveryVersion,
 }
 
-/// A portion whose file is not what was committed.
+/// A portion whose file differs from the committed one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DamagedPortion {
     /// Path relative to the table.
@@ -75,8 +75,7 @@ pub async fn check(
         oldest_version = files.oldest().unwrap_or(snapshot.version());
         let mut seen: HashMap<String, Arc<PortionEntry>> = HashMap::new();
         seen.extend(portions.drain(..).map(|portion| (portion.path.clone(), portion)));
-        // The oldest version that is kept, and what was added since; damaged commits are reported
-        // above.
+        // The oldest kept version, and the additions since; damaged commits are reported above.
         let oldest = log.at(oldest_version).await.map(|oldest| oldest.portions()).unwrap_or_default();
         let added = log.portions_added(&files, oldest_version, snapshot.version()).await;
         let earlier = oldest.into_iter().chain(added.into_iter().map(Arc::new));
@@ -88,7 +87,7 @@ pub async fn check(
     let mut checked = stream::iter(portions.iter())
         .map(|portion| async move {
             let damage = match log.damage(portion).await {
-                // The file is what was committed; now check whether what was committed is correct.
+                // The file equals the committed one; now check its content.
                 None => log.misplaced(portion, key).await,
                 damage => damage,
             };

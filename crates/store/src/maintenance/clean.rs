@@ -16,16 +16,16 @@ const SURVEY_ATTEMPTS: usize = 5;
 /// Options of a cleaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CleanOptions {
-    /// Age up to which versions are kept: those that were the newest at some time within it. `None`
+    /// Age up to which versions are kept, if they were the newest at some time within it. `None`
     /// keeps only the newest version.
     pub keep: Option<Micros>,
     /// Age below which files that no commit names are kept: they may belong to an ingest or a
     /// compaction in progress, which would fail without them.
     pub unnamed_age: Micros,
-    /// Age up to which the history keeps commits, besides those of kept versions: writers recognise
-    /// their own commits in it, and take its inputs for known.
+    /// Age up to which the history keeps commits, in addition to kept versions: writers recognise
+    /// their own commits and known inputs in it.
     pub history_age: Micros,
-    /// Current time, in microseconds since 1970; if `None`, that of the clock.
+    /// Current time, in microseconds since 1970; if `None`, the clock's.
     pub now: Option<i64>,
     /// Whether to delete nothing and only count.
     pub dry_run: bool,
@@ -92,15 +92,14 @@ pub struct CleanReport {
 /// Deletes older versions, and files that no commit names.
 ///
 /// First the checkpoint of the oldest kept version is written, then older commits are deleted, then
-/// portions that only older versions have, except those that the newest version of the Delta log
-/// names by then.
-/// Files that no commit names are given up by a commit before they are deleted: their writer finds
-/// that out when it commits, and no writer can commit a file that is gone. Wherever cleaning stops,
-/// the table is intact, and the next cleaning continues.
+/// portions that only older versions have, except portions that the newest version of the Delta log
+/// then names. Files that no commit names are given up by a commit before they are deleted: their
+/// writer finds that out when it commits, and no writer can commit a file that is gone. Wherever
+/// cleaning stops, the table is intact, and the next cleaning continues.
 ///
 /// # Errors
-/// [`CleanError`] if a file cannot be read, written or deleted, or a Delta log does not reveal what
-/// its readers need.
+/// [`CleanError`] if a file cannot be read, written or deleted, or a Delta log does not reveal the
+/// files that its readers need.
 pub async fn clean(
     log: &TableLog,
     base: &Snapshot,
@@ -136,16 +135,16 @@ pub async fn clean(
         // commit whose writer has not synced its name yet, or died before it did.
         log.storage().make_lasting("_log").await?;
         log.storage().make_lasting("_delta_log").await?;
-        // Before the other one is written: of a single kept version, both are the same.
+        // Before the other one is written: for a single kept version, both are the same.
         report.forgotten_commits = shorten_history(log, &newest_history, first).await?;
         if oldest > readable {
             log.checkpoint(&kept.with_history_from(first)).await?;
             report.log_files = log.forget_before(oldest).await?;
         }
         (last, superfluous.unnamed) = give_up(log, last, superfluous.unnamed).await?;
-        // Checked again, now that the log shows what will be deleted: an export that reads the log
-        // after its own put sees that its version was cleaned away, and one that put its version
-        // earlier is seen here.
+        // Checked again, now that the log shows the files to be deleted: an export that reads the
+        // log after its own put sees that its version was cleaned away, and one that put its
+        // version earlier is seen here.
         superfluous.keep_exported(log, &mut report).await?;
         superfluous.delete(log).await?;
     }
@@ -252,13 +251,13 @@ fn history_from(newest: &Snapshot, oldest: Version, limit: i64) -> Version {
     young.map_or(oldest, |commit| commit.info.version.min(oldest))
 }
 
-/// Writes a checkpoint of the newest version with the history from `first` on, from which readers
-/// and writers start, so that later checkpoints have no longer one. Returns the number of commits
+/// Writes a checkpoint of the newest version with the history from `first` on. Readers and writers
+/// start from it, so that later checkpoints have no longer history. Returns the number of commits
 /// that it leaves out.
 async fn shorten_history(log: &TableLog, newest: &Snapshot, first: Version) -> Result<u64, LogError> {
     let shorter = newest.with_history_from(first);
     let forgotten = newest.commits().len() - shorter.commits().len();
-    // A checkpoint that is there already stays; the next cleaning tries again.
+    // An existing checkpoint is kept; the next cleaning tries again.
     if forgotten == 0 || !log.checkpoint(&shorter).await? {
         return Ok(0);
     }
@@ -277,7 +276,7 @@ fn is_ours(file: &StoredFile) -> bool {
     file.staging || (file.path.starts_with("partition=") && file.path.ends_with(".parquet"))
 }
 
-/// Commits that files are given up, except those that another writer committed meanwhile. Returns
+/// Commits that files are given up, except files that another writer committed meanwhile. Returns
 /// the resulting snapshot and the files.
 async fn give_up(
     log: &TableLog,
@@ -304,7 +303,7 @@ async fn give_up(
 }
 
 /// Returns the oldest version that was the newest at some time within `keep`: the next version is
-/// younger than that, or does not exist. A clock that went back counts as stopped, so that no
+/// younger than that, or does not exist. A clock that was set back counts as stopped, so that no
 /// version is considered older than it is.
 fn oldest_kept(newest: &Snapshot, keep: Option<Micros>, now: i64) -> Version {
     let Some(keep) = keep else { return newest.version() };
@@ -361,7 +360,7 @@ mod tests {
         }
     }
 
-    /// A table whose version 2 has merged the portion of version 1, beside two files that no commit
+    /// A table whose version 2 has merged the portion of version 1, with two files that no commit
     /// names.
     async fn compacted() -> (TableLog, Snapshot) {
         let spec = TableSpec::new(TableDefinition {

@@ -25,7 +25,7 @@ impl NewestWins {
         Self { key, converter: None, last: None }
     }
 
-    /// Takes the next batch and returns its rows to keep, possibly none.
+    /// Filters the next batch: returns its rows to keep, possibly none.
     ///
     /// # Errors
     /// [`ArrowError`] if a key column is missing or cannot be compared.

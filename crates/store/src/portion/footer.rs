@@ -25,7 +25,7 @@ pub struct PortionFooter {
     pub deletes: bool,
 }
 
-/// Error while reading the end of a file as that of a portion.
+/// Error while reading the footer of a portion.
 #[derive(Debug, Error)]
 #[allow(missing_docs, reason = "the fields are named in the messages")]
 pub enum FooterError {

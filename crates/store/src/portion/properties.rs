@@ -19,8 +19,8 @@ pub(super) const DELETES: &str = "evenkeel.deletes";
 pub(super) const PAGE_ROWS: usize = 1 << 13;
 
 /// Returns the settings with which the library writes the file. They also cover the columns that
-/// the library encodes itself: those in `differences`, as such, and types that only it can write.
-/// Bloom filters of these columns are sized for `most_values`.
+/// the library encodes itself: columns in `differences`, and types that only it can write. Bloom
+/// filters of these columns are sized for `most_values`.
 pub(super) fn writer_properties(
     spec: &TableSpec,
     partition: PartitionId,
@@ -77,7 +77,7 @@ fn with_differences(
 ) -> WriterPropertiesBuilder {
     for (column, is_smaller) in spec.columns().iter().zip(differences) {
         if *is_smaller {
-            // A dictionary of values that hardly repeat costs time and stores them twice.
+            // A dictionary of values that rarely repeat costs time and stores them twice.
             let path = ColumnPath::new(vec![column.name.clone()]);
             builder = builder
                 .set_column_dictionary_enabled(path.clone(), false)
@@ -100,7 +100,7 @@ pub(super) fn stored_as_differences(spec: &TableSpec, first: &RecordBatch, rows:
     let is_smaller = |(index, array): (usize, &ArrayRef)| {
         let sample = array.slice(0, array.len().min(SAMPLE_ROWS));
         let Some(values) = stored_integers(&sample) else { return false };
-        // A Bloom filter has the values of a dictionary, and otherwise those of all rows.
+        // A Bloom filter contains the values of a dictionary, or else of all rows.
         let is_enough =
             if has_bloom_filter(spec, index) { hardly_repeat } else { are_smaller_as_differences };
         is_enough(&values, rows)
@@ -110,15 +110,15 @@ pub(super) fn stored_as_differences(spec: &TableSpec, first: &RecordBatch, rows:
 
 /// Rows sampled to choose an encoding.
 const SAMPLE_ROWS: usize = 1 << 13;
-/// Part of the bytes of a dictionary and its numbers that differences may take: they are not
-/// compressed.
+/// Largest size of differences, which are not compressed, as a share of the dictionary encoding's
+/// size.
 const OF_A_DICTIONARY: f64 = 0.8;
-/// Values whose differences have one width, and those with one least difference.
+/// Number of values whose differences share a width, and number that share a least difference.
 const NARROW: usize = 32;
 const BLOCK: usize = 128;
 /// Bits of the length of a run.
 const LENGTH_OF_RUN: f64 = 16.0;
-/// Least bits of a block beside its values.
+/// Least bits of a block in addition to its values.
 const BLOCK_HEADER: usize = 40;
 
 /// Values of a column that Parquet stores as integers, without NULLs.
@@ -146,7 +146,7 @@ fn hardly_repeat(values: &[i64], _rows: usize) -> bool {
 fn are_smaller_as_differences(values: &[i64], rows: usize) -> bool {
     let (Some(least), Some(greatest)) = (values.iter().min(), values.iter().max()) else { return false };
     let known = distinct(values).max(1) as f64;
-    // As many new values as in the second half of the sample come with each doubling of the rows.
+    // Each doubling of the rows adds as many new values as the second half of the sample.
     let growth = known / distinct(values.get(..values.len() / 2).unwrap_or_default()).max(1) as f64;
     let doublings = (rows.max(values.len()) as f64 / values.len() as f64).log2();
     let possible = greatest.abs_diff(*least) as f64 + 1.0;

@@ -6,8 +6,8 @@ pub(super) type Entry = (u64, u32);
 /// If more than one in this many rows is out of order, all rows are sorted.
 const MOST_LATE: usize = 8;
 
-/// Sorts entries that are mostly in order: takes out those that are not, sorts them, and merges
-/// them back. If too many are out of order, sorts all of them.
+/// Sorts entries that are mostly in order: takes out the others, sorts them, and merges them back.
+/// If too many are out of order, sorts all of them.
 pub(super) fn sort_nearly_sorted(entries: Vec<Entry>) -> Vec<Entry> {
     if entries.is_sorted() {
         return entries;

@@ -45,8 +45,8 @@ pub fn sort_newest_wins(key: &[ArrayRef]) -> Result<SortedRows, ArrowError> {
     Ok(equal.drop_all_but_the_last(entries))
 }
 
-/// Sorts runs of equal words by what the words do not decide. `start` is the position of `entries`
-/// among all entries.
+/// Sorts runs of equal words by the rest of the key. `start` is the position of `entries` among all
+/// entries.
 fn sort_ties(
     entries: &mut [Entry],
     column: &KeyColumn,

@@ -22,8 +22,8 @@ pub(super) struct KeyColumn {
 }
 
 impl KeyColumn {
-    /// Reads the words of a column: integers and times are their own words, text and bytes have
-    /// their prefix, and other types have none. NULL sorts first.
+    /// Reads the words of a column: integers and times are their own words, text and bytes use
+    /// their prefix, and other types have no words. NULL sorts first.
     pub(super) fn new(array: &ArrayRef) -> Result<Self, ArrowError> {
         let exact = match array.data_type() {
             DataType::Int8 => signed::<Int8Type>(array),

@@ -26,15 +26,16 @@ Examples:
       --interleave exports --child-key user_id,event_timestamp
   evenkeel spanner simulate exports --ddl schema.sql --table Events --print-ddl spanner
 
-Strategies: declared, swapped, desc, shard-N, generated-N, sequence, bit-reversed, uuid4, uuid4-int64, uuid4-bytes, uuid1,
-uuid1-int64, uuid1-bytes, uuid7, uuid7-int64, uuid7-bytes, hash-N. All figures are those of a model, whose assumptions are printed with them.")]
+Strategies: declared, swapped, desc, shard-N, generated-N, sequence, bit-reversed, uuid4, uuid4-int64, uuid4-bytes, uuid1, \
+uuid1-int64, uuid1-bytes, uuid7, uuid7-int64, uuid7-bytes, hash-N. All figures come from a model, whose assumptions \
+are printed with them.")]
 pub(crate) struct Args {
     /// Files, folders, glob patterns, or - for standard input.
     #[arg(required = true, value_name = "FILE")]
     pub(super) inputs: Vec<String>,
 
     /// Primary key as declared: columns separated by commas, each followed by desc if it descends
-    /// [default: that of an export of Spanner, with its indexes].
+    /// [default: the key of a Spanner export, with its indexes].
     #[arg(long, value_name = "COLUMNS", value_parser = key_order)]
     pub(super) primary_key: Option<KeyOrders>,
 
@@ -57,13 +58,12 @@ pub(crate) struct Args {
     #[arg(long = "index", value_name = "INDEX")]
     pub(super) indexes: Vec<IndexSpec>,
 
-    /// Export of the table's children, whose key is given by --child-key, --ddl or the export:
-    /// instead of the strategies, compare the children interleaved in their parents with the
-    /// children in a table of their own.
+    /// Export of the child table, whose key is given by --child-key, --ddl or the export: instead
+    /// of comparing strategies, compare interleaved children with children in a separate table.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["indexes", "rate", "presplit"])]
     pub(super) interleave: Vec<String>,
 
-    /// Primary key of the children, which begins with that of the parent.
+    /// Primary key of the children, which begins with the parent's.
     #[arg(long, value_name = "COLUMNS", value_parser = key_order, requires = "interleave", conflicts_with = "ddl")]
     pub(super) child_key: Option<KeyOrders>,
 
@@ -76,7 +76,8 @@ pub(crate) struct Args {
     #[arg(long = "in", value_name = "NAME", requires = "interleave")]
     pub(super) parent: Option<String>,
 
-    /// Strategies to compare, by name [default: those of the guide that suit the key, and hash-16].
+    /// Strategies to compare, by name [default: the guide's strategies that suit the key, and
+    /// hash-16].
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     pub(super) strategies: Vec<Strategy>,
 
@@ -85,14 +86,14 @@ pub(crate) struct Args {
     #[arg(long, value_name = "auto|NUMBER", default_value = "auto", value_parser = scale)]
     pub(super) scale: Scale,
 
-    /// Rows per second of the real table, one after the other [default: the rate measured from the
-    /// times of the export].
+    /// Rows per second of the real table; rows arrive evenly spaced [default: the rate measured
+    /// from the times of the export].
     #[arg(long, value_name = "ROWS", value_parser = positive)]
     pub(super) rate: Option<f64>,
 
-    /// Time column by which rows arrive; an export in another order is replayed in the order of its
-    /// times [default: the only column of points in time, else the only date column, else that of
-    /// the key].
+    /// Time column that gives the arrival of rows; an export in another order is replayed in the
+    /// order of its times [default: the only column of points in time, else the only date column,
+    /// else the key's].
     #[arg(long, value_name = "COLUMN")]
     pub(super) time: Option<String>,
 
@@ -145,19 +146,19 @@ pub(super) struct ModelArgs {
     #[arg(long, value_name = "ROWS", default_value_t = 2500.0, value_parser = positive)]
     pub(super) split_rate: f64,
 
-    /// Score from which a split is watched.
+    /// Score at which a split is watched.
     #[arg(long, value_name = "SCORE", default_value_t = 50.0, value_parser = positive)]
     pub(super) warm: f64,
 
-    /// Score from which a split is divided by load.
+    /// Score at which a split is divided by load.
     #[arg(long, value_name = "SCORE", default_value_t = 100.0, value_parser = positive)]
     pub(super) hot: f64,
 
-    /// If one row has this share of a hot split's keys, dividing the split does not help.
+    /// If one row has this share of a hot split's load, dividing the split does not help.
     #[arg(long, value_name = "SHARE", default_value_t = 0.99, value_parser = share)]
     pub(super) single_row_share: f64,
 
-    /// If this share of a hot split's keys lies beyond all keys of the window before, dividing the
+    /// If this share of a hot split's load is beyond all keys of the previous window, dividing the
     /// split does not help.
     #[arg(long, value_name = "SHARE", default_value_t = 0.9, value_parser = share)]
     pub(super) moving_share: f64,
@@ -174,11 +175,11 @@ pub(super) struct ModelArgs {
     #[arg(long, value_name = "WINDOWS", default_value_t = 60, value_parser = clap::value_parser!(u32).range(..=100_000))]
     pub(super) merge_after: u32,
 
-    /// Largest number of sampled keys of a split, by which to divide it by size.
+    /// Maximum number of keys sampled per split to choose a size boundary.
     #[arg(long, value_name = "COUNT", default_value_t = 512, value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
     pub(super) size_keys: u32,
 
-    /// Largest number of sampled keys of a warm split in a window, by which to divide it by load.
+    /// Maximum number of keys sampled per warm split and window to choose a load boundary.
     #[arg(long, value_name = "COUNT", default_value_t = 128, value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
     pub(super) load_keys: u32,
 
@@ -186,8 +187,8 @@ pub(super) struct ModelArgs {
     #[arg(long, value_name = "COUNT", default_value_t = 8, value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
     pub(super) fewest_load_keys: u32,
 
-    /// Least share that a boundary at the root of interleaved rows leaves on either side; otherwise
-    /// the rows of one root are divided.
+    /// Smallest share of the rows that a boundary between roots must leave on each side; if none
+    /// does, divide the rows of one root.
     #[arg(long, value_name = "SHARE", default_value_t = 0.2, value_parser = share)]
     pub(super) root_share: f64,
 

@@ -36,13 +36,11 @@ pub(super) fn declared(
     };
     if children && args.child_key.is_none() {
         return Err(Failure::wrong_usage(
-            "what is the key of the children? Give --child-key, or --ddl with both tables",
+            "missing key of the child table: give --child-key, or --ddl with both tables",
         ));
     }
     if args.primary_key.is_none() {
-        return Err(Failure::wrong_usage(
-            "what is the primary key? Give --primary-key, or --ddl with the table",
-        ));
+        return Err(Failure::wrong_usage("missing primary key: give --primary-key, or --ddl with the table"));
     }
     let child = children.then(|| of_key(&args.child_key, &[]));
     Ok((of_key(&args.primary_key, &args.indexes), child))

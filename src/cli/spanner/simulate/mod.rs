@@ -102,7 +102,7 @@ fn recommended_ddl(
     let statements = match child {
         None => recommended.table(&name, columns, declared),
         Some((child_columns, child)) => {
-            // If no statements name the parent, its name is that of --in, else that of its file.
+            // If no statements name the parent, its name comes from --in, else from its file.
             let parent = if declared.table.is_some() { &name } else { args.parent.as_ref().unwrap_or(&name) };
             let child_name = child.table.clone().unwrap_or_else(|| table_name(&args.interleave));
             recommended.tree((parent, columns, declared), (&child_name, child_columns, child))
@@ -113,7 +113,7 @@ fn recommended_ddl(
         (false, _) => "",
         (true, true) => "-- constraints between columns and tables of --ddl are left out\n",
         (true, false) => {
-            "-- types are those of the export; constraints, defaults and policies of --ddl are left out\n"
+            "-- types are taken from the export; constraints, defaults and policies of --ddl are omitted\n"
         }
     };
     omitted.to_owned() + &statements

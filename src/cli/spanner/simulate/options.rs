@@ -41,8 +41,8 @@ pub(super) fn options(
     })
 }
 
-/// Returns the strategies to compare: the one that represents the declared key, then the given
-/// ones or those of the guide.
+/// Returns the strategies to compare: the one that represents the declared key, then the given ones
+/// or the guide's.
 fn strategies(args: &Args, declared: &Declared, columns: &[Column], out: &Output) -> Vec<Strategy> {
     let compared = match args.strategies.as_slice() {
         [] => strategies_of_guide(args, declared, columns, out),
@@ -59,7 +59,7 @@ fn strategies(args: &Args, declared: &Declared, columns: &[Column], out: &Output
     strategies
 }
 
-/// Returns the strategies of the guide, without those that need another key.
+/// Returns the strategies of the guide that fit the key.
 fn strategies_of_guide(args: &Args, declared: &Declared, columns: &[Column], out: &Output) -> Vec<Strategy> {
     let is_time = |part: &KeyOrder| {
         let alike = |column: &&Column| column.name.eq_ignore_ascii_case(&part.column);

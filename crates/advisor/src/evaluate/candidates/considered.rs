@@ -24,7 +24,7 @@ pub struct ConsideredCandidate {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Purpose {
-    /// Determines which partition a row goes to.
+    /// Determines the partition of a row.
     PartitionKey,
     /// Determines the order of rows, and makes each one unique.
     PrimaryKey,
@@ -50,7 +50,7 @@ impl Considerations {
             known.key == key || (of_partition_key && has_all)
         };
         match self.all.iter_mut().find(|known| is_same(known)) {
-            // A given prefix is evaluated, whatever else speaks against it.
+            // A given prefix is evaluated, despite any reasons against it.
             Some(known) if kept && !known.kept => {
                 *known = ConsideredCandidate { kept, reason, ..known.clone() }
             }

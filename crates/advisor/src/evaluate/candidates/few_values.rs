@@ -13,7 +13,7 @@ use evenkeel_stats::sketch::column_identities;
 #[derive(Debug)]
 pub(crate) struct FewValues {
     columns: Vec<Counted>,
-    /// Number of values from which a column would not have been dropped.
+    /// Number of values that would have kept the column.
     enough: usize,
     rows: u64,
 }

@@ -10,36 +10,40 @@ use crate::evaluate::figures::uniqueness::{UniqueBy, Uniqueness};
 use crate::evaluate::roles::forms::{Form, Words};
 use crate::evaluate::roles::names::{Hint, is_later, is_of_receipt};
 use crate::evaluate::roles::profile::{Profile, distinct_together};
-use crate::evaluate::roles::{Role, RoleReport, is_words};
+use crate::evaluate::roles::{Role, RoleReport};
 use evenkeel_model::units::Micros;
 
-/// Repeats expected by chance from which finding none is evidence of a natural key.
+/// Expected number of chance repeats above which having none is evidence of a natural key.
 const EVIDENCE: f64 = 5.0;
 /// Repeats expected by chance for each row that repeats a natural key.
 const REPEATS_PER_EXCEPTION: f64 = 100.0;
 
-/// Mean number of words below which texts may be names of things, or what was searched for.
+/// Mean number of words below which texts may be names of things, or search terms.
 const MOST_WORDS_OF_NAMES: f64 = 4.0;
-/// Mean number of characters up to which texts may be names of things.
+/// Largest mean number of characters with which texts may be names of things.
 const MOST_CHARACTERS_OF_NAMES: f64 = 60.0;
-/// Weight of the logarithm of the repeats expected by chance, beside the roles of the columns.
+/// Weight of the logarithm of the repeats expected by chance, relative to the roles of the columns.
 const WEIGHT_OF_EVIDENCE: f64 = 0.2;
 
-/// Ratio of the repeats expected by chance from which the key with fewer is an accident beside the
-/// other.
+/// If one key has this many times as many repeats expected by chance as another, the other is an
+/// accident.
 const LESS_LIKELY: f64 = 10.0;
 
-/// Share of the rows that would repeat a key by chance from which they fill the combinations of its
-/// columns: each warehouse has each item.
+/// If at least this share of the rows would repeat a key by chance, the rows fill the combinations
+/// of its columns: each warehouse has each item.
 const DENSE: f64 = 0.1;
 
-/// Share of the rows that have a value of their own from which a column is nearly the id of a row.
+/// Smallest share of rows with a distinct value in a column that is nearly a row id.
 const NEARLY_UNIQUE: f64 = 0.9;
 
-/// Share of the things whose numbers begin at 0 or 1 up to which these are no counts.
+/// If at most this share of the things have numbers that begin at 0 or 1, the numbers are not
+/// counts.
 const FEW_BEGIN: f64 = 0.2;
 
-/// Maximum number of levels at which things are measured.
+/// Rows of a value from which numbers repeat often.
+const OFTEN: usize = 20;
+
+/// Maximum number of levels of a measurement.
 const MOST_LEVELS: usize = 16;
 
 /// Columns that distinguish the sampled rows.
@@ -48,8 +52,8 @@ pub(super) struct UniqueKey {
     pub(super) columns: Vec<usize>,
     /// Rows that would repeat the key if its columns had their values by chance.
     repeats_by_chance: f64,
-    /// Whether chance alone would have made some rows equal, or a column numbers the rows within
-    /// the others.
+    /// Whether chance would have made some rows equal, or a column numbers the rows within the
+    /// others.
     pub(super) by_nature: bool,
 }
 
@@ -59,7 +63,7 @@ impl UniqueKey {
         self.repeats_by_chance >= DENSE * rows as f64
     }
 
-    /// Whether the rows speak for the key about as strongly as for another.
+    /// Whether the evidence for the key is about as strong as for another.
     pub(super) fn is_as_likely_as(&self, other: &Self) -> bool {
         LESS_LIKELY * self.repeats_by_chance >= other.repeats_by_chance
     }
@@ -70,7 +74,7 @@ impl UniqueKey {
 pub(crate) struct FoundKeys {
     /// The most natural ones first.
     pub(crate) keys: Vec<UniqueKey>,
-    /// Whether none is natural, and sets of columns remain that were not tried.
+    /// Whether no key is natural, and some sets of columns were not tried.
     pub(crate) cut_short: bool,
 }
 
@@ -117,13 +121,20 @@ impl SampledColumns<'_> {
                 keys.extend(natural(&with_others, 0).0.into_iter().filter(is_natural));
             }
         }
-        // A measure or a text that happens to tell rows apart identifies nothing.
+        // If nothing else distinguishes rows, a text or a level may: the moves of an opening, the
+        // bins of a forecast. One that happens to do so identifies nothing.
+        let may_tell_apart = |at: &&usize| self.may_tell_apart(**at);
+        let others: Vec<usize> = second.iter().filter(may_tell_apart).copied().collect();
+        if keys.is_empty() && !others.is_empty() {
+            let all: Vec<usize> = first.iter().chain(&others).copied().collect();
+            keys.extend(natural(&all, 0).0.into_iter().filter(is_natural));
+        }
         if first.is_empty() {
             let found = minimal_unique(&self.columns, &second, &once, 0);
             keys = self.judged(found.keys, batches, &once, second.len());
             cut_short = found.cut_short;
         }
-        // Sets that were not tried have more columns than those that were found.
+        // Untried sets have more columns than the keys found.
         cut_short &= !keys.iter().any(|key| key.by_nature);
         let mut ranked: Vec<_> = keys.into_iter().map(|key| (self.rank(&key), key)).collect();
         ranked.sort_by(|(a, _), (b, _)| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
@@ -135,8 +146,8 @@ impl SampledColumns<'_> {
         FoundKeys { keys, cut_short }
     }
 
-    /// Position of a natural key that has, in place of a time of the first, another from which that
-    /// follows: a shift that begins on a day, rather than the day.
+    /// Position of a natural key that replaces a time of the first key by one that determines it:
+    /// the start of a shift, rather than the day.
     fn with_finer_time(&self, keys: &[UniqueKey]) -> Option<usize> {
         let first = keys.first().filter(|key| key.by_nature)?;
         let determines = |at: usize, other: usize| {
@@ -189,7 +200,7 @@ impl SampledColumns<'_> {
             let is_numbered = repeated == 0 && columns.iter().any(|at| self.counts_within(*at, &columns));
             let by_nature = is_numbered
                 || uniqueness.is_some_and(|unique| match unique.by {
-                    // Any two times tell rows apart.
+                    // Any two times distinguish rows.
                     UniqueBy::ManyValues => {
                         repeated == 0
                             && !(columns.len() > 1 && columns.iter().any(|at| self.is_other_time(*at)))
@@ -205,7 +216,7 @@ impl SampledColumns<'_> {
             let by_nature = by_nature && !(self.has_events() && self.meets_once(&columns));
             UniqueKey { columns, repeats_by_chance, by_nature }
         };
-        // A time of day tells rows apart together with its date.
+        // A time of day distinguishes rows together with its date.
         let with_date = |mut columns: Vec<usize>| {
             let date = self.key_time().filter(|_| columns.iter().any(|at| self.completes_date(*at)));
             columns.extend(date.filter(|date| !columns.contains(date)));
@@ -214,8 +225,8 @@ impl SampledColumns<'_> {
         keys.into_iter().map(with_date).map(judge).collect()
     }
 
-    /// Whether several things tell rows apart without the time of the event: they meet again at
-    /// another moment, even if they have not done so yet.
+    /// Whether several things identify rows without the time of the event: they will meet again at
+    /// another moment, even if they have not yet.
     fn meets_once(&self, key: &[usize]) -> bool {
         let is_row = |at: &usize| {
             matches!(self.role(*at), Role::RowId | Role::LineNumber)
@@ -227,7 +238,7 @@ impl SampledColumns<'_> {
             && self.key_time().is_some_and(|time| !is_later(self.name(time)))
     }
 
-    /// Whether a column has short texts that repeat, by which things may be known.
+    /// Whether a column has short texts that repeat and may name things.
     pub(super) fn names_things(&self, at: usize) -> bool {
         let Some(column) = self.columns.get(at) else { return false };
         let is_short = |words: &Words| {
@@ -250,22 +261,31 @@ impl SampledColumns<'_> {
     }
 
     /// Whether a column has several words in each value, and is not named as an identifier: a label
-    /// stands for the ids that it follows from.
+    /// represents the ids that determine it.
     pub(super) fn is_wordy(&self, at: usize) -> bool {
         let has_words =
-            |column: &Profile<'_>| is_words(&column.form) && !column.is_unique() && !column.is_named_id();
+            |column: &Profile<'_>| column.form.is_words() && !column.is_unique() && !column.is_named_id();
         self.role(at) != Role::Time && self.columns.get(at).is_some_and(has_words)
     }
 
-    /// Whether a column has whole numbers from 0 or 1 that neither its name nor gaps call amounts.
+    /// Whether a column could be a counter: integers from 0 or 1, in steps of 1, and not named
+    /// like an amount.
     fn may_number(&self, at: usize) -> bool {
         let Some(column) = self.columns.get(at) else { return false };
         let from_one = |form: &Form| matches!(form, Form::Whole(whole) if (0..=1).contains(&whole.least) && whole.step == 1);
         self.role(at) == Role::Measure && from_one(&column.form) && column.hint != Some(Hint::Measure)
     }
 
-    /// Whether a column has a few numbers, as frequent as each other: depths or heights at which
-    /// something else is measured.
+    /// Whether a column is a text, or has numbers that repeat often and that its name does not call
+    /// amounts.
+    fn may_tell_apart(&self, at: usize) -> bool {
+        let Some(column) = self.columns.get(at) else { return false };
+        let repeats = column.distinct * OFTEN <= column.filled();
+        column.hint != Some(Hint::Measure) && (self.role(at) == Role::Text || repeats)
+    }
+
+    /// Whether a column has a few, equally frequent numbers: depths or heights at which something
+    /// else is measured.
     fn is_level(&self, at: usize) -> bool {
         self.role(at) == Role::Measure
             && self.columns.get(at).is_some_and(|column| {
@@ -275,7 +295,7 @@ impl SampledColumns<'_> {
             })
     }
 
-    /// Whether a column is the hash of a content, beside a column that numbers rows.
+    /// Whether a column is the hash of a content, and another column numbers rows.
     fn is_digest(&self, at: usize) -> bool {
         let Some(column) = self.columns.get(at) else { return false };
         let is_line = |at: usize| self.role(at) == Role::LineNumber && self.has_parents(at);
@@ -305,7 +325,8 @@ impl SampledColumns<'_> {
         self.role(at) == Role::Time && !self.is_time(at) && !self.completes_date(at)
     }
 
-    /// Whether a column is the time at which rows were received or loaded, beside another time.
+    /// Whether a column is the time at which rows were received or loaded, and there is another
+    /// time.
     pub(super) fn is_time_of_receipt(&self, at: usize) -> bool {
         let is_of_receipt = |at: usize| self.role(at) == Role::Time && is_of_receipt(self.name(at));
         let is_of_event =
@@ -318,8 +339,8 @@ impl SampledColumns<'_> {
         self.roles.get(at).is_some_and(|report| !report.counts_within.is_empty())
     }
 
-    /// Whether the numbers of each thing rise with time, but seldom start at 0 or 1: its age, or its
-    /// hours of operation.
+    /// Whether the numbers of each thing rise with time, but seldom start at 0 or 1: its age, or
+    /// its hours of operation.
     fn is_age(&self, at: usize) -> bool {
         let column = self.columns.get(at).filter(|column| column.hint != Some(Hint::Line));
         let Some(numbers) = column.and_then(|column| column.numbers.as_ref()) else { return false };
@@ -349,9 +370,9 @@ impl SampledColumns<'_> {
         !report.counts_within.is_empty() && report.counts_within.iter().all(is_in_key)
     }
 
-    /// Order of unique keys: natural ones first, then those without times and without text, then
-    /// the shortest; entities rather than dimensions, and of several columns those that would
-    /// repeat most often if they did not identify rows.
+    /// Order of unique keys: natural keys first, then keys without times and without text, then the
+    /// shortest; entities before dimensions, and then the columns that would repeat most often if
+    /// they did not identify rows.
     fn rank(&self, key: &UniqueKey) -> (bool, bool, usize, bool, usize, bool, f64, usize) {
         let is_dense = key.columns.len() > 2 && key.is_dense_among(self.rows);
         let weight = |at: &usize| match self.role(*at) {
@@ -364,8 +385,8 @@ impl SampledColumns<'_> {
         };
         let makeshift = key.columns.iter().filter(|at| !self.role(**at).can_identify_rows()).count();
         let sum: f64 = key.columns.iter().map(weight).sum();
-        // A time that is not the event time is an accident in a key.
-        // So is a line number without what it counts within.
+        // A time that is not the event time is an accident in a key. So is a line number without
+        // its parent.
         let is_strange = |at: &&usize| match self.role(**at) {
             Role::Time => self.is_other_time(**at),
             Role::LineNumber => {
@@ -378,10 +399,10 @@ impl SampledColumns<'_> {
         let evidence = if key.columns.len() > 1 { key.repeats_by_chance.max(1.0).ln() } else { 0.0 };
         let sum = sum - WEIGHT_OF_EVIDENCE * evidence;
         let position = key.columns.iter().sum();
-        // Times tell rows apart by their many values; that a dense key does is no coincidence.
+        // Times distinguish rows by their many values; if a dense key does, that is no coincidence.
         let has_time = self.has_time(&key.columns);
         let length = key.columns.len() + usize::from(has_time) - usize::from(is_dense);
-        // The hash of a content tells rows apart until one content comes twice.
+        // The hash of a content distinguishes rows until one content occurs twice.
         let is_digest = key.columns.len() == 1 && key.columns.iter().all(|at| self.is_digest(*at));
         let meets_once = !key.by_nature && self.meets_once(&key.columns);
         (!key.by_nature, is_digest, makeshift + strange, meets_once, length, has_time, sum, position)

@@ -11,13 +11,14 @@ use crate::evaluate::roles::profile::Profile;
 use crate::evaluate::roles::{Role, RoleReport};
 use evenkeel_model::table::Candidate;
 
-/// Maximum number of single columns that are evaluated, besides row ids.
+/// Maximum number of single columns that are evaluated, apart from row ids.
 const MOST_SINGLES: usize = 4;
 /// Maximum number of row ids that are evaluated.
 const MOST_ROW_IDS: usize = 1;
-/// Numbers of a range for each that is in use, up to which they were assigned one after the other.
+/// Largest ratio of a range to the numbers in use with which the numbers count as assigned in
+/// sequence.
 const MOST_GAPS: i128 = 3;
-/// Rows up to which amounts are unique by chance.
+/// Number of rows up to which amounts may be unique by chance.
 const FEW_ROWS: usize = 1_000;
 /// Maximum number of columns that are paired with each other.
 const MOST_PAIRED: usize = 3;
@@ -73,8 +74,7 @@ impl SampledColumns<'_> {
         few.sort_by_key(|at| (is_label(at), std::cmp::Reverse(self.distinct(*at))));
         let (mut ids, others): (Vec<usize>, Vec<usize>) =
             places.iter().partition(|at| self.role(**at) == Role::RowId);
-        // Numbers that were assigned one after the other come before other columns that happen to
-        // be unique.
+        // Numbers assigned in sequence rank before other columns that happen to be unique.
         let is_assigned = |at: &usize| match self.columns.get(*at) {
             Some(column) => match &column.form {
                 Form::Whole(whole) => {
@@ -88,7 +88,7 @@ impl SampledColumns<'_> {
         };
         let is_named = |at: &usize| self.columns.get(*at).is_some_and(Profile::is_named_id);
         let repeats = |at: &usize| self.columns.get(*at).is_none_or(|column| !column.is_unique());
-        // Values computed from a row, such as hashes, come after identifiers that were assigned to it.
+        // Values computed from a row, such as hashes, rank after identifiers assigned to it.
         let is_derived = |at: &usize| is_derived(self.name(*at));
         let is_contact = |at: &usize| self.roles.get(*at).is_some_and(|report| report.is_contact);
         ids.sort_by_key(|at| {
@@ -98,27 +98,27 @@ impl SampledColumns<'_> {
         if let Some(time) = series.filter(|time| time.iter().all(|at| allowed(*at))) {
             found.keep(
                 &self.names(time),
-                "the rows are one series, and only the time tells them apart".to_owned(),
+                "the rows are one series, and only the time distinguishes them".to_owned(),
             );
             return found.all;
         }
         self.singles(&others, &ids, &mut found);
         self.pairs(&others, &few, &ids, &allowed, &mut found);
-        // If no column is even, all that says which row it is may be.
+        // If no column is even, the combined natural key may be.
         let natural = keys.first().filter(|key| key.by_nature && key.columns.len() == 2);
         if let Some(key) =
             natural.filter(|key| key.columns.iter().all(|at| allowed(*at) && !self.is_time(*at)))
         {
             let mut columns = key.columns.clone();
             columns.sort_by_key(|at| self.role(*at) == Role::LineNumber);
-            found.keep(&self.names(&columns), "together they tell rows apart".to_owned());
+            found.keep(&self.names(&columns), "together they distinguish rows".to_owned());
         }
         self.pair_of_natural_key(keys, &allowed, &mut found);
         for key in primary_keys.iter().filter(|key| key.is_plain()) {
             for length in 1..=key.parts().len() {
                 let prefix: Vec<&str> =
                     key.parts().iter().take(length).map(|part| part.column.as_str()).collect();
-                found.keep(&prefix, "a prefix of a primary key that was given".to_owned());
+                found.keep(&prefix, "a prefix of a given primary key".to_owned());
             }
         }
         if !found.all.iter().any(|candidate| candidate.kept) {
@@ -127,8 +127,8 @@ impl SampledColumns<'_> {
         found.all
     }
 
-    /// The time of rows that are one series, or their date and their time of day: it alone tells
-    /// them apart, and no column says what they are of.
+    /// The time of rows that form one series, or their date and time of day: only the time
+    /// distinguishes them, and no column identifies their subject.
     fn time_of_series<'k>(
         &self,
         keys: &'k [UniqueKey],
@@ -142,8 +142,8 @@ impl SampledColumns<'_> {
         key.columns.iter().all(|at| self.role(*at) == Role::Time).then_some(&key.columns)
     }
 
-    /// Returns the columns that rows may be placed by, and those that have too few values for that;
-    /// drops the others.
+    /// Returns the columns that can place rows and the columns with too few values; drops the
+    /// others.
     fn that_can_place_rows(
         &self,
         allowed: &dyn Fn(usize) -> bool,
@@ -161,7 +161,7 @@ impl SampledColumns<'_> {
                     found.drop(&[name], reason);
                 }
             } else if !allowed(at) {
-                found.drop(&[name], "it is in none of the primary keys that were given".to_owned());
+                found.drop(&[name], "it is in none of the given primary keys".to_owned());
             } else if role == Role::Time {
                 found.drop(
                     &[name],
@@ -208,7 +208,7 @@ impl SampledColumns<'_> {
                 if let [parents @ .., _] = thing.as_slice()
                     && !parents.is_empty()
                 {
-                    let reason = format!("says which only together with {}", parents.join(" and "));
+                    let reason = format!("identifies something only together with {}", parents.join(" and "));
                     found.drop(&[self.name(*at)], reason);
                 }
             } else {
@@ -314,8 +314,7 @@ impl SampledColumns<'_> {
         }
     }
 
-    /// Adds what is left if no column identifies anything: times and measures, the most values
-    /// first.
+    /// Adds times and measures, those with the most values first, if no column identifies anything.
     fn makeshift(&self, allowed: &dyn Fn(usize) -> bool, found: &mut Considerations) {
         let fills = |at: usize| {
             self.columns.get(at).is_some_and(|column| column.likely >= self.fewest_partitions as f64)
@@ -325,17 +324,17 @@ impl SampledColumns<'_> {
             .collect();
         left.sort_by_key(|at| {
             let role = self.role(*at);
-            // Names may be looked up, though they are none of an id. Nobody looks up a measurement, but
+            // Names may be looked up, although they are not ids. Nobody looks up a measurement, but
             // rows may be read by their time.
             let is_text = role == Role::Text;
             let is_name = is_text && self.names_things(*at);
             (!is_name, is_text, role == Role::Measure, std::cmp::Reverse(self.distinct(*at)))
         });
         for at in left.iter().take(2) {
-            found.keep(&[self.name(*at)], format!("a {}, as there is nothing better", self.role(*at)));
+            found.keep(&[self.name(*at)], format!("a {}, for lack of a better column", self.role(*at)));
         }
         if let [a, b, ..] = left.as_slice() {
-            found.keep(&[self.name(*a), self.name(*b)], "as there is nothing better".to_owned());
+            found.keep(&[self.name(*a), self.name(*b)], "for lack of better columns".to_owned());
         }
     }
 }

@@ -36,7 +36,7 @@ impl SampledColumns<'_> {
                 && self.role(*only) == Role::RowId
                 && self.columns.get(*only).is_some_and(Profile::is_unique)
             {
-                found.keep(&[self.name(*only)], format!("it tells {} apart by itself", self.rows_in_words()));
+                found.keep(&[self.name(*only)], format!("it alone distinguishes {}", self.rows_in_words()));
                 continue;
             }
             let keys = self.best_unique_keys(keys, partition_key);
@@ -48,14 +48,14 @@ impl SampledColumns<'_> {
                     } else {
                         "unique in these rows, perhaps by chance"
                     };
-                    found.keep(&names, format!("{order}; tells {} apart, {unique}", self.rows_in_words()));
+                    found.keep(&names, format!("{order}; distinguishes {}, {unique}", self.rows_in_words()));
                 }
             }
             if keys.is_empty() {
                 let names = self.most_distinguishing(partition_key);
                 let names: Vec<&str> = names.iter().map(|at| self.name(*at)).collect();
                 if !names.is_empty() {
-                    found.keep(&names, "no columns tell all rows apart; these come closest".to_owned());
+                    found.keep(&names, "no columns distinguish all rows; these come closest".to_owned());
                 }
             }
         }
@@ -63,8 +63,8 @@ impl SampledColumns<'_> {
         found.all
     }
 
-    /// The natural keys; if there are none, the first that is unique by chance, with the partition
-    /// key in it if there is one as short.
+    /// The natural keys; if there are none, the first key that is unique by chance, preferably one
+    /// of the same length that contains the partition key.
     fn best_unique_keys<'k>(&self, keys: &'k [UniqueKey], within: &[usize]) -> Vec<&'k UniqueKey> {
         let mut natural: Vec<&UniqueKey> = keys.iter().filter(|key| key.by_nature).collect();
         // An identifier of the row needs no alternative, nor do numbers within a parent.
@@ -75,13 +75,13 @@ impl SampledColumns<'_> {
             return vec![first];
         }
         if let Some(first) = natural.first().copied() {
-            // A key without a time still tells rows apart after they are loaded again.
+            // A key without a time still distinguishes rows after they are loaded again.
             natural.retain(|key| {
                 key.is_as_likely_as(first) && (self.has_time(&first.columns) || !self.has_time(&key.columns))
             });
         }
         if natural.is_empty() {
-            // A flag tells apart by chance what it does not identify.
+            // A flag distinguishes rows by chance, without identifying them.
             let is_flag = |at: &usize| self.role(*at) == Role::Dimension && self.distinct(*at) <= 2;
             let keys: Vec<&UniqueKey> = keys.iter().filter(|key| !key.columns.iter().any(is_flag)).collect();
             let length = keys.first().map_or(0, |key| key.columns.len());
@@ -94,8 +94,8 @@ impl SampledColumns<'_> {
         }
     }
 
-    /// The partition keys that will most probably be recommended, by the sampled rows: entities and
-    /// the row id, others only if there are none.
+    /// The partition keys that will most probably be recommended, judging by the sampled rows:
+    /// entities and the row id, others only without these.
     fn likely_partition_keys(&self, considered: &[ConsideredCandidate]) -> Vec<Vec<usize>> {
         let at = |name: &String| self.columns.iter().position(|column| column.column.name == *name);
         let kept: Vec<Vec<usize>> = considered
@@ -129,7 +129,7 @@ impl SampledColumns<'_> {
                 .copied()
                 .filter(|at| !partition_key.contains(at) && Some(*at) != time)
                 .collect();
-            // Parents before what is counted within them, the row id last.
+            // Parents before the columns that count within them, the row id last.
             rest.sort_by_key(|at| match self.role(*at) {
                 Role::Entity => 0,
                 Role::Dimension => 1,
@@ -143,7 +143,7 @@ impl SampledColumns<'_> {
         // The table of the entities themselves is read by their id; so are lines by their parent.
         let of_rows = rest.is_empty() && own == key.columns;
         let needs_time = time.is_some_and(|time| key.columns.contains(&time));
-        // Rows with several ids of their own are things.
+        // Rows with several row ids are things.
         let ids = self.roles.iter().filter(|report| report.role == Role::RowId).count();
         let is_event = self.has_moments()
             && ids < 2
@@ -158,11 +158,14 @@ impl SampledColumns<'_> {
                 ("in the order of time", [vec![time], own.clone(), rest.clone()].concat()),
                 ("each value's rows together, in the order of time", [own, vec![time], rest].concat()),
             ],
-            _ => vec![("the partition key first, then what tells its rows apart", [own, rest].concat())],
+            _ => vec![(
+                "the partition key first, then columns that distinguish its rows",
+                [own, rest].concat(),
+            )],
         }
     }
 
-    /// Whether a time sorts as what it is, and not as text that begins with a day.
+    /// Whether a time sorts chronologically, and not as text that begins with a day.
     fn sorts_by_time(&self, at: usize) -> bool {
         let times = self.columns.get(at).and_then(|column| column.times);
         times.is_none_or(|times| times.reading.keeps_order())
@@ -186,8 +189,8 @@ impl SampledColumns<'_> {
                 .map(|at| (distinct(&[key.as_slice(), &[*at]].concat()), *at))
                 .max_by_key(|(distinct, at)| (*distinct, std::cmp::Reverse(*at)));
             match best {
-                // A column that tells hardly any more rows apart does not make a key of them, nor does
-                // one of a few kinds that leaves most of those that are equal.
+                // A column that distinguishes hardly any more rows does not complete a key, nor
+                // does one of a few kinds that leaves most equal rows equal.
                 Some((with, at))
                     if (with - told_apart) * 100 > self.rows
                         && (self.role(at) != Role::Dimension

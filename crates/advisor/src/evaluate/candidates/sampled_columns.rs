@@ -16,7 +16,7 @@ use evenkeel_model::units::{Micros, PartitionCount};
 use evenkeel_placement::placement::Function;
 use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
 
-/// Export that is searched for candidates, and what they are for.
+/// Export that is searched for candidates, and their purpose.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Searched<'a> {
     /// Name of the export.
@@ -32,10 +32,11 @@ pub(crate) struct Searched<'a> {
     pub(crate) widens: bool,
 }
 
-/// Multiple of the values of the other parts of a key from which a part stands for a thing alone.
+/// If one part of a key has this many times the values of the other parts, it identifies a thing
+/// alone.
 const MANY_TIMES: usize = 20;
 
-/// Up to this many points in time, they are dates of things, and nobody sorts by them.
+/// Largest number of distinct points in time that are dates of things, by which nobody sorts.
 const FEW_TIMES: usize = 64;
 
 /// Columns of sampled rows.
@@ -46,7 +47,7 @@ pub(super) struct SampledColumns<'a> {
     /// Whether these are all rows.
     pub(super) whole: bool,
     pub(super) time: Option<String>,
-    /// Whether the name of the export or of its time says that its rows are events.
+    /// Whether the name of the export or of its time indicates that its rows are events.
     names_events: bool,
     pub(super) fewest_partitions: usize,
     function: Function,
@@ -54,12 +55,17 @@ pub(super) struct SampledColumns<'a> {
     widens: bool,
 }
 
-/// Returns the type as which a system takes values of a type in a key; `None` if it takes the type
-/// itself, or there is no such type.
+/// Digits of which every number is an Int64.
+const DIGITS_OF_INT64: u8 = 18;
+
+/// Returns the wider type that a system accepts in keys for values of a type; `None` if it accepts
+/// the type itself, or no such type exists.
 pub(crate) fn wider_key_type(function: Function, column_type: ColumnType) -> Option<ColumnType> {
     let wider = match column_type {
         ColumnType::Int8 | ColumnType::Int16 => ColumnType::Int32,
         ColumnType::Uuid => ColumnType::Utf8,
+        ColumnType::Date32 => ColumnType::Timestamp64,
+        ColumnType::Decimal { precision: ..=DIGITS_OF_INT64, scale: 0 } => ColumnType::Int64,
         _ => return None,
     };
     (!takes(function, column_type) && takes(function, wider)).then_some(wider)
@@ -111,7 +117,7 @@ impl<'a> SampledColumns<'a> {
                 Role::Measure => Role::LineNumber,
                 _ => continue,
             };
-            report.evidence = vec!["no columns tell rows apart without it".to_owned()];
+            report.evidence = vec!["no columns distinguish rows without it".to_owned()];
         }
     }
 
@@ -145,7 +151,7 @@ impl<'a> SampledColumns<'a> {
             if let Some(report) = self.roles.get_mut(at).filter(|report| !report.given) {
                 let evidence = match role {
                     Role::LineNumber => format!("counts within each {}", within.join(", ")),
-                    _ => format!("with {} says which thing the lines are of", within.join(" and ")),
+                    _ => format!("identifies the thing of the lines together with {}", within.join(" and ")),
                 };
                 (report.role, report.counts_within) = (role, within);
                 (report.evidence, report.is_vague, report.holds_parts) = (vec![evidence], false, true);
@@ -179,7 +185,7 @@ impl<'a> SampledColumns<'a> {
             && self.time_reading().is_some_and(TimeReading::is_time_alone)
     }
 
-    /// Way to read points in time from the time column; `None` if it has none.
+    /// Reading of the time column as points in time; `None` if it has none.
     pub(super) fn time_reading(&self) -> Option<TimeReading> {
         let time = self.time.as_deref()?;
         let column = self.columns.iter().find(|column| column.column.name == time)?;
@@ -200,7 +206,7 @@ impl<'a> SampledColumns<'a> {
                 ColumnType::Uuid => "; as Utf8 it could be in one",
                 _ => "",
             };
-            return Some(format!("{who} takes no {column_type} in a key{wider}"));
+            return Some(format!("{who} accepts no {column_type} in a key{wider}"));
         }
         if profile.nulls > 0 {
             let (nulls, rows) = (profile.nulls, self.rows_in_words());
@@ -225,7 +231,7 @@ impl<'a> SampledColumns<'a> {
         if self.whole { format!("the {} rows", self.rows) } else { format!("{} sampled rows", self.rows) }
     }
 
-    /// Whether the system takes the type of a column in a key.
+    /// Whether the system accepts the type of a column in a key.
     pub(super) fn is_taken(&self, profile: &Profile<'_>) -> bool {
         let column_type = profile.column.column_type;
         takes(self.function, column_type)
@@ -247,12 +253,12 @@ impl<'a> SampledColumns<'a> {
         (0..self.columns.len()).find(|at| self.is_time(*at) && self.can_be_in_key(*at))
     }
 
-    /// Whether rows have many moments of their own, rather than a few dates.
+    /// Whether rows have many different moments, rather than a few dates.
     pub(super) fn has_moments(&self) -> bool {
         self.key_time().is_some_and(|time| self.distinct(time) > FEW_TIMES && !is_later(self.name(time)))
     }
 
-    /// Whether rows are events, each at a moment of its own.
+    /// Whether rows are events, each at a different moment.
     pub(super) fn has_events(&self) -> bool {
         self.names_events && self.has_moments()
     }
@@ -263,17 +269,17 @@ impl<'a> SampledColumns<'a> {
     }
 }
 
-/// The time column that rows seem to arrive in the order of: no births, points in time before
-/// dates, full columns before those with NULLs, the time of an event before that of its receipt or
-/// end, sorted ones first, points in time before numbers. Without any, the time with which the ids
-/// of the rows begin.
+/// The time column in whose order rows seem to arrive: no births, points in time before dates, full
+/// columns before columns with NULLs, the time of an event before that of its receipt or end,
+/// sorted columns first, points in time before numbers. Without any, the time at the beginning of
+/// the row ids.
 fn event_time(columns: &[Profile<'_>], roles: &[RoleReport]) -> Option<String> {
     let of_role = |role: Role| {
         let columns = columns.iter().zip(roles);
         columns.filter(move |(column, report)| report.role == role && column.filled() * 2 > column.rows)
     };
     let is_native = |column: &Profile<'_>| column.column.column_type.is_time();
-    // Beside the user who created it, the time of its creation is that of the record.
+    // If the user who created a record is known, the time of creation is the record's time.
     let records = columns.iter().any(|column| is_of_creator(&column.column.name));
     let rank = |column: &Profile<'_>| {
         let nulls = (column.nulls * 100).div_ceil(column.rows.max(1));

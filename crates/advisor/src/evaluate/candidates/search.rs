@@ -1,5 +1,5 @@
 //! Search for candidates in rows from all over the inputs, each with the reason why it was kept or
-//! dropped. The pass over all rows confirms or withdraws what it can.
+//! dropped. The pass over all rows confirms or withdraws candidates.
 
 use std::collections::BTreeMap;
 
@@ -39,19 +39,18 @@ impl<'a> Finder<'a> {
         Self { sampled, keys, cut_short }
     }
 
-    /// Name of the time column: the one that was given, otherwise the one that rows seem to arrive
-    /// in the order of.
+    /// Name of the time column: the given one, otherwise the one in whose order rows seem to
+    /// arrive.
     pub(crate) fn time(&self) -> Option<&str> {
         self.sampled.time.as_deref()
     }
 
-    /// Way to read points in time from the time column; `None` if its values cannot be read so.
+    /// Reading of the time column as points in time; `None` if its values are not.
     pub(crate) fn time_reading(&self) -> Option<TimeReading> {
         self.sampled.time_reading()
     }
 
-    /// Column whose values never fall from one sampled row to the next, if there is one beside the
-    /// time.
+    /// Column, other than the time, whose values never fall from one sampled row to the next.
     pub(crate) fn sorted_by(&self) -> Option<String> {
         let columns = self.sampled.columns.iter().enumerate();
         let mut sorted = columns.filter(|(at, column)| {
@@ -72,7 +71,7 @@ impl<'a> Finder<'a> {
     }
 
     /// Columns of Doubles that are units since 1970, with the formats that read them as Timestamps,
-    /// if keys take these but no Doubles, and no value is finer than they are.
+    /// if keys may be Timestamps but not Doubles, and no value is finer than a Timestamp.
     pub(crate) fn fractional_times(&self, batches: &[RecordBatch]) -> BTreeMap<String, TimestampFormat> {
         let format = |(at, column): (usize, &Profile<'_>)| {
             let is_time = self.sampled.role(at) == Role::Time && !self.sampled.is_taken(column);

@@ -81,9 +81,9 @@ pub(crate) fn minimal_unique(
     found
 }
 
-/// Finds one minimal set of more columns than are combined, up to [`MOST_WIDE_KEY_COLUMNS`]: of all
-/// columns, those that are not needed are dropped, the last one of the export first, as keys come
-/// first.
+/// Finds one minimal set wider than the combined sets, up to [`MOST_WIDE_KEY_COLUMNS`]: starting
+/// from all columns, drops those that are not needed, the last column of the export first, as keys
+/// are usually at the front.
 fn wide_key(columns: &[&Profile<'_>], positions: &[usize], rows: &[u32], tolerated: usize) -> Option<u64> {
     let mut set = columns.iter().enumerate().map(|(bit, _)| 1u64 << bit).sum();
     if columns.len() <= MOST_KEY_COLUMNS || check(columns, set, rows, tolerated).is_some() {
@@ -206,7 +206,7 @@ mod tests {
 
     use super::*;
 
-    /// All sets of columns that distinguish all rows, and of which no part does.
+    /// All minimal sets of columns that distinguish all rows.
     fn by_force(columns: &[Vec<i64>]) -> Vec<Vec<usize>> {
         let rows = columns[0].len();
         let is_unique = |set: usize| {

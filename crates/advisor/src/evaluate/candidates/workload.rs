@@ -19,7 +19,7 @@ use evenkeel_placement::placement::{Function, Placement};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reach {
-    /// One partition, or none.
+    /// At most one partition.
     One,
     /// Several, but not all.
     Some,
@@ -164,9 +164,9 @@ fn part_type(part: &KeyPart, columns: &[Column]) -> Option<ColumnType> {
     })
 }
 
-/// Returns the values that a scan leaves possible for a part of a key. A derived part follows from
-/// its column if that is fixed or lies in a range: the statement is assumed to name the derived
-/// column too.
+/// Returns the possible values of a part of a key under the conditions of a scan. A derived part
+/// follows from its column if the column is fixed or limited to a range: the statement is assumed
+/// to name the derived column too.
 fn values_of(scan: &ScanCondition, part: &KeyPart) -> Option<ArrayRef> {
     if part.transform == Transform::Identity {
         return scan.fixed_values(&part.column).cloned();

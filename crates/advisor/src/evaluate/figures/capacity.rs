@@ -3,8 +3,8 @@
 use crate::evaluate::figures::over_time::OverTime;
 use evenkeel_stats::throughput::{Capacity, Concentration, Lasting};
 
-/// Returns the rates that partitions with these bytes sustain, if each takes `per_partition` bytes
-/// per second.
+/// Returns the rates that partitions with these bytes sustain, if each handles `per_partition`
+/// bytes per second.
 pub(crate) fn capacity(bytes: &[u64], over_time: Option<&OverTime>, per_partition: f64) -> Capacity {
     let lasting = over_time.map(|time| time.lasting_share_of_fullest);
     let lasting = lasting.map(|spread| Lasting { median: spread.median, worst: spread.max });

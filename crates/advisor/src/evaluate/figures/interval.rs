@@ -27,7 +27,7 @@ use evenkeel_model::wire::wire;
 const EACH_SIDE: f64 = 0.025;
 /// Standard deviations of a normal distribution that leave [`EACH_SIDE`] in each tail.
 const DEVIATIONS: f64 = 1.959_964;
-/// Standard deviations for a sum of squares: those of 1.5 % on each side. The variance is itself an
+/// Standard deviations for a sum of squares: 1.5 % on each side. The variance is itself an
 /// estimate, which is too low if the sample has too few rows of heavy partitions.
 const DEVIATIONS_OF_SQUARES: f64 = 2.170_09;
 /// Minimum number of sampled rows for an interval of the CV; in smaller samples, that estimate is
@@ -68,9 +68,9 @@ impl Drawn {
         Interval { lower: self.fewest(found, self.of) as f64 / all, upper: self.most(most) as f64 / all }
     }
 
-    /// Returns the interval of the rows in the export whose key an earlier row has, if the sample
-    /// has `repeated` such rows and `distinct` keys. If a key has two rows, both are drawn with
-    /// probability f^2; if it has very many, a share of f is drawn.
+    /// Returns the interval of the number of rows in the export that repeat the key of an earlier
+    /// row, if the sample has `repeated` such rows and `distinct` keys. If a key has two rows, both
+    /// are drawn with probability f^2; if it has very many, a share of f is drawn.
     pub(crate) fn repeated_rows(self, repeated: u64, distinct: u64) -> Interval {
         let half = DEVIATIONS / 2.0 * SCATTER_OF_REPEATS.sqrt();
         let lower = ((repeated as f64).sqrt() - half).max(0.0).powi(2) / self.chance;
@@ -211,7 +211,7 @@ impl Intervals {
             no_interval: squares.is_none().then(|| {
                 format!(
                     "no interval of the CV and of the effective partitions: the sample has {} rows, and fewer than {FEWEST_FOR_CV} \
-                     say nothing about these",
+                     are not enough for these",
                     drawn.rows
                 )
             }),
@@ -256,7 +256,7 @@ fn unevenness(rows: &[u64], drawn: Drawn) -> Interval {
         squares: (second - 1.0 / partitions).max(squares_by_chance),
         cubes: third - 3.0 * second / partitions + 2.0 / (partitions * partitions),
     };
-    // Finds the unevenness at which the deviation of the measured sum falls through a limit.
+    // Finds the unevenness at which the deviation of the measured sum crosses a limit.
     let crossing = |measured: f64, limit: f64| {
         if sum.standing(measured, 0.0) <= limit {
             return 0.0;
@@ -268,7 +268,8 @@ fn unevenness(rows: &[u64], drawn: Drawn) -> Interval {
         }
         f64::midpoint(low, high)
     };
-    // A sample that is more even than by chance says no more than one that is exactly as even.
+    // A sample that is more even than by chance carries no more information than one exactly as
+    // even as chance.
     let by_chance = sum.moments(0.0).0;
     let lower = crossing(measured, DEVIATIONS_OF_SQUARES);
     Interval { lower, upper: crossing(measured.max(by_chance), -DEVIATIONS_OF_SQUARES).max(lower) }
@@ -289,14 +290,13 @@ struct SumOfSquares {
 
 impl SumOfSquares {
     /// Returns the mean and variance if the sum of squares in the export is `squares`, with
-    /// deviations proportional to those of the sample. They are those of a multinomial draw
-    /// (Simpson, "Measurement of Diversity", 1949), which varies less the more of the export is
-    /// drawn.
+    /// deviations proportional to the sample's. They follow from a multinomial draw (Simpson,
+    /// "Measurement of Diversity", 1949), which varies less the more of the export is drawn.
     fn moments(&self, squares: f64) -> (f64, f64) {
         let Self { partitions, n, left, .. } = *self;
         let scale = if self.squares > 0.0 { (squares / self.squares).sqrt() } else { 0.0 };
         let cubes = self.cubes * scale.powi(3);
-        // With deviations larger than those of the sample, some shares could fall below 0.
+        // With deviations larger than the sample's, some shares could fall below 0.
         let (within, beyond) = (scale.min(1.0), scale.max(1.0));
         let (squares_within, cubes_within) = (self.squares * within.powi(2), self.cubes * within.powi(3));
         let even = 1.0 / partitions;
@@ -311,13 +311,13 @@ impl SumOfSquares {
         (mean, variance.max(f64::MIN_POSITIVE))
     }
 
-    /// Returns how far `measured` lies above the middle, in standard deviations of a normal
+    /// Returns the distance of `measured` above the median, in standard deviations of a normal
     /// distribution.
     fn standing(&self, measured: f64, squares: f64) -> f64 {
         let (mean, variance) = self.moments(squares);
         let freedom = self.partitions - 1.0;
-        // A scaled noncentral chi-square with this mean and variance, or a central one if there is
-        // none.
+        // A scaled noncentral chi-square with this mean and variance, or a central one if none
+        // exists.
         let rest = mean * mean - freedom * variance / 2.0;
         if rest >= 0.0 {
             let scale = variance / (2.0 * (mean + rest.sqrt()));

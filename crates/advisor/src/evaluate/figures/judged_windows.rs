@@ -23,9 +23,9 @@ pub struct WindowFigures {
     pub rows_per_second_of_fullest: f64,
 }
 
-/// Pairs of rows per partition from which it is known how often two rows share a partition, and
-/// rows per partition from which the share of the fullest is more than a few steps. Windows with
-/// fewer are judged together.
+/// Smallest number of pairs of rows per partition that shows how often two rows share a partition,
+/// and smallest number of rows per partition with which the share of the fullest takes more than a
+/// few values. Windows with fewer are judged together.
 const PAIRS_PER_PARTITION: f64 = 8.0;
 const ROWS_PER_PARTITION: u64 = 20;
 

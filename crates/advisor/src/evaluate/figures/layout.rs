@@ -23,7 +23,7 @@ pub struct LayoutReport {
     #[serde(flatten)]
     pub depth: OverlapDepth,
     /// Rows written per row ingested, if portions of one size are merged whenever [`MERGE_FAN_IN`]
-    /// of them cover one key. 1 means no rewriting at all; the figure says nothing for fewer
+    /// of them cover one key. 1 means no rewriting at all; the figure is meaningless for fewer
     /// batches than the fan-in.
     pub write_amplification: f64,
 }

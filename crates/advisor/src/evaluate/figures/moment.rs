@@ -31,11 +31,11 @@ const FEWEST_LONGER: usize = 4;
 /// Form in which a key contains the time column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TimeOfKey {
-    /// The key does not contain it.
+    /// The key does not contain the time column.
     None,
-    /// The key contains it unchanged.
+    /// The key contains the time column unchanged.
     Instant,
-    /// The key contains it cut to multiples of a length.
+    /// The key contains the time column truncated to multiples of a length.
     Slice(Micros),
 }
 
@@ -88,8 +88,8 @@ fn rows_of_half(windows: &[Window]) -> u64 {
     middle.copied().unwrap_or(0)
 }
 
-/// Whether each window has rows of one moment of the key: for uncut times, at least half of the
-/// rows that are not alone in their window.
+/// Whether each window has rows of one moment of the key. For times that are not truncated, at
+/// least half of the rows that share a window must do so.
 fn is_one_moment(time: TimeOfKey, length: Micros, moments: &[Moment]) -> bool {
     match time {
         TimeOfKey::None => false,
@@ -165,7 +165,7 @@ pub(crate) fn examine<'a>(
     if let Some(found) = moments_of_key {
         return found;
     }
-    // Longer windows say less than shorter ones, and more than none.
+    // Longer windows are less precise than shorter ones, but better than no judgement.
     if !is_requested && shown.iter().all(|window| rows_of(window) < enough) {
         let longer = (1..i64::BITS - 1).map(|doubled| 1i64 << doubled);
         let longer = longer.map_while(|times| {
@@ -208,7 +208,7 @@ mod tests {
     const PARTITIONS: usize = 16;
 
     /// `count` windows of a minute with `rows` rows each, all in one partition; every ten windows
-    /// it is the next one.
+    /// the partition changes.
     fn windows(count: i64, rows: u64) -> Vec<Window> {
         let window = |at: i64| {
             let mut rows_per_partition = vec![0; PARTITIONS];
@@ -239,7 +239,7 @@ mod tests {
         for window in &found {
             assert_eq!(window.start_micros, window.number * how.window_micros.get());
         }
-        // Windows whose length was given, or that have enough rows, stay as they are.
+        // Windows of a given length, or with enough rows, are not changed.
         assert_eq!(examined(&thin, true).1.window_micros, Micros::MINUTE);
         assert_eq!(examined(&windows(20, 100), false).1.window_micros, Micros::MINUTE);
         // Too few rows in all for several windows.

@@ -2,7 +2,7 @@
 //!
 //! The four patterns are those of Key Visualizer (Spanner, Bigtable): *even*; *concentrated*, if
 //! the same partitions are hot all the time; *periodic*, if they return; *sequential*, if the hot
-//! partition moves on and does not return.
+//! partition moves and does not return.
 
 use serde::Serialize;
 
@@ -29,7 +29,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Returns the spread of some values; `None` if there are none.
+    /// Returns the spread of the values; `None` if there are no values.
     #[must_use]
     pub fn of_values(values: &[f64]) -> Option<Self> {
         let mut sorted = values.to_vec();
@@ -64,7 +64,7 @@ impl Spread {
 pub struct OverTime {
     /// Length of a displayed window.
     pub window_micros: Micros,
-    /// Number of displayed windows, which are those with rows.
+    /// Number of displayed windows, all of which have rows.
     pub windows: usize,
     /// Windows that the figures below are from: shorter ones if there are enough rows.
     pub examined: Examined,
@@ -78,11 +78,11 @@ pub struct OverTime {
     pub lasting_effective_partitions: Spread,
     /// Share of a judged window's rows in its fullest partition.
     pub share_of_fullest: Spread,
-    /// Share of the fullest partition less what chance adds to it in a window of few rows.
+    /// Share of the fullest partition minus the effect of chance in a window of few rows.
     pub lasting_share_of_fullest: Spread,
     /// Judged window with the fewest effective partitions.
     pub worst_window: WindowFigures,
-    /// Displayed window whose fullest partition takes the most rows per second.
+    /// Displayed window whose fullest partition gets the most rows per second.
     pub peak: WindowFigures,
     /// Movement of the load.
     pub pattern: Pattern,
@@ -251,7 +251,7 @@ mod tests {
         };
         for partitions in [2usize, 16, 64] {
             for rows in [2, 3, 10, 40] {
-                // All partitions alike; one of three keys per window, with new keys in the next
+                // All partitions equal; one of three keys per window, with new keys in the next
                 // one; one key alone.
                 let even = scattered(5_000, rows, partitions, |number, row| {
                     (random(number, row) % partitions as u64) as usize

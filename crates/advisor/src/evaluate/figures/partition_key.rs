@@ -24,7 +24,7 @@ pub struct HeavyHitter {
     /// counted: [`crate::evaluate::advise`] reads the export again for these; an
     /// [`crate::evaluate::Evaluator`] alone cannot.
     pub key: Vec<Value>,
-    /// Identity by which to find the key in the export, if its values are not known yet.
+    /// Identity to find the key in the export, if its values are not known yet.
     #[serde(skip)]
     pub(crate) identity: Option<u64>,
     /// Rows of the key, at least; exact if `error` is 0.

@@ -39,8 +39,8 @@ impl Pattern {
 /// Figures that a pattern is concluded from.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Evidence {
-    /// Balance within a window, less the effect of chance on few rows: 0 if all rows are in one
-    /// partition, 1 if all partitions are alike.
+    /// Balance within a window, minus the effect of chance on few rows: 0 if all rows are in one
+    /// partition, 1 if all partitions are equal.
     pub balance: f64,
     /// Balance of all rows together.
     pub balance_in_total: f64,
@@ -63,7 +63,7 @@ impl Evidence {
     }
 }
 
-/// Share of rows on the same partitions from which windows count as alike.
+/// Share of rows on the same partitions above which windows count as similar.
 const ALIKE: f64 = 0.5;
 
 /// Increase in likeness, over the least likeness at shorter distances, that indicates a period.
@@ -98,7 +98,7 @@ pub(super) fn evidence(
         period_micros: None,
         partitions_that_were_fullest: fullest.len(),
     };
-    // If the rows of every window are spread over the partitions, the windows are alike, and
+    // If the rows of every window are spread over the partitions, the windows are similar, and
     // comparing them adds nothing.
     let lags = if evidence.at_a_time() == AtATime::Spread { 1 } else { MOST_LAGS };
     let enough: Vec<&Judged<'_>> =
@@ -132,9 +132,9 @@ fn alike_by_lag(judged: &[&Judged<'_>], most: i64) -> Vec<Option<f64>> {
     (1..=lags).map(alike).collect()
 }
 
-/// Returns the first distance after which windows are alike again, although they are not at shorter
-/// ones. They must also be alike after twice that distance, since a moving hot spot may hit the
-/// same partition twice by chance.
+/// Returns the first distance after which windows are similar again, although they are not at
+/// shorter ones. They must also be similar after twice that distance, since a moving hot spot may
+/// hit the same partition twice by chance.
 fn period(all: &[Option<f64>]) -> Option<usize> {
     let mut least = f64::INFINITY;
     let mut found: Option<(usize, f64)> = None;

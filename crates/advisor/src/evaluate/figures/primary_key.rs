@@ -45,13 +45,13 @@ pub struct LateReach {
     pub rows_by_more_than: [u64; 4],
 }
 
-/// Share of the data that a condition leaves unread.
+/// Share of the data that a condition prunes.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Pruning {
     /// Condition that was tried.
     pub condition: String,
-    /// Share of the portions, as batches make them, whose range excludes the condition, averaged
-    /// over values of the data.
+    /// Share of the portions, one per batch and partition, whose range excludes the condition,
+    /// averaged over values of the data.
     pub portions_pruned: f64,
     /// Share of the row groups left unread if all portions of a partition are merged into one,
     /// estimated from a sample of rows.
@@ -69,7 +69,7 @@ pub struct PrimaryKeyReport {
     pub uniqueness: Option<Uniqueness>,
     /// Distinct keys.
     pub distinct_keys: u64,
-    /// Rows whose key an earlier row has.
+    /// Rows with the key of an earlier row.
     pub duplicate_rows: u64,
     /// Duplicate rows that equal the row before them with their key: an upsert loses nothing.
     pub identical_rows: u64,
@@ -97,8 +97,8 @@ pub struct PrimaryKeyReport {
     pub in_order_fraction: f64,
     /// Rows that arrive late.
     pub late: LateRows,
-    /// Pearson's correlation between the rank of a row's key and its place of arrival, by which
-    /// MongoDB `analyzeShardKey` judges monotonicity (from 0.7 on). Computed from a sample of rows;
+    /// Pearson's correlation between the rank of a row's key and its place of arrival. MongoDB
+    /// `analyzeShardKey` judges monotonicity by it (from 0.7). Computed from a sample of rows;
     /// `None` for fewer than two.
     pub rank_correlation: Option<f64>,
     /// Overlap of the portions that batches make.
@@ -111,7 +111,7 @@ pub struct PrimaryKeyReport {
     /// Partition key that the rows were placed by.
     #[serde(skip)]
     pub(crate) placed_by: Candidate,
-    /// Repeated keys for which to find examples.
+    /// Repeated keys that need examples.
     #[serde(skip)]
     pub(crate) repeated: Vec<RepeatedKey>,
 }

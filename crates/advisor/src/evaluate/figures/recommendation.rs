@@ -11,10 +11,10 @@ use evenkeel_stats::skew::Verdict;
 pub struct RankedKey {
     /// Parts of the key.
     pub partition_key: Vec<String>,
-    /// Whether its hottest partition stays within what the rate and the headroom allow.
+    /// Whether its hottest partition stays within the limits of rate and headroom.
     pub qualifies: bool,
-    /// Expected share of the partitions that a statement visits, with what unevenness and further
-    /// columns cost.
+    /// Expected share of the partitions that a statement visits, plus the costs of unevenness and
+    /// further columns.
     pub cost: f64,
     /// Judgement of its balance.
     pub verdict: Verdict,

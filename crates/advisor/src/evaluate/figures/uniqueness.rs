@@ -3,7 +3,7 @@
 //! The measure is the number of repeats that chance would make if the values were drawn
 //! independently from those that the rows occupy: n (n - 1) / 2 pairs of rows, each equal with
 //! probability q (the birthday problem; Feller, volume 1, II.3). The q of a key is the product of
-//! those of its columns. The q of a column is the share of pairs of rows that are equal in it. If
+//! the q of its columns. The q of a column is the share of pairs of rows that are equal in it. If
 //! no two rows are, it is 1 over the values from the least to the greatest in steps of their
 //! greatest common divisor; for text, it is the probability that every position has the same byte.
 
@@ -17,17 +17,17 @@ use serde::Serialize;
 use evenkeel_model::wire::{Left, Wire, WireError, wire};
 use evenkeel_stats::sketch::column_identities;
 
-/// Expected repeats from which finding none is evidence of an identifier: the probability that
-/// chance makes none is below 1 in 100.
+/// Expected number of repeats above which having none is evidence of an identifier: the probability
+/// of none by chance is below 1 in 100.
 const EVIDENCE: f64 = 5.0;
 /// Growth of a table, as a multiple of the rows of an export.
 const GROWTH: f64 = 1000.0;
-/// Expected repeats in a table of that size below which none need be expected.
+/// Expected number of repeats in a table of that size below which repeats are unlikely.
 const HARDLY: f64 = 0.01;
-/// For a key with time: probability that two rows are equal in the other columns up to which these
-/// columns distinguish rows.
+/// For a key with time: largest probability that two rows are equal in the other columns with which
+/// these columns still distinguish rows.
 const OTHERS_TELL_APART: f64 = 0.01;
-/// Pairs of equal rows from which the share of such pairs is known.
+/// Smallest number of pairs of equal rows that gives a reliable share of such pairs.
 const ENOUGH_PAIRS: f64 = 10.0;
 /// Maximum number of positions of a text that are compared.
 const MOST_PLACES: usize = 256;
@@ -40,7 +40,8 @@ pub enum UniqueBy {
     Chance,
     /// Chance would have repeated keys, so something keeps them distinct: the key is an identifier.
     Nature,
-    /// There are enough possible values that a thousand times as many rows would hardly repeat one.
+    /// There are enough possible values that a thousand times as many rows are unlikely to repeat
+    /// one.
     ManyValues,
 }
 
@@ -58,7 +59,7 @@ impl Wire for UniqueBy {
             [0] => Ok(Self::Chance),
             [1] => Ok(Self::Nature),
             [2] => Ok(Self::ManyValues),
-            _ => Err(WireError("there is no such uniqueness")),
+            _ => Err(WireError("unknown kind of uniqueness")),
         }
     }
 }
@@ -75,8 +76,8 @@ pub struct Uniqueness {
 
 wire!(Uniqueness { by, repeats_by_chance });
 
-/// Probability that two rows are equal in the columns of a key: in those of points in time, and in
-/// the others.
+/// Probability that two rows are equal in the columns of a key: in its points in time, and in the
+/// others.
 #[derive(Debug, Clone, Copy)]
 struct Alike {
     in_time: f64,
@@ -86,7 +87,7 @@ struct Alike {
 }
 
 impl Uniqueness {
-    /// Judges a key that repeats in none of `rows` rows, from the values of some of them, column by
+    /// Judges a key that does not repeat in `rows` rows, from the values of some of them, column by
     /// column.
     pub(crate) fn by_chance(columns: &[ArrayRef], rows: u64) -> Option<Self> {
         if columns.is_empty() || rows < 2 {
@@ -143,7 +144,7 @@ fn chance_of_equal(column: &ArrayRef) -> Option<f64> {
     Some(measured.max(1.0 / possible_values(column)))
 }
 
-/// Estimates the number of values that a column may have from those that it has.
+/// Estimates the number of possible values of a column from its actual values.
 fn possible_values(column: &ArrayRef) -> f64 {
     if let Some(values) = whole_numbers(column) {
         let (Some(least), Some(greatest)) = (values.iter().min(), values.iter().max()) else { return 1.0 };
@@ -153,7 +154,7 @@ fn possible_values(column: &ArrayRef) -> f64 {
     }
     let texts = texts(column);
     let longest = texts.iter().map(Vec::len).max().unwrap_or(0).min(MOST_PLACES);
-    // Two texts are equal if every position has the same byte, or none, in both.
+    // Two texts are equal if every position has the same byte, or no byte, in both.
     let alike_at = |place: usize| {
         let mut counts: HashMap<Option<u8>, u64> = HashMap::new();
         texts.iter().for_each(|text| *counts.entry(text.get(place).copied()).or_default() += 1);
@@ -233,8 +234,7 @@ mod tests {
     fn identifiers_are_told_from_what_chance_makes_unique() {
         let rows = 2_000u64;
         let day = 86_400_000_000u64;
-        // Numbers that are assigned one after the other, in any order of arrival, with gaps, or in
-        // steps.
+        // Numbers that are assigned in sequence, in any order of arrival, with gaps, or in steps.
         assert_eq!(by(&[numbers((0..2000).rev())]), UniqueBy::Nature);
         assert_eq!(by(&[numbers((0..2000).map(|row| 5_000_000_000 + row * 3))]), UniqueBy::Nature);
         assert_eq!(by(&[numbers((0..2000).map(|row| row * 1000))]), UniqueBy::Nature);

@@ -1,10 +1,10 @@
-//! Nodes of unequal strength: how far each is from the share that its weight implies.
+//! Nodes of unequal weight: the deviation of each from the share that its weight implies.
 
 use serde::Serialize;
 
-/// Loads of nodes with weights under one placement. Partitions are assigned to nodes one after the
-/// other: the first ones to the first node, like slots of a Distributed table of ClickHouse and
-/// ranges of tokens.
+/// Loads of nodes with weights under one placement. Partitions are assigned to nodes in order: the
+/// first ones to the first node, like slots of a Distributed table of ClickHouse and ranges of
+/// tokens.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NodeLoads {
     /// Weights of the nodes.

@@ -155,7 +155,7 @@ impl KeyedBatch {
 
     /// Returns the bytes of the longest key, or `known` if that is larger.
     pub(crate) fn longest_key(&self, key: &[usize], known: u64) -> u64 {
-        // Usually the parts are too short even if the longest of each were in one row.
+        // Usually the key fits even if one row had the longest value of every part.
         let most = self.parts_of(key).map(|part| part.longest).sum();
         if most <= known || key.len() == 1 {
             return known.max(most);

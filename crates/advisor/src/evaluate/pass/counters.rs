@@ -89,8 +89,7 @@ pub(super) fn partition_key_counters<'c>(
     Ok(counters)
 }
 
-/// Makes the counter of a candidate for the partition key, of which `key` has the positions of the
-/// parts.
+/// Makes the counter of a candidate for the partition key; `key` has the positions of its parts.
 fn partition_key_counter(
     candidate: &Candidate,
     key: Vec<usize>,

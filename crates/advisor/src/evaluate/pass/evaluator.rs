@@ -31,14 +31,14 @@ use evenkeel_stats::windows::{MomentAxis, TimeAxis, most_moments};
 /// Rows per partition that the median window has if its length is chosen from the data: with fewer,
 /// chance adds too much.
 pub const ROWS_PER_PARTITION_OF_WINDOW: u64 = 10;
-/// Number of partitions if none are requested: the default of YDB.
+/// Number of partitions if none is requested: the default of YDB.
 const DEFAULT_PARTITIONS: u64 = 64;
 
 /// Evaluates keys on batches in one schema.
 #[derive(Debug)]
 pub struct Evaluator {
     pub(crate) options: EvaluateOptions,
-    /// Columns whose values vary in length, which counts among the bytes of a row.
+    /// Columns whose values vary in length, which affects the bytes of a row.
     of_any_length: Vec<usize>,
     /// Number of columns of a batch.
     columns: usize,
@@ -79,7 +79,7 @@ impl Evaluator {
     }
 
     /// Like [`Evaluator::new`], but also counts the bytes of each window. Without a time column,
-    /// rows arrive one after the other at `rate` rows per second.
+    /// rows arrive evenly spaced at `rate` rows per second.
     pub(super) fn for_loads(
         columns: &[Column],
         options: EvaluateOptions,
@@ -182,9 +182,8 @@ impl Evaluator {
     }
 
     /// Counts the rows of many batches, and prepares the next ones while some are counted. The
-    /// figures are the same as for one batch after the other. `next` returns some batches, or
-    /// `None` at the end; `after` receives the number of rows read, and may end the count with an
-    /// error.
+    /// figures are the same as for sequential batches. `next` returns some batches, or `None` at
+    /// the end; `after` receives the number of rows read, and may end the count with an error.
     ///
     /// # Errors
     /// As for [`Evaluator::add`], and any error of `after`.
@@ -297,7 +296,7 @@ fn resolution(time: &TimeColumn, columns: &[Column]) -> Micros {
 
 /// Returns the positions of the columns whose values vary in length, if a share counts bytes.
 fn of_any_length(columns: &[Column], share: Option<Share>) -> Vec<usize> {
-    // Bytes are those of whole rows, in all shares that count them.
+    // All shares that count bytes count whole rows.
     let of_any_length = columns
         .iter()
         .enumerate()

@@ -76,8 +76,8 @@ pub(crate) fn find_examples(
     Ok(())
 }
 
-/// Finds the values of heavy keys of which only the identity is known, and returns them. Reading
-/// ends when all are found.
+/// Finds the values of heavy keys that are known only by identity, and returns them. Reading ends
+/// when all are found.
 pub(crate) fn find_values(
     export: &Export,
     on_unreadable: OnUnreadable,
@@ -133,8 +133,8 @@ fn keys_of(candidate: &Candidate, columns: &[Column], batch: &RecordBatch) -> (V
 }
 
 impl Search {
-    /// Takes a row with the key. The row before it and this one are the example if they differ when
-    /// a conflict is wanted, or are identical when it is not.
+    /// Checks a row with the key. The previous row and this one form the example if they differ and
+    /// a conflict is wanted, or are identical and a copy is wanted.
     fn meet(
         &mut self,
         key: &[ArrayRef],

@@ -1,5 +1,5 @@
 //! Portions that batches of an export would make in one table: how much they overlap, how much
-//! merging them costs, and how much a condition on a key column would leave unread.
+//! merging them costs, and how much a condition on a key column would prune.
 //!
 //! Each batch of the simulated ingest makes one portion in every partition that it has rows for,
 //! from the least to the greatest primary key of those rows. Keys are compared as bytes in the
@@ -38,8 +38,8 @@ impl Portion {
     }
 }
 
-/// Joins the portions of every two batches, so that fewer are kept: those that batches of twice as
-/// many rows would have made.
+/// Joins the portions of every two batches into the portions of batches twice as large, so that
+/// fewer are kept.
 pub(crate) fn join_batches(portions: &mut Vec<Portion>) {
     let mut joined: Vec<Portion> = Vec::with_capacity(portions.len().div_ceil(2));
     for mut portion in portions.drain(..) {
@@ -165,8 +165,8 @@ impl Ranges for Portion {
     }
 }
 
-/// Returns the share of the groups that a condition `low <= column <= high` leaves unread, averaged
-/// over some conditions; `None` without groups or conditions.
+/// Returns the share of the groups that a condition `low <= column <= high` prunes, averaged over
+/// some conditions; `None` without groups or conditions.
 pub(crate) fn pruned_share<'a, R: Ranges + 'a>(
     groups: impl Iterator<Item = &'a R> + Clone,
     column: usize,

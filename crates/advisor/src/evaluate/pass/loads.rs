@@ -10,9 +10,9 @@ use crate::evaluate::pass::reader::read_into;
 use evenkeel_input::source::{Export, OnUnreadable, Unreadable};
 
 /// Counts the load on the partitions of each partition key of `options`, over all rows of an
-/// export, whatever share of them the options sample. Rows arrive at the times of the time column,
-/// or without one, one after the other at `rate` rows per second, if that is given. `progress` is
-/// called with the number of rows read so far; setting `stop` cancels the count.
+/// export, regardless of sampling options. Rows arrive at the times of the time column or, without
+/// one, evenly spaced at `rate` rows per second, if that is given. `progress` is called with the
+/// number of rows read so far; setting `stop` cancels the count.
 ///
 /// # Errors
 /// [`EvaluateError`] if the export cannot be read, or a key cannot be evaluated.

@@ -241,7 +241,7 @@ impl PartitionKeyCounter {
         Ok(())
     }
 
-    /// Prepares for [`PartitionKeyCounter::put`], which writes what is in memory.
+    /// Prepares for [`PartitionKeyCounter::put`], which writes only from memory.
     pub(crate) fn read_back(&mut self) -> Result<(), SpillError> {
         self.keys.read_back()?;
         self.keys.put_together();
@@ -324,9 +324,10 @@ impl PartitionKeyCounter {
         // Other systems have already reported which types they accept.
         let of_ydb =
             placements.first().is_none_or(|placement| placement.placement.function().of_ydb().is_some());
-        let type_obstacle = parts
-            .find(|(_, column_type)| of_ydb && !column_type.is_key_type())
-            .map(|(part, column_type)| format!("{part} is of type {column_type}, which YDB takes in no key"));
+        let type_obstacle =
+            parts.find(|(_, column_type)| of_ydb && !column_type.is_key_type()).map(|(part, column_type)| {
+                format!("{part} is of type {column_type}, which YDB does not accept in keys")
+            });
         let report = PartitionKeyReport {
             type_obstacle,
             partition_key: self.plan.candidate.part_names(),

@@ -41,7 +41,7 @@ impl PrimaryKeyInputs<'_> {
         let partition_key = given.or(within).unwrap_or(candidate).clone();
         let placed = parts.resolve(&partition_key, self.columns)?;
         let placed_types = types_of(parts, &placed);
-        // If the functions need another key, the default one remains, which takes any.
+        // If the functions need another key, the default one remains, which accepts any.
         let mut all = self.placements.to_vec();
         all.extend(self.placements.first().map(|(_, partitions)| (Function::default(), *partitions)));
         let (function, partitions) = placeable(&partition_key, &placed_types, &all)?
@@ -95,9 +95,9 @@ impl PrimaryKeyInputs<'_> {
 /// Placements that can serve a key, and the reasons why others cannot.
 pub(super) type Placeable = (Vec<(Function, PartitionCount)>, Vec<String>);
 
-/// Finds the placements that can serve a key, by placing no rows at all: a type without a byte
-/// layout is refused, and a function that needs another key is left out, with the reason, unless
-/// none remains.
+/// Finds the placements that can serve a key, by placing an empty batch: a type without a byte
+/// layout is refused, and a function that needs another key is left out, with the reason, unless no
+/// function remains.
 pub(super) fn placeable(
     candidate: &Candidate,
     types: &[ColumnType],

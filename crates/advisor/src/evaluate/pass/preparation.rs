@@ -1,4 +1,4 @@
-//! Preparation of batches before they are counted: each alone, so that all cores can take part.
+//! Preparation of batches before they are counted: each independently, so that all cores can work.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ pub(crate) struct CandidatePlan {
 
 /// Data on a key in a batch, known before its rows are counted.
 pub(crate) struct BatchKeys {
-    /// Identities of the keys; `None` if the key has one part, whose identities serve.
+    /// Identities of the keys; `None` if the key has one part, whose identities are used directly.
     pub(crate) identities: Option<Vec<u64>>,
     /// Cells of every row, for each group of placements; `None` while keys are few, and looked up
     /// by number.
@@ -62,8 +62,7 @@ impl CandidatePlan {
     }
 }
 
-/// Hashes of some keys by one function after the other; consecutive functions of one hash family
-/// share them.
+/// Hashes of some keys, reused by consecutive functions of one hash family.
 #[derive(Default)]
 pub(crate) struct Hashes(Option<(&'static str, Vec<u64>)>);
 
@@ -142,8 +141,8 @@ impl Preparation {
         };
         let (axis, clock, window, most) = (&mut self.axis, &self.clock, self.window, self.most_windows);
         let moments = &mut self.moments;
-        // Windows follow each other in time, so they are found one batch after the other, in
-        // parallel with the preparation of each batch alone.
+        // Windows follow each other in time, so they are found batch by batch, in parallel with the
+        // independent preparation of each batch.
         let mut windows = || {
             let of_piece =
                 |piece: &Piece| windows_of(piece, axis, moments.as_mut(), clock.as_ref(), window, most);

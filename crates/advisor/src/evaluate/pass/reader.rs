@@ -9,10 +9,10 @@ use crate::evaluate::EvaluateError;
 use crate::evaluate::pass::evaluator::Evaluator;
 use evenkeel_input::source::Unreadable;
 
-/// Callback that takes blocks of batches and returns whether to go on.
+/// Callback that receives blocks of batches and returns whether to continue.
 type Blocks<'a> = &'a mut dyn FnMut(Vec<RecordBatch>) -> bool;
 
-/// Reads rows in a thread of its own, while they are counted in this one and its helpers. `read`
+/// Reads rows in a separate thread, while they are counted in this one and its helpers. `read`
 /// yields the rows of the projected columns.
 pub(crate) fn read_into(
     evaluator: &mut Evaluator,

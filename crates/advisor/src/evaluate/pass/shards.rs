@@ -40,8 +40,8 @@ wire!(Whole { rows_read, time_range, primary_key });
 
 /// Returns the ranges in which the rows of an export are counted: at most `most`, about equal, cut
 /// at multiples of `batch_rows` to keep the batches of the simulated ingest whole. There is only
-/// one range if unreadable rows are skipped, which shifts the numbers of the rows behind them, or
-/// if rows are sampled, because a sample is drawn row by row.
+/// one range if unreadable rows are skipped, which shifts the numbers of the rows after them, or if
+/// rows are sampled, because a sample is drawn row by row.
 #[must_use]
 pub fn spans(
     options: &EvaluateOptions,
@@ -61,7 +61,7 @@ pub fn spans(
     (0..count).map(|number| bound(number)..bound(number + 1)).collect()
 }
 
-/// Returns the passes over all rows that are needed in addition to those over ranges of rows.
+/// Returns the passes over all rows that are needed in addition to the passes over ranges of rows.
 ///
 /// # Errors
 /// [`EvaluateError`] if there is no such time column.
@@ -104,8 +104,8 @@ pub fn count_share(
 }
 
 /// Assembles the evaluation from all shares: the states of the ranges of rows, in order, and the
-/// results of the [`whole_shares`], in any order. It equals that of one machine, except that the
-/// values of a heavy key may not be known yet, see [`crate::evaluate::HeavyHitter::key`].
+/// results of the [`whole_shares`], in any order. It equals the evaluation by one machine, except
+/// that the values of a heavy key may not be known yet, see [`crate::evaluate::HeavyHitter::key`].
 ///
 /// # Errors
 /// [`EvaluateError::KeyParts`] if a share is missing, duplicated, damaged or made with other
@@ -137,7 +137,7 @@ pub fn assemble<S: AsRef<[u8]>, W: AsRef<[u8]>>(
         if let Some((number, report)) = whole.primary_key {
             let place = primary_keys.get_mut(number).ok_or_else(|| no_such_key(number))?;
             if place.replace(report).is_some() {
-                return Err(EvaluateError::KeyParts { reason: format!("primary key {number} comes twice") });
+                return Err(EvaluateError::KeyParts { reason: format!("primary key {number} occurs twice") });
             }
         }
         evaluation.time_range = whole.time_range;
@@ -176,7 +176,7 @@ impl Evaluator {
         if usize::take(&mut left)? != counters.partition_keys.len() {
             return Err(WireError("it has other keys").into());
         }
-        // Merge one key after the other, so that no more than one is in memory twice.
+        // Merge key by key, so that no more than one is in memory twice.
         for key in &mut counters.partition_keys {
             let more = key.take(&mut left)?;
             key.merge(more, window, moments)?;
@@ -239,7 +239,7 @@ mod tests {
     struct Rows {
         columns: Vec<Column>,
         batch: RecordBatch,
-        /// Memory for partition keys, if not that of the options.
+        /// Memory for partition keys, if it differs from the options.
         budget: Option<usize>,
     }
 
@@ -375,7 +375,7 @@ mod tests {
         let rows = Rows::events(6_000).with_nulls();
         let options = EvaluateOptions { batch_rows: 500, ..options() };
         assert_eq!(rows.shared(&options, 5).unwrap(), rows.local(&options).unwrap());
-        // The time axis takes a pass of its own.
+        // The time axis takes a separate pass.
         let options = EvaluateOptions { primary_keys: Vec::new(), ..options };
         assert_eq!(whole_shares(&rows.columns, &options, 5).unwrap(), [Share::TimeAxis]);
         assert_eq!(rows.shared(&options, 5).unwrap(), rows.local(&options).unwrap());

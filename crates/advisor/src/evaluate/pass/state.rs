@@ -58,8 +58,7 @@ impl Evaluator {
         written.map(|()| sealed)
     }
 
-    /// Replaces the counts, of which there are none yet, by those of an evaluation with the same
-    /// columns and options.
+    /// Loads the counts of an evaluation with the same columns and options into an empty one.
     ///
     /// # Errors
     /// [`EvaluateError::KeyParts`] if the state is damaged, or made with other options.
@@ -128,7 +127,7 @@ impl Evaluator {
         self.counters.partition_keys.iter_mut().for_each(PartitionKeyCounter::end_batch);
     }
 
-    /// Keeps only the keys of `options`, in their order, and takes these options.
+    /// Keeps only the keys of `options`, in their order, and adopts these options.
     pub(crate) fn retain(&mut self, options: &EvaluateOptions) {
         let counters = &mut self.counters;
         let kept: Vec<&Candidate> = options.partition_keys.iter().chain(&options.also_counted).collect();
@@ -143,9 +142,9 @@ impl Evaluator {
         self.preparation.keys = counters.partition_keys.iter().map(PartitionKeyCounter::plan).collect();
     }
 
-    /// Chooses the keys of which less is to be kept, so that what grows with the distinct values
-    /// takes about `most` bytes, beginning with the primary keys that contain the time, which
-    /// hardly repeat at other times, and then with the key that takes the most.
+    /// Chooses the keys to reduce, so that the data that grows with the distinct values takes about
+    /// `most` bytes: first primary keys that contain the time, which rarely repeat at other times,
+    /// then the largest key.
     pub(crate) fn reductions(&mut self, most: u64) -> Reductions {
         let counters = &mut self.counters;
         counters.partition_keys.iter_mut().for_each(PartitionKeyCounter::put_together);
@@ -169,7 +168,7 @@ impl Evaluator {
     }
 }
 
-/// Keys of which less is kept than was counted, by their numbers.
+/// Numbers of the keys that are kept in reduced form.
 #[derive(Debug, Default)]
 pub(crate) struct Reductions {
     /// Partition keys whose distinct values are kept as sketches.

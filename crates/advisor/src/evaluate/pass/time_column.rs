@@ -12,7 +12,7 @@ use evenkeel_model::table::{Column, Transform, only_time_column};
 use evenkeel_model::time_reading::TimeReading;
 use evenkeel_model::units::Micros;
 
-/// Column that says when a row arrived.
+/// Column with the arrival time of rows.
 #[derive(Debug, Clone)]
 pub(crate) struct TimeColumn {
     pub(crate) position: usize,
@@ -25,7 +25,7 @@ pub(crate) struct TimeColumn {
 pub(crate) enum Clock {
     /// A column of the export.
     Column(TimeColumn),
-    /// Rows arrive one after the other, at this many per second.
+    /// Rows arrive evenly spaced, at this many per second.
     Rate(f64),
 }
 
@@ -56,8 +56,8 @@ impl Clock {
     }
 }
 
-/// Returns the time column: the named one, otherwise the only point in time, or if there is none,
-/// the only date.
+/// Returns the time column: the named one, otherwise the only point in time, otherwise the only
+/// date.
 pub(crate) fn time_column(
     columns: &[Column],
     options: &EvaluateOptions,

@@ -30,7 +30,7 @@ struct PrimaryKey {
 enum Repetition {
     /// From the keys of all rows.
     OfRows,
-    /// By adding those of each profile, because no key can repeat in two of them.
+    /// By adding the counts of each profile, because no key can occur in two of them.
     Sums,
     Unknown,
 }
@@ -127,8 +127,8 @@ impl CommonKeys {
         }
     }
 
-    /// Returns options with these keys, counted as in the profiles, of which `latest` has the last
-    /// rows.
+    /// Returns options with these keys, counted as in the profiles; `latest` is the header of the
+    /// profile with the last rows.
     pub(super) fn options(&self, options: AdvisorOptions, latest: &Header) -> AdvisorOptions {
         let Header { options: own, find_primary_keys, nodes, nodes_given, .. } = latest;
         let primary_keys: Vec<Candidate> = self.known_primary_keys().map(|known| known.key.clone()).collect();
@@ -185,7 +185,7 @@ fn has_time(key: &Candidate, profiles: &[Profile]) -> Result<bool, EvaluateError
     Ok(is_in_key && profiles.iter().all(|profile| profile.header.rows_without_time == 0))
 }
 
-/// Whether the rows of each profile are known to be later than those of the one before it.
+/// Whether the rows of each profile are known to be later than those of the previous one.
 fn are_apart(profiles: &[Profile]) -> bool {
     let mut pairs = profiles.iter().zip(profiles.iter().skip(1));
     pairs.all(|(a, b)| a.times_between(b).is_some_and(|(latest, earliest)| latest < earliest))

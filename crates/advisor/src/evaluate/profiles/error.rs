@@ -18,11 +18,11 @@ pub enum ProfileError {
     #[error("{file}: cannot write the profile: {source}", file = .file.display())]
     Write { file: PathBuf, source: io::Error },
     #[error(
-        "{file}: exists and is no profile, so it is not replaced; name another file with --save", file = .file.display()
+        "{file}: exists and is not a profile, so it is not replaced; name another file with --save", file = .file.display()
     )]
     Occupied { file: PathBuf },
     #[error(
-        "{file}: this is no profile; 'evenkeel evaluate EXPORT --save FILE' writes them, and exports are named before --merge"
+        "{file}: is not a profile; 'evenkeel evaluate EXPORT --save FILE' writes them, and exports are named before --merge"
     )]
     NotProfile { file: String },
     #[error(
@@ -36,7 +36,7 @@ pub enum ProfileError {
     )]
     Columns { file: String, problem: String },
     #[error(
-        "{file}: was saved with another {option} than {other}: {found} instead of {expected}; save both with the same"
+        "{file}: was saved with another {option} than {other}: {found} instead of {expected}; save both with the same value"
     )]
     Options { file: String, other: String, option: &'static str, found: String, expected: String },
     #[error("{file} and {other} both have the {} of {input}; leave one of them out", counted(*rows, "row"))]

@@ -1,7 +1,8 @@
 //! Profiles as files.
 //!
 //! ```text
-//! file     "evenkeel profile " | version: 4 bytes | length of the content: 8 bytes | zstd frame of the content
+//! file     "evenkeel profile " | version: 4 bytes | length of the content: 8 bytes
+//!          | zstd frame of the content
 //! content  sealed: header as JSON | values of heavy keys | state of the counts
 //! ```
 //! Numbers are little-endian. What is sealed has a checksum, see [`evenkeel_model::wire`]. The
@@ -22,15 +23,27 @@ const VERSION: u32 = 1;
 const MOST_BYTES: u64 = 4 << 30;
 const COMPRESSION_LEVEL: i32 = 3;
 
+/// Reads a file as a whole if it begins as profiles do, and else its first bytes only: it may have
+/// no end.
+fn bytes_of(path: &Path) -> std::io::Result<Vec<u8>> {
+    let mut file = fs::File::open(path)?;
+    let mut bytes = Vec::new();
+    (&mut file).take(MAGIC.len() as u64).read_to_end(&mut bytes)?;
+    if bytes == MAGIC {
+        file.take(MOST_BYTES).read_to_end(&mut bytes)?;
+    }
+    Ok(bytes)
+}
+
 impl Profile {
     /// Reads a profile from a file.
     ///
     /// # Errors
-    /// [`ProfileError`] if it cannot be read, is no profile, or damaged.
+    /// [`ProfileError`] if it cannot be read, is not a profile, or is damaged.
     pub fn read(path: &Path) -> Result<Self, ProfileError> {
         let failed = |source| ProfileError::Read { file: path.to_owned(), source };
-        let read = Self::from_bytes(&path.display().to_string(), &fs::read(path).map_err(failed)?)?;
-        // Of many profiles, the counts of one after the other are in memory.
+        let read = Self::from_bytes(&path.display().to_string(), &bytes_of(path).map_err(failed)?)?;
+        // Only the counts of one profile at a time are in memory.
         Ok(Self { state: None, path: Some(path.to_owned()), ..read })
     }
 
@@ -44,7 +57,7 @@ impl Profile {
             (Some(state), _) => Ok(state.clone()),
             (None, Some(path)) => {
                 let failed = |source| ProfileError::Read { file: path.clone(), source };
-                let again = Self::from_bytes(&self.name, &fs::read(path).map_err(failed)?)?;
+                let again = Self::from_bytes(&self.name, &bytes_of(path).map_err(failed)?)?;
                 let is_same = again.header.parts == self.header.parts;
                 again.state.filter(|_| is_same).ok_or_else(changed)
             }
@@ -52,7 +65,7 @@ impl Profile {
         }
     }
 
-    /// Checks that a profile can be written to a file: nothing but a profile is replaced.
+    /// Checks that a profile can be written to a file: only another profile may be replaced.
     ///
     /// # Errors
     /// [`ProfileError::Occupied`], or [`ProfileError::Read`].
@@ -68,7 +81,7 @@ impl Profile {
         let failed = |source| ProfileError::Write { file: path.to_owned(), source };
         let bytes = self.to_bytes().map_err(failed)?;
         refuse_other_files(path)?;
-        // Written beside it first, so that a profile that cannot be written replaces no other.
+        // Written to a temporary file first, so that a failed write does not replace a profile.
         let mut name = path.as_os_str().to_owned();
         name.push(".tmp");
         let beside = Path::new(&name);
@@ -81,7 +94,7 @@ impl Profile {
             fs::rename(beside, path)
         });
         written.map_err(|error| {
-            // The error itself says more than one of the removal would.
+            // The original error is more useful than an error of the removal.
             let _ = fs::remove_file(beside);
             failed(error)
         })
@@ -134,7 +147,7 @@ impl Profile {
             .and_then(|decoder| decoder.take(most + 1).read_to_end(&mut content));
         expanded.map_err(|_| damaged("its compressed content is cut or changed"))?;
         if content.len() as u64 != most {
-            return Err(damaged("its content has another length than it says"));
+            return Err(damaged("its content does not have the stated length"));
         }
         let decode = || -> Result<(&[u8], _, &[u8]), WireError> {
             let mut left = unseal(&content)?;

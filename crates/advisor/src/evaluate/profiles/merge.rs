@@ -1,4 +1,4 @@
-//! Profiles that are put together.
+//! Merging of profiles.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -35,8 +35,9 @@ pub struct MergedProfile {
 }
 
 /// Judges the keys of several exports from their profiles, as if they were one. Keys that only some
-/// of them count are left out, with a note. Of `options`, the keys and how they are counted are
-/// those of the profiles. If `save` gives a size, the merged counts are returned as a profile too.
+/// of them count are left out, with a note. The keys and the counting parameters come from the
+/// profiles, not from `options`. If `save` gives a size, the merged counts are returned as a
+/// profile too.
 ///
 /// # Errors
 /// [`ProfileError`] if the profiles do not fit together, or are damaged.
@@ -122,8 +123,8 @@ fn in_order_of_time(mut profiles: Vec<Profile>) -> Vec<Profile> {
 }
 
 impl Profile {
-    /// By how much its roles and candidates are to be preferred: those of a search, from the most
-    /// rows.
+    /// Rank of its roles and candidates: results of a search are preferred, then results from the
+    /// most rows.
     fn inferred(&self) -> (bool, u64) {
         (!self.header.look.considered.is_empty(), self.header.rows)
     }
@@ -153,7 +154,7 @@ impl Profile {
                 key.keep_sums(repeats.sums());
             }
         }
-        // The rows of each profile are ingested on their own.
+        // The rows of each profile are ingested separately.
         evaluator.end_batch();
         evaluator.retain(options);
         Ok(evaluator)
@@ -172,7 +173,7 @@ impl SavedRepeats {
     }
 }
 
-/// Facts of a profile about the keys that are counted, beside the counts.
+/// Facts of a profile about the counted keys, other than the counts.
 struct Saved {
     values: HashMap<(usize, u64), KeyFound>,
     repeats: Vec<SavedRepeats>,

@@ -1,12 +1,12 @@
-//! Profiles: evaluations that are saved, and that add up.
+//! Profiles: saved evaluations that can be merged.
 //!
 //! ```text
 //! rows of a day --advise_and_save--> AdvisorReport, Profile: counts of all keys, roles, candidates
 //! Profiles      --advise_merged----> AdvisorReport of all days, Profile of all days
 //! ```
-//! Figures of merged profiles are those of one pass over all rows, with these exceptions: a batch
+//! Figures of merged profiles equal those of one pass over all rows, with these exceptions: a batch
 //! of the simulated ingest ends with each profile; late rows have bounds if profiles overlap in
-//! time or key; and figures from samples of more than 100,000 rows are those of another sample.
+//! time or key; and figures from samples of more than 100,000 rows come from a different sample.
 
 mod check;
 mod common_keys;
@@ -34,7 +34,7 @@ pub use save::advise_and_save;
 /// Default size of a profile.
 pub const DEFAULT_PROFILE_BYTES: u64 = 64 << 20;
 
-/// Counts of an evaluation, and what was inferred from its rows.
+/// Counts of an evaluation, and facts inferred from its rows.
 #[derive(Debug, Clone)]
 pub struct Profile {
     /// File that it was read from, or the rows that it was made from; for messages.
@@ -79,10 +79,10 @@ struct Header {
     parts: Vec<Part>,
 }
 
-/// Rows that were evaluated in one go.
+/// Rows that were evaluated together.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Part {
-    /// Checksum of their counts, by which rows that are merged twice are found.
+    /// Checksum of their counts, to find rows that are merged twice.
     checksum: u64,
     rows: u64,
     /// First of the inputs, and the number of all.
@@ -138,7 +138,7 @@ impl Profile {
         &self.header.options
     }
 
-    /// Returns options for rows that are to be counted like those of the profile, beside `options`.
+    /// Returns options to count rows as in the profile, with `options` for the rest.
     #[must_use]
     pub fn options_like(&self, options: AdvisorOptions) -> AdvisorOptions {
         let Header { options: own, nodes, nodes_given, .. } = &self.header;
@@ -159,7 +159,7 @@ impl Profile {
     }
 
     /// Partition keys whose distinct values are estimates because the profile had to be small, and
-    /// primary keys of which only the sums are kept.
+    /// primary keys that are kept only as sums.
     #[must_use]
     pub fn reduced_keys(&self) -> Vec<String> {
         let Header { options, estimated, repeats, .. } = &self.header;

@@ -1,4 +1,4 @@
-//! Evaluations that are saved.
+//! Saves evaluations as profiles.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -15,8 +15,8 @@ use evenkeel_input::source::Export;
 use evenkeel_model::note::Note;
 
 /// Judges the keys of an export as [`crate::evaluate::advise`] does, and returns the counts as a
-/// profile of about `most_bytes` bytes: if the distinct values of all keys take more, those of the
-/// largest keys are kept as estimates.
+/// profile of about `most_bytes` bytes: if the distinct values of all keys need more, the largest
+/// keys are stored as estimates.
 ///
 /// # Errors
 /// As for [`crate::evaluate::advise`].
@@ -101,8 +101,8 @@ impl Profile {
     }
 }
 
-/// Checksum of rows, whatever their order and the keys that are counted. Without the identities of
-/// the rows, which are computed for primary keys, it is one of the counts of the first key.
+/// Checksum of rows, independent of their order and of the counted keys. Without the identities of
+/// the rows, which are computed for primary keys, it is a checksum of the counts of the first key.
 fn checksum(evaluation: &Evaluation, of_rows: u64) -> u64 {
     let range = evaluation.time_range.as_ref();
     let times = range.map(|range| (range.earliest_micros, range.latest_micros, range.null_rows));

@@ -96,7 +96,7 @@ fn named() -> AdvisorOptions {
     }
 }
 
-/// Figures without those that come from the places of rows.
+/// Figures that do not depend on the places of rows.
 fn figures(report: AdvisorReport) -> Evaluation {
     let mut evaluation = report.evaluation;
     evaluation.primary_keys.iter_mut().for_each(|key| key.examples.clear());
@@ -182,7 +182,7 @@ fn a_small_profile_has_estimates_within_their_bounds() {
     let profiles = days.profiles(&options, 50_000);
     assert_eq!(profiles[0].reduced_keys(), ["HASH(id)", "PRIMARY KEY (at, id)", "PRIMARY KEY (id)"]);
     let report = merged(profiles);
-    // Times that are apart show that no key with the time repeats; of the other, nothing is known.
+    // Disjoint times show that no key with the time repeats; nothing is known about the other.
     let columns = |key: &crate::evaluate::PrimaryKeyReport| key.columns.join(", ");
     assert_eq!(report.evaluation.primary_keys.iter().map(columns).collect::<Vec<_>>(), ["at, id"]);
     assert!(report.notes.iter().any(|note| note.code() == "repeats_unknown"));
@@ -284,7 +284,7 @@ fn keys_that_only_some_count_are_left_out_with_a_note() {
     merged(vec![save(0, &one), save(1, &AdvisorOptions { evaluate: more, ..one.clone() })]);
 }
 
-/// Rows of which the first half is in a profile that was written once.
+/// Rows; a profile written by an earlier version has the first half.
 fn pinned() -> RecordBatch {
     let rows = 400i64;
     let number = |row: i64, salt: u64| fold(row.cast_unsigned(), salt) % 97;
@@ -341,7 +341,7 @@ fn a_profile_of_the_first_version_is_still_read() {
 }
 
 /// Writes the profile that [`a_profile_of_the_first_version_is_still_read`] reads. A new version of
-/// the format gets a file of its own.
+/// the format gets a separate file.
 #[test]
 #[ignore = "writes a file of the project"]
 fn write_the_pinned_profile() {
@@ -356,7 +356,7 @@ fn damaged_profiles_are_refused() {
     let profile = days.profiles(&named(), 1 << 20).remove(0);
     let bytes = profile.to_bytes().unwrap();
     let refused = |bytes: &[u8]| Profile::from_bytes("x.ek", bytes).map(|_| ()).unwrap_err().to_string();
-    assert!(refused(b"user_id,at\n1,2\n").contains("x.ek: this is no profile"));
+    assert!(refused(b"user_id,at\n1,2\n").contains("x.ek: is not a profile"));
     let mut newer = bytes.clone();
     newer[17] = 9;
     assert!(refused(&newer).contains("format 9"), "{}", refused(&newer));
@@ -368,7 +368,7 @@ fn damaged_profiles_are_refused() {
         } else {
             changed[place] ^= 1 << (step % 8);
         }
-        // Zstandard ignores some bits; what it gives is then the same.
+        // Zstandard ignores some bits; the result is then the same.
         if let Ok(read) = Profile::from_bytes("x.ek", &changed) {
             assert_eq!(read.state, Some(profile.state().unwrap()));
         }

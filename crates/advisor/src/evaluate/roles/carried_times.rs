@@ -20,14 +20,14 @@ pub struct CarriedTimes {
 }
 
 impl CarriedTimes {
-    /// Replaces the times by those since the first.
+    /// Replaces the times by offsets from the first.
     pub(crate) fn mask(&mut self) {
         self.latest_micros = self.latest_micros.saturating_sub(self.earliest_micros);
         self.earliest_micros = 0;
     }
 
     pub(super) fn of_arrays(arrays: &[&ArrayRef]) -> Option<Self> {
-        // Most columns show with few values that they carry none.
+        // For most columns a few values show that they carry no times.
         let first = arrays.first()?;
         let values: Vec<&dyn Array> = arrays.iter().map(|array| array.as_ref() as &dyn Array).collect();
         let carries = |array: &ArrayRef| TimeReading::detect(array).is_some();

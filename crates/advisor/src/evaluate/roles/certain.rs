@@ -4,32 +4,37 @@ use crate::evaluate::roles::epochs::{
     MOSTLY_ASCENDING, epoch, epoch_beside, epoch_near, is_apart_from_times, paced_by, part_of_day,
     truncated_time,
 };
-use crate::evaluate::roles::forms::Form;
+use crate::evaluate::roles::forms::{Form, Whole};
 use crate::evaluate::roles::names::{self, Hint};
 use crate::evaluate::roles::profile::Profile;
 use crate::evaluate::roles::role::Role;
 use evenkeel_model::table::ColumnType;
 
-/// Number of values from which numbers that rise and are named as times are such, in whatever unit.
+/// Smallest number of values with which rising numbers named like times are times, in whatever
+/// unit.
 const FEWEST_RISING: usize = 100;
 
-/// Number of values from which numbers below 2400 can be times of day.
+/// Smallest number of values with which numbers below 2400 can be times of day.
 pub(super) const FEWEST_TIMES_OF_DAY: usize = 24;
 
-/// Share of the texts that are dates from which all are.
+/// Share of texts that are dates above which the column is one of dates.
 pub(super) const MOSTLY_DATES: f64 = 0.98;
 
-/// Number of values from which numbers in six digits that are all times of day are such.
+/// Smallest number of values with which six-digit numbers that are all valid times of day are times
+/// of day.
 pub(super) const FEWEST_SECONDS_OF_DAY: usize = 100;
 
-/// Number of values from which numbers that are all dates in six digits are dates.
+/// Smallest number of values with which six-digit numbers that are all valid dates are dates.
 pub(super) const FEWEST_DATES: usize = 20;
 
-/// Variance of the frequencies of numbers, over what chance makes of equal ones, below which none
-/// has a frequency of its own.
+/// Numbers that are years if they are named so.
+const YEARS: std::ops::Range<i128> = 1_000..2_200;
+
+/// Variance of the frequencies of numbers, relative to the variance that chance gives to equal
+/// frequencies, below which no number has its own frequency.
 pub(super) const SMOOTH: f64 = 3.0;
 
-/// Whether values are numbers of which each comes about as often as its neighbours.
+/// Whether each number occurs about as often as its neighbours.
 pub(super) fn is_smooth(column: &Profile<'_>) -> bool {
     matches!(&column.form, Form::Whole(whole) if whole.dispersion < SMOOTH)
 }
@@ -46,7 +51,7 @@ pub(super) fn certain(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<(
     if column.rises_strictly && column.nulls == 0 && names::is_row_number(&column.column.name) {
         return Some((
             Role::Measure,
-            vec!["numbers the rows of the file, which another export does anew".to_owned()],
+            vec!["numbers the rows of the file, differently in each export".to_owned()],
         ));
     }
     if let Some(reading) = epoch(column).filter(|_| !is_apart_from_times(column, columns)) {
@@ -86,7 +91,7 @@ pub(super) fn certain(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<(
             vec![format!("numbers that rise with the rows, named {}", column.column.name)],
         ));
     }
-    // The rows of a calendar itself are days.
+    // In a calendar table each row is a day.
     let is_row = column.is_unique();
     if matches!(column.form, Form::Whole(_)) && !is_row && names::is_of_calendar(&column.column.name) {
         return Some((
@@ -94,8 +99,18 @@ pub(super) fn certain(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<(
             vec![format!("numbers of days or times, by the name {}", column.column.name)],
         ));
     }
+    let is_year = |whole: &Whole| YEARS.contains(&whole.least) && YEARS.contains(&whole.greatest);
+    if matches!(&column.form, Form::Whole(whole) if is_year(whole))
+        && !is_row
+        && names::is_of_year(&column.column.name)
+    {
+        return Some((Role::Time, vec![format!("years, by the name {}", column.column.name)]));
+    }
     if matches!(&column.form, Form::Text(words) if words.dates > MOSTLY_DATES) {
         return Some((Role::Time, vec!["dates or times of day, as text".to_owned()]));
+    }
+    if matches!(column.form, Form::Fractions) && names::is_of_julian_date(&column.column.name) {
+        return Some((Role::Time, vec![format!("Julian dates, by the name {}", column.column.name)]));
     }
     if column.has_seconds_with_fractions() && names::hints(&column.column.name).contains(&Hint::Time) {
         return Some((Role::Time, vec!["seconds since 1970, with fractions".to_owned()]));

@@ -1,18 +1,18 @@
-//! Columns of numbers that go along with each other: a highest and a lowest price, two offsets.
+//! Columns of numbers that are correlated: a highest and a lowest price, two offsets.
 
 use crate::evaluate::roles::epochs::MOSTLY_ASCENDING;
 use crate::evaluate::roles::names::Hint;
 use crate::evaluate::roles::profile::Profile;
 
-/// Share of the rows that have a value of their own from which numbers are compared with others.
+/// Smallest share of rows with a distinct value in columns that are compared with others.
 const MOSTLY_OWN: f64 = 0.25;
 /// Fewest values of columns that are compared.
 const FEWEST_CORRELATED: usize = 10;
-/// Correlation from which two columns of numbers measure about the same.
+/// Correlation above which two columns of numbers measure about the same.
 const CORRELATED: f64 = 0.995;
 
-/// Finds, for each column of numbers from a wide range, the first other one that goes along with
-/// it, although rows come in no order of them. Identifiers do not.
+/// Finds, for each column of numbers from a wide range, the first other one that is correlated with
+/// it, although rows are not ordered by them. Identifiers are not correlated.
 pub(super) fn companions(columns: &[Profile<'_>]) -> Vec<Option<usize>> {
     let is_wide = |profile: &&Profile<'_>| {
         profile.distinct >= FEWEST_CORRELATED

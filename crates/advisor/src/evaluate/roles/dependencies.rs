@@ -12,13 +12,13 @@ use crate::evaluate::roles::profile::Profile;
 pub(crate) struct Dependencies {
     /// Columns that each column determines: rows that are equal in it are equal in them.
     pub(crate) determines: Vec<Vec<usize>>,
-    /// Column that each column is one-to-one with and that stands for it, if there is one.
+    /// Column that is one-to-one with each column and represents it, if any.
     pub(crate) copy_of: Vec<Option<usize>>,
     /// Two columns that together determine each column of numbers, if there are such.
     pub(crate) follows: Vec<Option<(usize, usize)>>,
 }
 
-/// Maximum number of columns of which pairs are tried.
+/// Maximum number of columns that are tried in pairs.
 const MOST_PAIRED: usize = 16;
 /// Number of values above which a column of numbers may be an attribute of a pair.
 const MANY_VALUES: usize = 64;
@@ -51,21 +51,21 @@ impl Dependencies {
                 |from: usize, to: usize| determines.get(from).is_some_and(|to_all| to_all.contains(&to));
             has(a, b) && has(b, a)
         };
-        // Of several columns that are one-to-one, the one that is named as an identifier stands for
-        // all.
+        // Of several one-to-one columns, the one named as an identifier represents all.
         let rank = |at: usize| {
             let column = columns.get(at);
             let hint = column.and_then(|column| column.hint);
             let is_derived = column.is_some_and(|column| names::is_derived(&column.column.name));
-            let is_label = column.is_some_and(|column| names::is_label(&column.column.name));
+            let is_label =
+                column.is_some_and(|column| names::is_label(&column.column.name) || column.form.is_words());
             let is_time = column.is_some_and(|column| column.column.column_type.is_time());
             let order = match hint {
                 _ if is_derived => 6,
                 Some(Hint::Identifier) => 0,
                 Some(Hint::Entity) if !is_label => 1,
-                // An order has a moment of its own, which does not stand for the order.
+                // Each order has a different moment, which does not represent the order.
                 _ if column.is_some_and(has_many_codes) => 2,
-                // The day of the month stands for a date, not the date for it.
+                // The day of the month represents a date, not the reverse.
                 _ if is_time => 3,
                 // A name belongs to a code.
                 _ if is_label => 5,
@@ -84,7 +84,7 @@ impl Dependencies {
     }
 }
 
-/// Number of values above which codes are not those of weeks or quarters.
+/// Number of values above which codes do not number weeks or quarters.
 const MANY_CODES: usize = 500;
 
 /// Whether a column has codes of many things: one word with digits in each row.
@@ -93,7 +93,7 @@ fn has_many_codes(column: &Profile<'_>) -> bool {
     column.distinct > MANY_CODES && matches!(&column.form, Form::Text(words) if are_codes(words))
 }
 
-/// Correlation from which numbers are the same amount in another unit.
+/// Correlation above which numbers are the same amount in another unit.
 const RESCALED: f64 = 0.9999;
 
 /// Whether a column has the numbers of another one in another unit, as a commission is a share of a
@@ -120,7 +120,8 @@ fn correlation(a: &[i128], b: &[i128]) -> f64 {
     if of_a > 0.0 && of_b > 0.0 { both / (of_a * of_b).sqrt() } else { 0.0 }
 }
 
-/// Number of pairs of rows by which most columns show that they follow from no other one.
+/// Number of pairs of rows that suffices for most columns to show that no other column determines
+/// them.
 const SOME_REPEATS: usize = 16;
 
 /// Returns some pairs of rows with the same value.

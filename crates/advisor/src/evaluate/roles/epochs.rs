@@ -5,11 +5,11 @@ use crate::evaluate::roles::names::Hint;
 use crate::evaluate::roles::profile::Profile;
 use evenkeel_model::time_reading::TimeReading;
 
-/// Share of the rows with at least the value of the row before from which numbers may be times.
+/// Smallest share of rows with at least the value of the previous row in numbers that may be times.
 pub(super) const MOSTLY_ASCENDING: f64 = 0.7;
 
 /// Returns how to read numbers as points in time if another column has times of about the same
-/// range: the end of what has a start.
+/// range, such as the end of something with a start.
 pub(super) fn epoch_beside<'p>(
     column: &Profile<'_>,
     columns: &'p [Profile<'_>],
@@ -33,18 +33,19 @@ pub(super) fn epoch_beside<'p>(
 
 /// Microseconds of a day.
 const DAY: i64 = 86_400_000_000;
-/// Share of the rows whose time is near another one of the row, from which both are times.
+/// Share of rows in which two columns hold nearly the same time, above which both count as times.
 const NEAR: f64 = 0.99;
 /// Last time, in 2034, of rows in no order: greater numbers are serial numbers of devices.
 const LATEST: i64 = 2_050_000_000_000_000;
-/// Shortest range of times of rows in no order. A few ids that follow one another fill a shorter
-/// one, read as seconds.
+/// Shortest range of times of rows in no order. A few consecutive ids, read as seconds, would span
+/// less.
 const SHORTEST: u64 = 60_000_000;
-/// Longest range of times, in days, that is narrow beside the years that numbers may stand for.
+/// Longest range of times, in days, that is narrow compared with the years that numbers may
+/// represent.
 const NARROW_DAYS: u64 = 1_100;
 
-/// Returns how to read numbers as points in time if they are near another time in nearly every
-/// row, whatever their name: the start of a visit, which some systems take for its id.
+/// Returns how to read numbers as points in time if they are near another time in nearly every row,
+/// whatever their name: the start of a visit, which some systems use as its id.
 pub(super) fn epoch_near<'p>(
     column: &Profile<'_>,
     columns: &'p [Profile<'_>],
@@ -62,8 +63,8 @@ pub(super) fn epoch_near<'p>(
     Some((reading, &other.column.name))
 }
 
-/// Whether numbers that each row has one of its own of would be times that no other time of the
-/// export is near: identifiers that were given in order.
+/// Whether numbers that are distinct in each row would be times far from every other time of the
+/// export: identifiers assigned in order.
 pub(super) fn is_apart_from_times(column: &Profile<'_>, columns: &[Profile<'_>]) -> bool {
     let Some(own) = column.times.filter(|times| !times.reading.is_written_out()) else { return false };
     if !column.is_unique() || names::hints(&column.column.name).contains(&Hint::Time) {
@@ -84,7 +85,7 @@ pub(super) fn is_apart_from_times(column: &Profile<'_>, columns: &[Profile<'_>])
     !others.is_empty() && others.iter().all(|other| shared(*other) < own / 2)
 }
 
-/// Name of a column of dates of which a column numbers the hours, half or quarter hours. The day on
+/// Name of a date column whose hours, half hours or quarter hours a column numbers. The day on
 /// which clocks are set back has up to four more.
 pub(super) fn part_of_day<'p>(column: &Profile<'_>, columns: &'p [Profile<'_>]) -> Option<&'p str> {
     let numbers = column.numbers.as_ref().filter(|_| names::is_of_part_of_day(&column.column.name))?;
@@ -105,7 +106,7 @@ pub(super) fn part_of_day<'p>(column: &Profile<'_>, columns: &'p [Profile<'_>]) 
 /// Fewest spans of time that show that they are equal.
 const FEWEST_SPANS: usize = 30;
 
-/// Name of a time of which a column counts equal spans: weeks, quarters.
+/// Name of a time column whose equal spans, such as weeks or quarters, a column counts.
 pub(super) fn truncated_time<'p>(column: &Profile<'_>, columns: &'p [Profile<'_>]) -> Option<&'p str> {
     let numbers = column.numbers.as_ref()?;
     if column.is_named_id() || column.distinct < FEWEST_SPANS || column.distinct * 2 > column.rows {
@@ -142,11 +143,11 @@ pub(super) fn truncated_time<'p>(column: &Profile<'_>, columns: &'p [Profile<'_>
     columns.iter().find(counts_spans).map(|other| other.column.name.as_str())
 }
 
-/// Share of the steps that have the same pace from which numbers are paced by a time.
+/// Share of steps with the same pace above which numbers are paced by a time.
 const PACED: f64 = 0.9;
 
-/// Name of a time with which numbers go up evenly, each of them with one time and several rows: the
-/// number of a sample, a tick. Numbers of things go up by one, however long it took.
+/// Name of a time column with which numbers rise evenly, each with one time and several rows: the
+/// number of a sample, a tick. Numbers of things rise by one, regardless of the time between them.
 pub(super) fn paced_by<'p>(column: &Profile<'_>, columns: &'p [Profile<'_>]) -> Option<&'p str> {
     let numbers = column.numbers.as_ref()?;
     let is_named = column.is_named_id() && !names::is_of_step(&column.column.name);
@@ -180,7 +181,7 @@ pub(super) fn paced_by<'p>(column: &Profile<'_>, columns: &'p [Profile<'_>]) -> 
     columns.iter().find(paces).map(|other| other.column.name.as_str())
 }
 
-/// Returns how to read numbers as points in time, if that is all they are and their name does not
+/// Returns how to read numbers as points in time, if they are plain times and their name does not
 /// say otherwise.
 pub(super) fn epoch(column: &Profile<'_>) -> Option<TimeReading> {
     let reading = column.times?.reading;
@@ -192,7 +193,7 @@ pub(super) fn epoch(column: &Profile<'_>) -> Option<TimeReading> {
     let varies = match hints.last() {
         _ if hints.contains(&Hint::Time) && hints.last() != Some(&Hint::Identifier) => true,
         None if names::is_later(&column.column.name) => true,
-        // "gameStart" begins games, and identifies none.
+        // "gameStart" is the start of games, and does not identify one.
         Some(Hint::Identifier | Hint::Entity | Hint::Text)
             if !reading.is_written_out() && !names::is_of_bound(&column.column.name) =>
         {

@@ -7,11 +7,11 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Float64Type, Int64Type, UInt64Type};
 use evenkeel_model::time_reading::is_written_date;
 
-/// Maximum number of values of which the form is looked at.
+/// Maximum number of values whose form is examined.
 const MOST_FORMS: usize = 4_000;
 
-/// Greatest number of bytes that are looked at of one text: nothing longer is a number, a date, an
-/// address or an id.
+/// Maximum number of bytes examined of one text: nothing longer is a number, a date, an address or
+/// an id.
 const LONGEST_LOOK: usize = 4_096;
 
 /// Seconds since 1970 of the years 2000 to 2050.
@@ -24,7 +24,7 @@ const LONGEST_DATE: usize = 40;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Form {
     Whole(Whole),
-    /// Numbers of which some have a fraction.
+    /// Numbers, some of which have a fraction.
     Fractions,
     Text(Words),
     Other,
@@ -38,11 +38,11 @@ pub(crate) struct Whole {
     pub(crate) negative: bool,
     /// Share of the rows with the value 0.
     pub(crate) zeros: f64,
-    /// How far the last hundredth of the rows reaches, as a multiple of the reach of the others:
-    /// about 0.01 for numbers that fill a range evenly.
+    /// Range of the highest hundredth of the rows, relative to the range of the others: about 0.01
+    /// for numbers that fill a range evenly.
     pub(crate) tail: f64,
     /// Variance over mean of the rows per value, around those of its neighbours: about 1 if the
-    /// rows are drawn from a smooth distribution, more if each value has a frequency of its own.
+    /// rows are drawn from a smooth distribution, more if each value has its own frequency.
     pub(crate) dispersion: f64,
     /// Whether the values are mostly multiples of 10 or 100.
     pub(crate) rounded: bool,
@@ -83,6 +83,13 @@ pub(crate) struct Words {
     pub(crate) seconds: f64,
 }
 
+impl Form {
+    /// Whether values are words with blanks between them, and no codes.
+    pub(crate) fn is_words(&self) -> bool {
+        matches!(self, Self::Text(words) if words.mean_words >= 1.5 && words.codes < 0.1)
+    }
+}
+
 pub(super) fn form(arrays: &[&ArrayRef]) -> Form {
     let Some(first) = arrays.first() else { return Form::Other };
     let data_type = first.data_type();
@@ -102,7 +109,68 @@ pub(super) fn form(arrays: &[&ArrayRef]) -> Form {
         let Ok(array) = cast(array, &DataType::Utf8) else { continue };
         texts.extend(array.as_string::<i32>().iter().step_by(step).flatten().map(excerpt));
     }
+    form_of_texts(texts)
+}
+
+/// Form of texts. Numbers may be texts only because of words for NULL, or because of signs: "NA",
+/// "1,083", "$ 5,000.00", "12 %".
+fn form_of_texts(mut texts: Vec<String>) -> Form {
+    let of_all = texts.len();
+    if texts.iter().any(|text| !stands_for_null(text)) {
+        texts.retain(|text| !stands_for_null(text));
+    }
+    let mut has_marks = texts.len() < of_all;
+    let mut numbers = Vec::with_capacity(texts.len());
+    for text in &texts {
+        let plain = without_marks(text);
+        has_marks |= plain.len() < text.trim().len();
+        numbers.push(plain);
+    }
+    if has_marks && numbers.iter().all(|text| is_plain_number(text) || is_decimal(text)) {
+        let whole: Option<Vec<i128>> = numbers.iter().map(|text| text.parse().ok()).collect();
+        return match whole {
+            Some(whole) => Whole::of_numbers(whole).map_or(Form::Other, Form::Whole),
+            None => Form::Fractions,
+        };
+    }
     Words::of_texts(&texts).map_or(Form::Other, Form::Text)
+}
+
+/// Whether a text denotes a missing value.
+fn stands_for_null(text: &str) -> bool {
+    const NULLS: &[&str] =
+        &["", "na", "n/a", "#n/a", "nan", "null", "none", "nil", "\\n", "-", "--", "?", ".", "(null)"];
+    NULLS.iter().any(|null| text.trim().eq_ignore_ascii_case(null))
+}
+
+/// A number without the marks of currencies, shares and thousands; other texts as they are.
+fn without_marks(text: &str) -> String {
+    const CURRENCIES: &[char] = &['$', '€', '£', '¥', '₹', '₽'];
+    let number = text.trim().trim_end_matches(['%', ' ']).trim_matches(CURRENCIES).trim();
+    let (sign, digits) = match number.strip_prefix('-') {
+        Some(digits) => ("-", digits.trim_matches(CURRENCIES)),
+        None => ("", number),
+    };
+    let (whole, fraction) =
+        digits.split_once('.').map_or((digits, None), |(whole, rest)| (whole, Some(rest)));
+    let mut groups = whole.split(',');
+    let first = groups.next().unwrap_or_default();
+    let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let are_thousands = (1..=3).contains(&first.len())
+        && is_digits(first)
+        && groups.clone().all(|group| group.len() == 3 && is_digits(group));
+    let whole = if are_thousands { whole.replace(',', "") } else { whole.to_owned() };
+    let plain = [sign, &whole].concat();
+    let plain = fraction.map_or(plain.clone(), |fraction| format!("{plain}.{fraction}"));
+    if is_plain_number(&plain) || is_decimal(&plain) { plain } else { text.trim().to_owned() }
+}
+
+/// Whether a text is a whole number as programs write it: no code with zeros in front.
+fn is_plain_number(text: &str) -> bool {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    !digits.is_empty()
+        && digits.bytes().all(|byte| byte.is_ascii_digit())
+        && (digits.len() == 1 || !digits.starts_with('0'))
 }
 
 /// A text, or the start and the last character of a long one.
@@ -139,6 +207,7 @@ impl Words {
             dates: share(&|text| {
                 text.len() <= LONGEST_DATE
                     && (is_written_date(text)
+                        || is_iso_date(text)
                         || is_time_of_day(text)
                         || is_month_of_year(text)
                         || is_end_of_time(text))
@@ -151,19 +220,37 @@ impl Words {
     }
 }
 
-/// Whether a text is a date that stands for no end: "31.12.9999", "31/12/2999".
+/// Whether a text is a date that means "no end": "31.12.9999", "31/12/2999".
 fn is_end_of_time(text: &str) -> bool {
     let ends = ["9999", "2999"].into_iter().filter(|year| text.contains(year));
     ends.into_iter().any(|year| is_written_date(&text.replace(year, "2099")))
 }
 
-/// Whether a text is a month of a year: "Jan-2026", "Jan 26", "01/2026".
+/// Whether a text is a date as in ISO 8601, which columns have as text if words stand for NULL.
+fn is_iso_date(text: &str) -> bool {
+    let (date, rest) = text.split_at_checked(10).unwrap_or((text, ""));
+    let parts: Vec<&str> = date.split('-').collect();
+    let [year, month, day] = parts.as_slice() else { return false };
+    let within = |part: &str, most: &str| part.len() == 2 && ("01"..=most).contains(&part);
+    let is_time = || rest.starts_with(['T', ' ']) && rest.get(1..).is_some_and(|time| time.contains(':'));
+    year.len() == 4
+        && year.bytes().all(|byte| byte.is_ascii_digit())
+        && within(month, "12")
+        && within(day, "31")
+        && (rest.is_empty() || is_time())
+}
+
+/// Whether a text is a month of a year: "Jan-2026", "Jan 26", "01/2026", "2026-01".
 fn is_month_of_year(text: &str) -> bool {
     let Some((month, year)) = text.split_once(['-', ' ', '/']) else { return false };
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let is_month = text.contains('/') && month.len() == 2 && ("01"..="12").contains(&month);
+    let is_month = |text: &str| text.len() == 2 && ("01"..="12").contains(&text);
+    let is_year = |text: &str| is_number(text) && text.len() == 4 && ("1900".."2100").contains(&text);
     match is_number(month) {
-        true => is_month && is_number(year) && year.len() == 4,
+        true => {
+            (text.contains('/') && is_month(month) && is_year(year))
+                || (!text.contains(' ') && is_year(month) && is_month(year))
+        }
         false => {
             is_number(year) && [2, 4].contains(&year.len()) && is_written_date(&format!("01-{month}-2026"))
         }
@@ -245,7 +332,7 @@ impl Whole {
             [(a, _), (b, _)] => divisor(step, a.abs_diff(*b)),
             _ => step,
         });
-        // Zero often means that there is none, which says nothing about how the others are spread.
+        // Zero often means "none", which says nothing about the spread of the others.
         let some: Vec<(i128, f64)> = counts.iter().copied().filter(|(number, _)| *number != 0).collect();
         let round = counts.iter().filter(|(number, _)| number % 10 == 0).count();
         Some(Self {
@@ -350,6 +437,29 @@ mod tests {
     }
 
     #[test]
+    fn numbers_with_marks_and_missing_values_are_numbers() {
+        let form = |texts: &[&str]| form_of_texts(texts.iter().map(|text| (*text).to_owned()).collect());
+        for texts in [
+            ["NA", "12", "-5", "0"],
+            ["1,083", "91", "2,000,000", "7"],
+            ["$5,000", "-$12", "€ 7", "£1"],
+            ["12%", "5 %", "n/a", "100%"],
+        ] {
+            assert!(matches!(form(&texts), Form::Whole(_)), "{texts:?}");
+        }
+        assert_eq!(form(&["NULL", "1.5", "2", "1,000.25"]), Form::Fractions);
+        for texts in [
+            ["12", "5", "7", "4711"],
+            ["NA", "007", "12", "5"],
+            ["NA", "A5", "12", "5"],
+            ["1,08", "91", "x", "1,2,3"],
+        ] {
+            assert!(matches!(form(&texts), Form::Text(_)), "{texts:?}");
+        }
+        assert!(matches!(form(&["NA", "-", "NA", "-"]), Form::Text(_)));
+    }
+
+    #[test]
     fn dates_with_the_year_last_and_times_of_day_are_told_from_codes() {
         for text in ["31.01.2026", "1/31/2026", "28-02-1999", "01.07.2025 06:00", "31/12/2026 23:59:59.5"] {
             assert!(is_written_date(text), "{text}");
@@ -403,11 +513,27 @@ mod tests {
     }
 
     #[test]
+    fn dates_beside_words_for_null_are_dates() {
+        for text in ["2016-03-12", "2016-03-12 10:00", "2016-12-31T23:59:59Z"] {
+            assert!(is_iso_date(text), "{text}");
+        }
+        for text in ["2016-13-01", "2016-3-12", "2016-03-12x", "20160312", "ab16-03-12", "2016-03-1é"] {
+            assert!(!is_iso_date(text), "{text}");
+        }
+        let texts = ["NULL", "2016-03-12", "2017-01-01", "NULL"].map(str::to_owned);
+        let Form::Text(words) = form_of_texts(texts.to_vec()) else { panic!("dates are texts") };
+        assert_eq!(words.dates, 1.0);
+    }
+
+    #[test]
     fn months_of_years_are_told_from_codes() {
-        for text in ["Jan-2026", "DEC-99", "jan 2026", "01/2026", "12/1999"] {
+        for text in ["Jan-2026", "DEC-99", "jan 2026", "01/2026", "12/1999", "2026-01", "1999/12"] {
             assert!(is_month_of_year(text), "{text}");
         }
-        for text in ["01-2026", "13/2026", "1/2", "A-2026", "Jan-202", "Jan-", "-2026", "01/26", ""] {
+        for text in [
+            "01-2026", "13/2026", "1/2", "A-2026", "Jan-202", "Jan-", "-2026", "01/26", "2026-13", "2200-01",
+            "2026-1", "",
+        ] {
             assert!(!is_month_of_year(text), "{text}");
         }
     }

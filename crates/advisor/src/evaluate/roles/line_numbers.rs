@@ -3,9 +3,9 @@
 use crate::evaluate::roles::names::{has_several_words, is_of_code};
 use crate::evaluate::roles::profile::{Profile, codes_together, distinct_together};
 
-/// Maximum number of columns of which pairs are tried.
+/// Maximum number of columns that are tried in pairs.
 pub(super) const MOST_PAIRED: usize = 12;
-/// Share of the rows with a greater number than that of the row before, of the same parent, in a
+/// Smallest share of rows with a greater number than the previous row of the same parent, in a
 /// series with gaps.
 pub(super) const RISING: f64 = 0.99;
 
@@ -17,13 +17,14 @@ const MOST_LINES: i128 = 10_000;
 /// Share of the parents within which a line number counts without gaps; places of a sample cut some
 /// parents in two.
 const WITHOUT_GAPS: f64 = 0.9;
-/// Share of the parents with the same number of rows from which all have it.
+/// Share of parents with the same number of rows above which all are assumed to have it.
 const EQUAL_PARENTS: f64 = 0.9;
-/// The same share of days, of which a sample cuts some.
+/// Like [`EQUAL_PARENTS`] for days, some of which a sample cuts off.
 const EQUAL_DAYS: f64 = 0.85;
 
-/// Finds the columns within whose values `column` counts, by ones, or by tens as lines are numbered
-/// that others may be put between: one column, or those of `composite` that stand for one thing.
+/// Finds the columns within whose values `column` counts, by ones, or by tens if lines are numbered
+/// so that others can be inserted: one column, or the columns of `composite` that identify one
+/// thing.
 pub(super) fn line_of(column: &Profile<'_>, columns: &[Profile<'_>], composite: &[Vec<usize>]) -> Vec<usize> {
     let Some(numbers) = column.numbers.as_ref() else { return Vec::new() };
     let step = if numbers.iter().all(|number| number % 10 == 0) { 10 } else { 1 };
@@ -57,16 +58,16 @@ pub(super) fn line_of(column: &Profile<'_>, columns: &[Profile<'_>], composite: 
     composite.iter().chain(&pairs).find(have_lines).cloned().unwrap_or_default()
 }
 
-/// Whether a column may be the parent of lines, of which `firsts` have the first number: nearly
-/// each parent has one, or its rows come one after the other. [`counts_within`] tells it for
-/// certain.
+/// Whether a column may be the parent of lines, if `firsts` lines have the first number: nearly
+/// each parent has one, or its rows are consecutive. [`counts_within`] decides.
 fn may_be_parent(parent: &Profile<'_>, firsts: usize) -> bool {
     let most_repeated = parent.rows / 1_000;
     (firsts + most_repeated) as f64 >= WITHOUT_GAPS * parent.distinct as f64
         || parent.changes * 2 <= parent.rows
 }
 
-/// Finds the date on each day of which a column numbers all rows, from 0 or 1: the trades of a day.
+/// Finds the date column within whose days a column numbers all rows, from 0 or 1: the trades of a
+/// day.
 pub(super) fn day_of(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<usize> {
     let numbers = column.numbers.as_ref()?;
     let least = numbers.iter().min().copied().filter(|least| (0..=1).contains(least))?;
@@ -87,8 +88,8 @@ pub(super) fn day_of(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<us
     columns.iter().position(|day| is_day(day) && counts(day))
 }
 
-/// Finds the date on each day of which a column numbers all rows of each parent, from 0 or 1: the
-/// trades of an exchange.
+/// Finds the date column within whose days a column numbers all rows of each parent, from 0 or 1:
+/// the trades of an exchange.
 pub(super) fn day_within(column: &Profile<'_>, parents: &[usize], columns: &[Profile<'_>]) -> Option<usize> {
     let numbers = column.numbers.as_ref()?;
     let least = numbers.iter().min().copied().filter(|least| (0..=1).contains(least))?;
@@ -106,7 +107,7 @@ fn is_day(day: &Profile<'_>) -> bool {
     day.is_time() && day.distinct >= FEWEST_DAYS && day.distinct * FEWEST_OF_A_DAY <= day.rows
 }
 
-/// Whether a column counts the rows of the things that other columns stand for together.
+/// Whether a column counts the rows of the things that other columns identify together.
 pub(crate) fn counts_lines_of(column: &Profile<'_>, parents: &[&Profile<'_>]) -> bool {
     let Some(numbers) = column.numbers.as_ref() else { return false };
     let (least, greatest) = (numbers.iter().min().copied(), numbers.iter().max().copied());
@@ -131,15 +132,15 @@ fn pairs_of(column: &Profile<'_>, columns: &[Profile<'_>]) -> Vec<Vec<usize>> {
         .enumerate()
         .flat_map(|(position, a)| parts.iter().skip(position + 1).map(move |b| vec![*a, *b]))
         .collect();
-    // Those with the most values first: a kind beside a parent adds nothing to it.
+    // Columns with the most values first: a kind adds nothing to a parent.
     let values = |at: &usize| columns.get(*at).map_or(0, |part| part.distinct);
     pairs.sort_by_key(|pair| std::cmp::Reverse(pair.iter().map(values).product::<usize>()));
     pairs
 }
 
-/// Whether numbers from `least` count the rows of each parent, of which there are `parents`.
+/// Whether numbers from `least` on count the rows of each of `parents` parents.
 fn counts_within(numbers: &[i128], least: i128, codes: &[u32], parents: usize) -> bool {
-    // Parents with one row say nothing, nor does a single parent.
+    // Parents with one row are no evidence, nor is a single parent.
     if parents < 10 || parents * 10 > codes.len() * 9 {
         return false;
     }
@@ -173,8 +174,8 @@ fn are_equally_many(rows_of_parents: impl Iterator<Item = i128>, share: f64) -> 
     same as f64 > share * rows.len() as f64
 }
 
-/// Whether the rows of each parent come one after the other with rising numbers, and the numbers
-/// often start again with the next parent: lines of which some are missing, as after a filter.
+/// Whether the rows of each parent are consecutive with rising numbers, and the numbers often start
+/// again with the next parent: lines with gaps, as after a filter.
 fn rises_within(parents: &[u32], numbers: &[i128]) -> bool {
     let (mut within, mut rises, mut between, mut falls) = (0usize, 0usize, 0usize, 0usize);
     for (parent, number) in parents.windows(2).zip(numbers.windows(2)) {
@@ -189,7 +190,7 @@ fn rises_within(parents: &[u32], numbers: &[i128]) -> bool {
     within * 2 > numbers.len() && rises as f64 >= RISING * within as f64 && falls * 2 > between
 }
 
-/// Whether hardly any row is equal to another in all columns.
+/// Whether almost no row equals another in all columns.
 pub(super) fn are_unique_together(columns: &[&Profile<'_>]) -> bool {
     let rows = columns.first().map_or(0, |column| column.rows);
     (rows - distinct_together(columns, 0..rows)) * 1_000 <= rows

@@ -1,4 +1,4 @@
-//! Role of each column: what kind of thing its values are.
+//! Role of each column: the kind of its values.
 //!
 //! Evidence is added up for every role that a column may have; the role with the highest score
 //! wins. Values come first: cardinality, repeats, order, form, dependencies. A name adds or removes
@@ -32,12 +32,11 @@ use crate::evaluate::roles::name_scores::score_name;
 use crate::evaluate::roles::names::Hint;
 use crate::evaluate::roles::numbering::Numbering;
 use crate::evaluate::roles::profile::Profile;
-pub(crate) use crate::evaluate::roles::scores::is_words;
 use crate::evaluate::roles::scores::{
     Scores, is_unique_code, is_unique_text, score_cardinality, score_numbers, score_relations, score_text,
 };
 
-/// Number of columns that count within the same values from which none of them numbers rows.
+/// Number of columns counting within the same values above which none of them numbers rows.
 const MANY_COUNTERS: usize = 3;
 
 /// How the columns of the sampled rows depend on each other.
@@ -45,9 +44,9 @@ const MANY_COUNTERS: usize = 3;
 pub(super) struct Relations {
     dependencies: Dependencies,
     numberings: Vec<Numbering>,
-    /// Another column of numbers that goes along with each column.
+    /// Another column of numbers that is correlated with each column.
     companions: Vec<Option<usize>>,
-    /// Number of texts with a value of their own in each row that are not named as identifiers.
+    /// Number of text columns with a distinct value in each row that are not named as identifiers.
     unique_texts: usize,
     /// First column of codes that no two rows share, if no column is named as an identifier of
     /// rows.
@@ -63,7 +62,7 @@ impl Relations {
         let dependencies = Dependencies::of_columns(columns);
         let mut numberings = Numbering::of_all(columns);
         for (numbering, determined) in numberings.iter_mut().zip(&dependencies.determines) {
-            // A number with which another thing comes stands for a thing without its parent.
+            // A number that determines another thing identifies a thing without its parent.
             let is_id = |at: &usize| columns.get(*at).is_some_and(Profile::is_named_id);
             let says_more =
                 |parents: &[usize]| determined.iter().any(|other| !parents.contains(other) && is_id(other));
@@ -92,8 +91,8 @@ impl Relations {
         self.numberings.iter().any(|numbering| numbering.parents().contains(&at))
     }
 
-    /// Whether several columns count within the same values: what each thing has had of something,
-    /// since one number suffices for its rows.
+    /// Whether several columns count within the same values: totals of each thing, since one number
+    /// suffices for its rows.
     fn is_one_of_counters(&self, at: usize) -> bool {
         let counts =
             |numbering: &&Numbering| matches!(numbering, Numbering::Serial(_) | Numbering::Rising(_));
@@ -153,8 +152,8 @@ pub(super) fn infer_roles(
                 .collect(),
             counts_within: relations.numbering(index).parents().iter().filter_map(name).collect(),
             is_of_rows: names::is_of_rows(&column.column.name, export),
-            // The rows of one load have nothing in common, and beside rows that are named, a number
-            // without a name that tells is rather an amount.
+            // The rows of one load have nothing in common, and if rows have an identifier, a number
+            // without a telling name is rather an amount.
             is_vague: is_vague
                 || (role == Role::Entity
                     && names::is_of_load(&column.column.name)
@@ -167,7 +166,8 @@ pub(super) fn infer_roles(
             is_obscure,
             is_address: matches!(&column.form, Form::Text(words) if words.addresses > 0.9),
             is_page: matches!(&column.form, Form::Text(words) if words.addresses - words.networks > 0.9),
-            is_label: names::is_label(&column.column.name) || is_words(&column.form),
+            is_label: names::is_label(&column.column.name) || column.form.is_words(),
+            is_kind: role == Role::Entity && column.hint == Some(Hint::Dimension),
             recurs: names::recurs(&column.column.name),
             is_contact: names::is_contact(&column.column.name),
             is_reference: names::is_of_before(&column.column.name)
@@ -198,8 +198,8 @@ fn infer(
     }
 }
 
-/// Tells the numbers of blocks of a ledger from those of things: blocks are made one after the
-/// other, so that their numbers are another way to write the time.
+/// Distinguishes block numbers of a ledger from numbers of things: blocks are created in sequence,
+/// so their numbers are another form of the time.
 fn block_number(
     index: usize,
     column: &Profile<'_>,
@@ -221,7 +221,7 @@ fn block_number(
     Some((Role::Time, vec![evidence]))
 }
 
-/// Whether a column is one that ledgers have beside the numbers of their blocks.
+/// Whether a column is typical of ledgers, other than their block numbers.
 fn is_of_ledger(column: &Profile<'_>) -> bool {
     names::is_of_transaction(&column.column.name)
         || matches!(&column.form, Form::Text(words) if words.opaque > 0.9)
@@ -271,7 +271,7 @@ fn scored(
     (role, evidence, is_vague && role == Role::Entity)
 }
 
-/// Whether the name of a column is that of an identifier.
+/// Whether the name of a column denotes an identifier.
 pub(crate) fn is_identifier(name: &str) -> bool {
     names::hint(name) == Some(Hint::Identifier)
 }

@@ -68,7 +68,7 @@ pub(super) fn score_name(column: &Profile<'_>, scores: &mut Scores) {
         }
         Some(Hint::Line) => {
             scores.add(Role::LineNumber, weight, said());
-            // A count within no parent is an offset, such as that of a record in a file.
+            // A count without a parent is an offset, such as that of a record in a file.
             let is_offset = matches!(column.form, Form::Whole(_))
                 && column.distinct > 64
                 && names::is_of_count(&column.column.name);

@@ -1,4 +1,4 @@
-//! Columns whose numbers count the rows, or things that have rows, within other columns.
+//! Columns that number the rows, or things with several rows, within other columns.
 
 pub(crate) use crate::evaluate::roles::line_numbers::counts_lines_of;
 use crate::evaluate::roles::line_numbers::{
@@ -22,7 +22,7 @@ pub(crate) enum Numbering {
     Serial(Vec<usize>),
     /// Things that have rows within a parent, such as the orders of a tenant.
     Things(Vec<usize>),
-    /// The rows of each parent, the last one first, beside a column that goes up: what remains.
+    /// The rows of each parent in reverse, while another column counts up: the remaining number.
     Countdown(Vec<usize>),
     /// The rows of each parent, with gaps: revisions, offsets.
     Rising(usize),
@@ -30,18 +30,18 @@ pub(crate) enum Numbering {
 
 /// Maximum number of values of each of two columns that together number their rows.
 const FEW_VALUES: usize = 64;
-/// Share of the rows that have the number after that of the row before, or the same, in a series.
+/// Smallest share of rows with the same number as the previous row or the next one, in a series.
 const IN_SERIES: f64 = 0.8;
-/// Fewest values of a serial number, and the fewest from which it may have them more than once in a
-/// parent.
+/// Fewest values of a serial number, and fewest with which values may repeat in a parent.
 const FEWEST_NUMBERS: usize = 10;
 const MANY_NUMBERS: usize = 100;
 /// Fewest rows of a parent that show the range of its numbers.
 const FEWEST_OF_A_RANGE: i32 = 8;
-/// Probability below which numbers of a parent are not drawn from those of all parents.
+/// Probability below which the numbers of a parent are not a random draw from the numbers of all
+/// parents.
 const BY_CHANCE: f64 = 0.01;
 impl Numbering {
-    /// Finds what each column numbers.
+    /// Finds the numbering of each column.
     pub(crate) fn of_all(columns: &[Profile<'_>]) -> Vec<Self> {
         let serial: Vec<Self> = columns.iter().map(|column| Self::serial(column, columns)).collect();
         // Order 17 of a tenant can have lines; order 17 alone is an order of each tenant.
@@ -130,8 +130,8 @@ impl Numbering {
 /// that numbers its trades or the topic and partition that number their records.
 fn serial_of(column: &Profile<'_>, columns: &[Profile<'_>]) -> Vec<usize> {
     let Some(numbers) = column.numbers.as_ref() else { return Vec::new() };
-    // A number that goes on through all rows is not one within a parent; if it starts again now and
-    // then, rows are sorted by the parent.
+    // A number that continues through all rows is not a number within a parent; if it starts again
+    // now and then, rows are sorted by the parent.
     if column.rises || column.distinct < FEWEST_NUMBERS || numbers.iter().any(|number| *number < 0) {
         return Vec::new();
     }
@@ -183,8 +183,8 @@ fn serial_of(column: &Profile<'_>, columns: &[Profile<'_>]) -> Vec<usize> {
     Vec::new()
 }
 
-/// Finds the column with the fewest values within each of which the numbers of a column rise from
-/// row to row, or fall: revisions of documents, offsets within files.
+/// Finds the column with the fewest values within which the numbers of a column rise, or fall, from
+/// row to row: revisions of documents, offsets within files.
 fn rises_in(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<usize> {
     let numbers = column.numbers.as_ref()?;
     if column.distinct < FEWEST_NUMBERS || numbers.iter().any(|number| *number < 0) {
@@ -218,7 +218,7 @@ fn rises_in(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<usize> {
                 }
             }
         }
-        // Things that come in the same order each day start again within their parent; numbers of
+        // Things that occur in the same order each day start again within their parent; numbers of
         // its rows never do.
         let goes_on = restarts * 10 <= parent.distinct && restarts * 1_000 <= pairs;
         pairs * 5 >= numbers.len()
@@ -226,8 +226,8 @@ fn rises_in(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<usize> {
             && goes_on
             && !(is_contiguous(parent) && has_the_same_range(&parent.codes, parent.distinct, numbers))
     };
-    // The first row of each parent has none before it; most columns of many values end here, which
-    // keeps exports of thousands of columns fast.
+    // The first row of each parent has no predecessor; most columns of many values are excluded
+    // here, which keeps exports of thousands of columns fast.
     let can_be_parent = |parent: &Profile<'_>| {
         parent.distinct >= FEWEST_NUMBERS
             && numbers.len().saturating_sub(parent.distinct) * 5 >= numbers.len()
@@ -239,8 +239,8 @@ fn rises_in(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<usize> {
     by_fewest_values(columns, can_be_parent).find(|(_, parent)| is_parent(parent)).map(|(at, _)| at)
 }
 
-/// Finds the parent within which the numbers of a column, an identifier by its name, begin again:
-/// those of a small parent are small, as they would not be if all parents shared one sequence.
+/// Finds the parent within which the numbers of a column, an identifier by its name, begin again: a
+/// small parent has small numbers, which would not hold if all parents shared one sequence.
 fn starts_low_in(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<usize> {
     let numbers = column.numbers.as_ref()?;
     if !column.is_named_id()
@@ -277,7 +277,7 @@ fn starts_low_in(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<usize>
         .map(|(at, _)| at)
 }
 
-/// Whether numbers of rows go down within a parent in which those of another column go up.
+/// Whether the numbers of a column fall within a parent while those of another column rise.
 fn counts_down(at: usize, found: &[Numbering], columns: &[Profile<'_>]) -> bool {
     let (Some(column), Some(numbering @ (Numbering::Lines(parents) | Numbering::Serial(parents)))) =
         (columns.get(at), found.get(at))
@@ -287,13 +287,13 @@ fn counts_down(at: usize, found: &[Numbering], columns: &[Profile<'_>]) -> bool 
     let goes_up = |(other, of_other): (&Profile<'_>, &Numbering)| {
         of_other.parents() == numbering.parents() && direction(other, parents, columns) > 0
     };
-    // A rank or an id that falls is none that remains.
+    // A rank or an id that falls is not a countdown.
     matches!(column.hint, None | Some(Hint::Measure | Hint::Line))
         && direction(column, parents, columns) < 0
         && columns.iter().zip(found).any(goes_up)
 }
 
-/// Returns 1 if numbers go up from row to row within one parent, -1 if they go down, otherwise 0.
+/// Returns 1 if numbers rise from row to row within one parent, -1 if they fall, otherwise 0.
 fn direction(column: &Profile<'_>, parents: &[usize], columns: &[Profile<'_>]) -> i8 {
     let ([parent], Some(numbers)) = (parents, column.numbers.as_ref()) else { return 0 };
     let Some(parent) = columns.get(*parent) else { return 0 };
@@ -313,7 +313,7 @@ fn direction(column: &Profile<'_>, parents: &[usize], columns: &[Profile<'_>]) -
     }
 }
 
-/// Columns that can be a parent, those with the fewest values first.
+/// Columns that can be a parent, fewest values first.
 fn by_fewest_values<'c, 'p>(
     columns: &'c [Profile<'p>],
     can_be_parent: impl Fn(&Profile<'p>) -> bool,
@@ -324,7 +324,7 @@ fn by_fewest_values<'c, 'p>(
     parents.into_iter()
 }
 
-/// Whether parents have numbers of their own: those with all numbers would have the same things.
+/// Whether each parent has its own numbers: parents with all numbers would contain the same things.
 fn has_own_numbers(parent: &Profile<'_>, numbers: &Profile<'_>) -> bool {
     let pairs = distinct_together(&[parent, numbers], 0..numbers.rows);
     pairs * 2 <= parent.distinct * numbers.distinct
@@ -499,7 +499,7 @@ mod tests {
             numberings(&[("tenant", int64(rows().map(tenant))), (name, int64(rows().map(number)))])
         };
         assert_eq!(columns("document_no")[1], Numbering::Things(vec![0]));
-        // Amounts grow with the tenant too: only the name tells them apart.
+        // Amounts grow with the tenant too: only the name distinguishes them.
         assert_eq!(columns("amount")[1], Numbering::None);
         // One sequence for all tenants.
         let shared = |row: i64| 1 + drawn(row, 2_003);

@@ -18,7 +18,7 @@ pub(crate) struct Profile<'a> {
     pub(crate) column: &'a Column,
     /// Hint that the name gives about the role.
     pub(crate) hint: Option<Hint>,
-    /// First word of the name, if it is that of a thing.
+    /// First word of the name, if it denotes a thing.
     pub(crate) noun: Option<String>,
     pub(crate) rows: usize,
     pub(crate) nulls: usize,
@@ -30,18 +30,18 @@ pub(crate) struct Profile<'a> {
     pub(crate) likely: f64,
     /// Rows with the most frequent value.
     pub(crate) heaviest: usize,
-    /// Number of rows whose value is not that of the row before.
+    /// Number of rows whose value differs from the previous row's.
     pub(crate) changes: usize,
-    /// Whether rows with the same value arrive one after the other far more often than by chance.
+    /// Whether rows with the same value are consecutive far more often than by chance.
     pub(crate) gathered: bool,
-    /// Share of the rows whose number is at least that of the row before; 0 without numbers.
+    /// Share of the rows whose number is at least the previous row's; 0 without numbers.
     pub(crate) ascends: f64,
-    /// Whether each row has a value above that of the row before.
+    /// Whether each row has a greater value than the previous row.
     pub(crate) rises_strictly: bool,
-    /// Whether each row has a value at least that of the row before.
+    /// Whether no row has a smaller value than the previous row.
     pub(crate) rises: bool,
-    /// The numbers of the rows, if all are whole and none is NULL; also those of text with equally
-    /// many digits.
+    /// The numbers of the rows, if all are whole and none is NULL; also the numbers in texts with
+    /// equally many digits.
     pub(crate) numbers: Option<Vec<i128>>,
     /// The numbers of the rows in millionths, if they have fractions and none is NULL.
     pub(crate) amounts: Option<Vec<i128>>,
@@ -53,7 +53,7 @@ pub(crate) struct Profile<'a> {
     pub(crate) micros: Option<Vec<i64>>,
 }
 
-/// Share of the texts that are times of day from which all are.
+/// Share of texts that are times of day above which the column is one of times of day.
 const MOSTLY_CLOCKS: f64 = 0.98;
 
 impl<'a> Profile<'a> {
@@ -102,7 +102,7 @@ impl<'a> Profile<'a> {
         }
     }
 
-    /// Whether the name is that of an identifier, or of a thing that has one.
+    /// Whether the name denotes an identifier, or of a thing that has one.
     pub(crate) fn is_named_id(&self) -> bool {
         matches!(self.hint, Some(Hint::Identifier | Hint::Entity))
     }
@@ -112,12 +112,12 @@ impl<'a> Profile<'a> {
         self.rows - self.nulls
     }
 
-    /// Whether each sampled row has a value of its own.
+    /// Whether each sampled row has a distinct value.
     pub(crate) fn is_unique(&self) -> bool {
         self.nulls == 0 && self.rows > 1 && self.distinct == self.rows
     }
 
-    /// Whether nearly all sampled rows have a value of their own.
+    /// Whether nearly all sampled rows have a distinct value.
     pub(crate) fn is_nearly_unique(&self) -> bool {
         self.rows > 1 && self.distinct as f64 >= 0.995 * self.filled() as f64
     }
@@ -142,7 +142,8 @@ impl<'a> Profile<'a> {
         })
     }
 
-    /// Whether all numbers are times of day in six digits, with any minute and second, unlike codes.
+    /// Whether all numbers are times of day in six digits, with any minute and second, unlike
+    /// codes.
     pub(crate) fn fills_the_day(&self) -> bool {
         let parts = |unit: i128, modulus: i128| {
             let numbers = self.numbers.iter().flatten();
@@ -176,8 +177,7 @@ impl<'a> Profile<'a> {
         self.rows > 1 && self.distinct <= 1
     }
 
-    /// Whether the values are times that do not identify anything, unlike the second in which a visit
-    /// began as the id of the visit.
+    /// Whether the values are plain times rather than ids made from times.
     pub(crate) fn is_moment(&self) -> bool {
         self.is_time() && (self.column.column_type.is_time() || !self.is_named_id())
     }
@@ -245,8 +245,8 @@ mod tests {
 
     #[test]
     fn a_sorted_column_has_more_values_than_a_few_places_show() {
-        // 60 places of 10 rows: if sorted, each has a value of its own; if shuffled, each has some
-        // of 12.
+        // 60 places of 10 rows: if sorted, each has a distinct value; if shuffled, each has some of
+        // 12.
         let places = [10; 60];
         let sorted: Vec<u64> = (0..60).flat_map(|value| [value; 10]).collect();
         assert!(likely_values(&sorted, &places) > 1_000.0);

@@ -58,7 +58,7 @@ impl Role {
         }
     }
 
-    /// Whether experts hash columns of the role; others are a makeshift.
+    /// Whether experts hash columns of the role; others are a last resort.
     #[must_use]
     pub fn can_place_rows(self) -> bool {
         matches!(self, Self::Entity | Self::RowId | Self::Dimension)
@@ -106,7 +106,7 @@ pub struct RoleReport {
     pub role: Role,
     /// Evidence that decided, the strongest first.
     pub evidence: Vec<String>,
-    /// Column that it is one-to-one with, if there is one before it.
+    /// Earlier column that it is one-to-one with, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copy_of: Option<String>,
     /// Other columns that it determines.
@@ -115,32 +115,36 @@ pub struct RoleReport {
     /// Columns within whose values it numbers the rows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counts_within: Vec<String>,
-    /// Whether its rows are the parts of one thing, which is read as a whole: rows of one value
-    /// arrive one after the other, or the name says so.
+    /// Whether the rows of a value are the parts of one thing that is read as a whole: they arrive
+    /// consecutively, or the name says so.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub holds_parts: bool,
-    /// Whether its name is that of the rows of the export: the id of a row, even if some rows share
-    /// it.
+    /// Whether its name denotes the rows of the export: it is the id of a row, even if some rows
+    /// share it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_of_rows: bool,
-    /// Whether its name or its values are those of names: what a thing is called beside its id.
+    /// Whether its name or its values suggest names of things, in addition to ids.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_label: bool,
-    /// Whether its name is that of a thing that comes back, such as a user or a device.
+    /// Whether its name denotes a kind or a place that rows belong to, rather than a thing: a city,
+    /// a region.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_kind: bool,
+    /// Whether its name denotes a thing that recurs, such as a user or a device.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub recurs: bool,
-    /// Whether its name is that of an e-mail address or a phone number.
+    /// Whether its name denotes an e-mail address or a phone number.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_contact: bool,
-    /// Whether its name is that of a reference to another row, such as the parent of a comment, or
-    /// of the message that brought the row.
+    /// Whether its name denotes a reference to another row, such as the parent of a comment, or to
+    /// the message that delivered the row.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_reference: bool,
-    /// Whether nothing speaks for an entity but what holds for many amounts, too.
+    /// Whether the only evidence for an entity also holds for many amounts.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_vague: bool,
-    /// Whether neither its name nor columns that follow from it say that it stands for a thing,
-    /// although the names of other columns are telling.
+    /// Whether neither its name nor the columns that it determines indicate that it identifies a
+    /// thing, although the names of other columns are telling.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_obscure: bool,
     /// Whether its values are IP addresses or URLs, which many share and few are looked up by.
@@ -162,12 +166,15 @@ pub struct RoleReport {
     pub given: bool,
 }
 
-/// Weight of an entity that is known by a name, as its id, if there is one, is what others refer to;
-/// also of another row that a row refers to.
+/// Weight of an entity that is known by a name, since others refer to its id if it has one; also of
+/// a reference to another row.
 const LABEL: f64 = 0.3;
 
-/// Weight of an entity that neither its name nor other columns speak for.
+/// Weight of an entity without evidence from its name or other columns.
 const OBSCURE: f64 = 0.5;
+
+/// Weight of an entity that is named as a kind or a place.
+const KIND: f64 = 0.4;
 
 /// Weight of an entity that may be an amount.
 const VAGUE: f64 = 0.05;
@@ -175,7 +182,7 @@ const VAGUE: f64 = 0.05;
 /// Weight of an entity that is known by its address.
 const ADDRESS: f64 = 0.1;
 
-/// Share of rows without an id from which addresses are looked up instead.
+/// Share of rows without an id above which addresses are looked up instead.
 const MOST_MISSING: f64 = 0.05;
 
 impl RoleReport {
@@ -186,8 +193,8 @@ impl RoleReport {
         [parents, std::slice::from_ref(&self.column)].concat()
     }
 
-    /// Number of things that it determines, up to three, as a measure of how much it stands for.
-    /// Columns that are one-to-one with each other stand for one thing.
+    /// Number of things that it determines, up to three, as a measure of its significance. Columns
+    /// that are one-to-one with each other count as one thing.
     pub(crate) fn attributes(&self, columns: &[Self]) -> f64 {
         let first = |name: &String| {
             let report = columns.iter().find(|report| report.column == *name);
@@ -197,14 +204,13 @@ impl RoleReport {
         things.len().min(3) as f64
     }
 
-    /// Whether hardly anyone reads the rows of one value of an entity: an amount, an address, a
-    /// name.
+    /// Whether the rows of one value of an entity are rarely read: an amount, an address, a name.
     pub(crate) fn is_doubtful(&self) -> bool {
         self.weight(|| true) < 1.0
     }
 
-    /// Weight of an entity among the columns of its export. Addresses are what is looked up if no
-    /// entity has an id.
+    /// Weight of an entity among the columns of its export. Addresses are looked up if no entity
+    /// has an id.
     pub(crate) fn identity(&self, columns: &[Self]) -> f64 {
         let is_id = |report: &Self| {
             report.role == Role::Entity
@@ -228,6 +234,8 @@ impl RoleReport {
             OBSCURE
         } else if self.is_label || self.is_reference || (self.is_contact && has_ids()) {
             LABEL
+        } else if self.is_kind {
+            KIND
         } else {
             1.0
         }

@@ -11,8 +11,8 @@ use evenkeel_model::table::ColumnType;
 /// Mean number of characters of a value above which it is content: a hash of 256 bits has 64 or 66.
 const LONGEST_ID: f64 = 72.0;
 
-/// Share of the rows in the middle half of the range from which numbers crowd around a mean; those
-/// of a normal distribution have 0.75.
+/// Share of the rows in the middle half of the range above which numbers crowd around a mean; a
+/// normal distribution has 0.75.
 const CROWDED: f64 = 0.68;
 
 /// Scores of the roles of one column.
@@ -34,7 +34,7 @@ impl Scores {
         self.add(Role::Entity, weight, evidence);
     }
 
-    /// Whether nothing speaks for an entity but what holds for many amounts, too.
+    /// Whether the only evidence for an entity also holds for many amounts.
     pub(super) fn is_vague(&self) -> bool {
         let of_entity = self.all.iter().filter(|(role, weight, _)| *role == Role::Entity && *weight > 0.0);
         self.vague > 0.0 && of_entity.map(|(_, weight, _)| weight).sum::<f64>() <= self.vague
@@ -66,7 +66,8 @@ pub(super) fn score_text(column: &Profile<'_>, words: &Words, scores: &mut Score
         scores.add(Role::LineNumber, -20.0, "");
     }
     scores.add(Role::Text, -2.0, "");
-    if words.mean_words >= 2.5 {
+    // A few sentences that many rows share are kinds.
+    if words.mean_words >= 2.5 && !is_of_few_values(column) {
         scores.add(Role::Text, 7.0, format!("{:.1} words in each value", words.mean_words));
     }
     // The path of a resource may be its id, however long it is.
@@ -97,7 +98,7 @@ pub(super) fn score_text(column: &Profile<'_>, words: &Words, scores: &mut Score
         scores.add(Role::RowId, -6.0, "");
     }
     if words.structured > 0.5 {
-        scores.add(Role::Text, 14.0, "objects or lists with parts of their own");
+        scores.add(Role::Text, 14.0, "objects or lists with several parts");
         scores.add(Role::RowId, -8.0, "");
         scores.add(Role::Entity, -4.0, "");
     }
@@ -109,20 +110,21 @@ pub(super) fn score_text(column: &Profile<'_>, words: &Words, scores: &mut Score
     }
 }
 
-/// Whether values are words with blanks between them, and no codes.
-pub(crate) fn is_words(form: &Form) -> bool {
-    matches!(form, Form::Text(words) if words.mean_words >= 1.5 && words.codes < 0.1)
+/// Whether a few values occur in many rows each.
+fn is_of_few_values(column: &Profile<'_>) -> bool {
+    column.likely.max(column.distinct as f64) <= FEW_VALUES
+        && column.distinct * FEWEST_ROWS_OF_A_KIND <= column.filled()
 }
 
 pub(super) fn score_cardinality(column: &Profile<'_>, scores: &mut Scores) {
     let (rows, distinct) = (column.filled() as f64, column.distinct as f64);
     let per_value = rows / distinct.max(1.0);
     if column.is_nearly_unique() && column.nulls == 0 {
-        scores.add(Role::RowId, 4.0, "a value of its own in each sampled row");
-        // Amounts from a wide range hardly repeat.
+        scores.add(Role::RowId, 4.0, "a different value in each sampled row");
+        // Amounts from a wide range rarely repeat.
         if !column.is_unique() && matches!(column.form, Form::Whole(_)) && column.ascends < MOSTLY_ASCENDING {
             scores.add(Role::RowId, -3.0, "");
-            scores.add(Role::Measure, 2.5, "numbers from a wide range, of which few repeat");
+            scores.add(Role::Measure, 2.5, "numbers from a wide range, few of which repeat");
         }
         if column.rises_strictly {
             scores.add(Role::RowId, 4.0, "rises from row to row");
@@ -138,8 +140,8 @@ pub(super) fn score_cardinality(column: &Profile<'_>, scores: &mut Scores) {
     scores.add(Role::LineNumber, -4.0, "");
     let many = column.likely.max(distinct);
     if column.is_unique() && column.rows <= FEW_ROWS {
-        // That a few rows have few values says nothing.
-    } else if many <= 64.0 {
+        // Few values in a few rows are no evidence.
+    } else if many <= FEW_VALUES {
         scores.add(Role::Dimension, 4.0, format!("{distinct:.0} values"));
         scores.add(Role::Entity, -1.0, "");
     } else if many <= 1_000.0 {
@@ -153,18 +155,24 @@ pub(super) fn score_cardinality(column: &Profile<'_>, scores: &mut Scores) {
     }
 }
 
-/// Number of values up to which angles, shares and bytes fill their range.
+/// Largest number of values that are kinds.
+const FEW_VALUES: f64 = 64.0;
+
+/// Mean number of rows per value above which texts are kinds, whatever their length.
+const FEWEST_ROWS_OF_A_KIND: usize = 20;
+
+/// Largest number of values with which angles, shares and bytes fill their range.
 const FEW_NUMBERS: usize = 1_000;
 
-/// Number of rows up to which values of their own are few for that reason alone.
+/// Number of rows up to which distinct values are few for that reason alone.
 const FEW_ROWS: usize = 64;
 
-/// Mean number of characters up to which texts with digits are codes of things.
+/// Largest mean number of characters of texts with digits that are codes of things.
 const LONGEST_CODE: f64 = 12.0;
 /// Greatest number of a port.
 const LAST_PORT: i128 = 65_535;
 
-/// Number of unique texts from which they are contents: rows have one or two identifiers.
+/// Number of unique text columns above which they are contents: rows have one or two identifiers.
 const MANY_UNIQUE: usize = 3;
 
 /// Whether a column has numbers that may be ports.
@@ -175,8 +183,7 @@ fn is_like_a_port(column: &Profile<'_>) -> bool {
         && column.distinct > 64
 }
 
-/// Whether a column is a text with a value of its own in each row, and is not named as an
-/// identifier.
+/// Whether a column is a text with a distinct value in each row, and is not named as an identifier.
 pub(super) fn is_unique_text(column: &Profile<'_>) -> bool {
     // A short code names a thing; longer texts describe it.
     let is_code =
@@ -198,17 +205,17 @@ pub(super) fn is_unique_code(column: &Profile<'_>) -> bool {
     matches!(&column.form, Form::Text(words) if is_code(words)) && column.is_unique()
 }
 
-/// Scores of a column by what other columns of the export are.
+/// Scores of a column by the other columns of the export.
 fn score_company(index: usize, columns: &[Profile<'_>], relations: &Relations, scores: &mut Scores) {
     if relations.unique_texts >= MANY_UNIQUE
         && relations.first_code != Some(index)
         && columns.get(index).is_some_and(is_unique_text)
     {
-        scores.add(Role::Text, 4.0, "several columns have a value of their own in each row");
+        scores.add(Role::Text, 4.0, "several columns have a different value in each row");
         scores.add(Role::RowId, -4.0, "");
     }
     if relations.has_addresses && columns.get(index).is_some_and(is_like_a_port) {
-        scores.add(Role::Dimension, 6.0, "numbers of ports, beside addresses");
+        scores.add(Role::Dimension, 6.0, "port numbers next to addresses");
         scores.add(Role::Entity, -6.0, "");
     }
     let is_of_system = |column: &Profile<'_>| {
@@ -245,7 +252,7 @@ pub(super) fn score_relations(
     let determined = dependencies.determines.get(index).filter(|others| !others.is_empty());
     let follows = dependencies.follows.get(index).copied().flatten();
     match (numbering, determined, follows) {
-        // A counter of hours, of a way, of starts: its name would say that it numbers rows.
+        // A counter of hours, of distance, of starts: its name would suggest that it numbers rows.
         (Numbering::Things(_), ..) if is_amount => {
             scores.add(Role::Measure, 6.0, format!("adds up within each {parents}"));
         }
@@ -301,7 +308,7 @@ pub(super) fn score_numbers(column: &Profile<'_>, whole: &Whole, scores: &mut Sc
         scores.add(Role::RowId, -2.0, "");
     }
     let many = column.distinct > 64;
-    // A number that is named like a time and is none is a length of time.
+    // A number that is named like a time but is not a point in time is a duration.
     if column.hint == Some(Hint::Time) {
         scores.add(Role::Entity, -3.0, "");
         if many && names::is_duration(&column.column.name) {
@@ -326,7 +333,7 @@ pub(super) fn score_numbers(column: &Profile<'_>, whole: &Whole, scores: &mut Sc
     }
     if many && whole.dispersion > 3.0 {
         let weight = whole.dispersion.ln().min(3.0);
-        scores.add(Role::Entity, weight, "each number has a frequency of its own");
+        scores.add(Role::Entity, weight, "each number has its own frequency");
     }
     if many && whole.dispersion < 3.0 && whole.middle >= CROWDED {
         scores.add(Role::Measure, 3.0, "numbers that crowd around a mean");

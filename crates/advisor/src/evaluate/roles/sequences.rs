@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-/// Number of times that a number starts again from which rows are sorted by its parent.
+/// Number of restarts of a number above which rows are sorted by its parent.
 pub(super) const FEWEST_STARTS: usize = 5;
 
 /// Whether the parent changes when the numbers of sorted rows start again, and rarely at other
@@ -19,8 +19,8 @@ pub(super) fn changes_with(parents: &[u32], numbers: &[i128]) -> bool {
     started >= FEWEST_STARTS && both * 10 >= started * 8 && changed <= 2 * started
 }
 
-/// Whether the numbers go through the same range each time that they start again: the same things
-/// in each parent, not numbers of its rows.
+/// Whether the numbers run through the same range after each restart: they number the same things
+/// in each parent, not its rows.
 pub(super) fn starts_at_the_same(numbers: &[i128]) -> bool {
     let (Some(least), Some(greatest)) = (numbers.iter().min(), numbers.iter().max()) else { return false };
     let near = |number: &i128, end: &i128| (number - end).abs() * 10 <= greatest - least;
@@ -32,8 +32,8 @@ pub(super) fn starts_at_the_same(numbers: &[i128]) -> bool {
     same * 10 > all * 8
 }
 
-/// Share of the rows whose number is that of the previous row with the same code, or follows it at
-/// the most frequent distance; zero if the number hardly changes, or decreases.
+/// Share of the rows whose number equals that of the previous row with the same code, or follows it
+/// at the most frequent distance; zero if the number rarely changes, or decreases.
 pub(super) fn series(numbers: &[i128], codes: &[u32]) -> f64 {
     let mut last: HashMap<u32, i128, ahash::RandomState> = HashMap::default();
     let mut distances: HashMap<i128, usize, ahash::RandomState> = HashMap::default();

@@ -1,8 +1,8 @@
-//! Words in the names of columns, by what they suggest.
+//! Words in the names of columns, by meaning.
 
 pub(super) const IDENTIFIERS: &[&str] =
     &["id", "ids", "key", "sk", "uuid", "guid", "uid", "pk", "hash", "fingerprint", "sha"];
-/// Words after which a number is that of the thing before them.
+/// Words that denote the number of the thing named before them.
 pub(super) const NUMBERS: &[&str] =
     &["no", "nr", "num", "nbr", "number", "nummer", "numero", "número", "nro", "ref", "sn"];
 /// Units of a calendar, whose rows have keys.
@@ -13,18 +13,18 @@ pub(super) const NOT_IDS: &[&str] = &[
     "paid", "bid", "valid", "grid", "solid", "fluid", "liquid", "void", "hybrid", "covid", "humid", "rapid",
     "acid", "android", "raid", "maid", "aid", "arid", "rigid", "placid",
 ];
-/// Amounts that stand within longer words: "pricepaid", "totalamount".
+/// Amounts within longer words: "pricepaid", "totalamount".
 pub(super) const AMOUNTS: &[&str] =
     &["price", "amount", "revenue", "balance", "quantity", "distance", "duration", "temperature"];
 /// Amounts at the end of longer words: "Listenpreis", "cilinderinhoud".
 pub(super) const AMOUNT_ENDINGS: &[&str] =
     &["preis", "prijs", "betrag", "bedrag", "gewicht", "inhoud", "vermogen", "snelheid", "kosten"];
-/// Things whose area is an amount: "lotarea".
+/// Nouns whose area is a measure: "lotarea".
 pub(super) const AREAS: &[&str] = &[
     "lot", "bldg", "building", "com", "res", "office", "retail", "garage", "floor", "land", "living",
     "total", "gross", "net", "plot", "site", "roof", "surface",
 ];
-/// Amounts that stand before the thing that they are of: "massa_voertuig".
+/// Amounts named before their thing: "massa_voertuig".
 pub(super) const AMOUNT_HEADS: &[&str] = &[
     "massa",
     "masse",
@@ -58,13 +58,13 @@ pub(super) const AMOUNT_HEADS: &[&str] = &[
 pub(super) const UNITS: &[&str] = &[
     "dbm", "kwh", "mwh", "kw", "mw", "gw", "khz", "mhz", "ghz", "mv", "ma", "kpa", "mpa", "hpa", "db", "hrs",
 ];
-/// Words for coordinates, wherever they stand in a name: "x_coordinate_state_plane".
+/// Words for coordinates, anywhere in a name: "x_coordinate_state_plane".
 pub(super) const COORDINATES: &[&str] =
     &["coordinate", "coordinates", "coord", "coords", "latitude", "longitude", "easting", "northing"];
-/// Words for figures of many things, before what they are of: "tot_claims".
+/// Words for aggregates, before the name of the aggregated things: "tot_claims".
 pub(super) const AGGREGATES: &[&str] =
     &["tot", "total", "avg", "average", "mean", "median", "sum", "cumul", "cum"];
-/// Units of a calendar beside [`CALENDAR`], which rows have in common.
+/// Units of a calendar, other than [`CALENDAR`], that rows have in common.
 pub(super) const PERIODS: &[&str] = &[
     "yr",
     "years",
@@ -92,9 +92,9 @@ pub(super) const PERIODS: &[&str] = &[
     "maand",
     "rok",
 ];
-/// Coordinates of a point, behind the name of what is there: "click_x".
+/// Coordinates of a point, after the name of the thing there: "click_x".
 pub(super) const AXES: &[&str] = &["x", "y", "z"];
-/// Words for what happens at a moment, in the name of an export or of its time.
+/// Words for events at a moment, in the name of an export or of its time.
 pub(super) const EVENTS: &[&str] = &[
     "event",
     "events",
@@ -141,7 +141,7 @@ pub(super) const EVENTS: &[&str] = &[
     "событие",
     "события",
 ];
-/// Things that are counted, beside entities.
+/// Things that are counted, other than entities.
 pub(super) const COUNTED: &[&str] = &[
     "events",
     "rows",
@@ -160,7 +160,7 @@ pub(super) const COUNTED: &[&str] = &[
     "births",
     "deaths",
 ];
-/// Things whose hashes are those of their contents.
+/// Things that are hashed by content.
 pub(super) const CONTENTS: &[&str] = &["file", "doc", "document", "image", "page", "row", "blob"];
 pub(super) const ENTITIES: &[&str] = &[
     "npi",
@@ -494,6 +494,8 @@ pub(super) const DIMENSIONS: &[&str] = &[
     "class",
     "country",
     "region",
+    "subcountry",
+    "subregion",
     "city",
     "kategorie",
     "categoria",
@@ -612,7 +614,7 @@ pub(super) const ATTRIBUTES: &[&str] = &[
     "crc",
     "crc32",
 ];
-/// Words for what a thing is called.
+/// Words for names of things.
 pub(super) const LABELS: &[&str] = &[
     "name",
     "title",
@@ -649,6 +651,7 @@ pub(super) const MEASURES: &[&str] = &[
     "amount",
     "price",
     "cost",
+    "abundance",
     "total",
     "subtotal",
     "qty",
@@ -1005,7 +1008,7 @@ pub(super) const LINES: &[&str] = &[
     "revision",
     "rev",
 ];
-/// Events that follow the one that a row is about: what became of it.
+/// Events that follow the event of a row: its outcome.
 pub(super) const LATER: &[&str] = &[
     "updated",
     "modified",
@@ -1192,7 +1195,7 @@ pub(super) const RECEIPT: &[&str] = &[
     "ingelezen",
     "alindi",
 ];
-/// Things that come back, however few rows of each an export of a short time has.
+/// Things that recur, even if an export of a short time has few rows of each.
 pub(super) const RECURRING: &[&str] = &[
     "user",
     "customer",

@@ -9,7 +9,7 @@ use evenkeel_stats::skew::Verdict;
 
 /// Maximum number of alternatives, besides the current key.
 const MOST: usize = 3;
-/// Multiple of the recommended key's rate from which another one is called more even.
+/// Multiple of the recommended key's rate above which another key is called more even.
 const MORE_EVEN: f64 = 1.2;
 /// Difference in cost below which the current key is as good.
 const AS_GOOD: f64 = 0.03;
@@ -120,7 +120,11 @@ impl Recommended<'_> {
         let own = self.key.partition_key.join(" and ");
         let reads = match (key.mean_partitions_read, self.key.mean_partitions_read) {
             (Some(read), Some(own)) => {
-                format!("a statement visits {read:.1} partitions on average instead of {own:.1}")
+                let (read, own) = (format!("{read:.1}"), format!("{own:.1}"));
+                match read == own {
+                    true => format!("a statement visits {read} partitions on average under either key"),
+                    false => format!("a statement visits {read} partitions on average instead of {own}"),
+                }
             }
             _ if key.partition_key.iter().all(|column| self.key.partition_key.contains(column)) => {
                 format!("a read of one {} visits one partition", key.partition_key.join(" and "))
@@ -168,6 +172,7 @@ mod tests {
             holds_parts: false,
             is_of_rows: false,
             is_label: false,
+            is_kind: false,
             is_obscure: false,
             recurs: false,
             is_contact: false,

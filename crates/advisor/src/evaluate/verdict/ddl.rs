@@ -82,8 +82,8 @@ pub(crate) struct Proposed<'a> {
     pub(crate) heaviest_rows: Option<u64>,
 }
 
-/// Columns of the table. Those of keys refuse NULL, and those that a dump declares so; an export
-/// cannot rule it out for others.
+/// Columns of the table. Key columns and columns that a dump declares NOT NULL refuse NULL; an
+/// export cannot rule it out for others.
 fn table_columns(recommendation: &Recommendation, partition_key: &Candidate, export: &Export) -> Vec<Column> {
     let partition_key = partition_key.columns();
     let in_key = |name: &String| recommendation.primary_key.contains(name) || partition_key.contains(name);
@@ -125,7 +125,7 @@ fn propose_for_ydb(
     let inputs: Vec<String> = options.inputs.iter().map(|input| shell_word(input)).collect();
     let placement =
         if function == PlacementFunction::Ydb { String::new() } else { format!(" --placement {function}") };
-    // With the statement of another system, the columns are not those that a sample would give.
+    // With the statement of another system, the columns differ from those of a sample.
     let has_statement = options.reading.iter().any(|word| word == "--ddl");
     // Rows that were merged from profiles have no files.
     let files = export.files().filter(|files| !has_statement && !files.is_empty());

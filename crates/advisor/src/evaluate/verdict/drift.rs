@@ -10,7 +10,7 @@ const NOTABLE: f64 = 0.2;
 /// Error for a baseline that cannot be compared with.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
-    "the baseline cannot be compared with: {reason} (a baseline is made with 'evenkeel evaluate --format json')"
+    "the baseline cannot be compared with: {reason} ('evenkeel evaluate --format json' writes a baseline)"
 )]
 pub struct BaselineError {
     /// Reason why it cannot be compared with.
@@ -151,7 +151,7 @@ fn push(drifts: &mut Vec<Drift>, subject: &str, figure: &str, before: Option<&Va
     });
 }
 
-/// Returns the heaviest values that were not among the heaviest before; `None` if there are none.
+/// Returns the heaviest values that were not among the heaviest before; `None` if no value is new.
 fn fresh_heavy_keys(before: &Value, now: &Value) -> Option<Vec<Value>> {
     let keys = |value: &Value| keys_of(value, "heavy_hitters", "key");
     let known = keys(before);

@@ -13,7 +13,7 @@ pub(crate) struct Knowledge<'a> {
     pub(crate) identifying: &'a [String],
     /// Columns by which other tables are joined.
     pub(crate) joined: &'a [JoinedColumn],
-    /// Whether the name of the export says that its rows are events.
+    /// Whether the name of the export indicates that its rows are events.
     pub(crate) of_events: bool,
 }
 
@@ -22,12 +22,12 @@ impl<'a> Knowledge<'a> {
         self.roles.iter().find(|report| report.column == column)
     }
 
-    /// Position of a column in the export; derived parts of a key have none.
+    /// Position of a column in the export; `None` for derived parts of a key.
     pub(crate) fn position(&self, column: &str) -> Option<usize> {
         self.roles.iter().position(|report| report.column == column)
     }
 
-    /// Role of a column; derived parts of a key have none.
+    /// Role of a column; `None` for derived parts of a key.
     pub(crate) fn role(&self, column: &str) -> Option<Role> {
         self.report(column).map(|report| report.role)
     }
@@ -37,20 +37,21 @@ impl<'a> Knowledge<'a> {
         key.iter().any(|column| matches!(self.role(column), Some(Role::Time | Role::LineNumber)))
     }
 
-    /// Whether the key is the natural key but for its time or its line: together its columns say
-    /// which thing a row is of, such as a pair of currencies.
+    /// Whether the key is the natural key without its time or its line: together its columns
+    /// identify the subject of a row, such as a pair of currencies.
     pub(crate) fn is_thing(&self, key: &[String]) -> bool {
         let counts = |column: &&String| !matches!(self.role(column), Some(Role::Time | Role::LineNumber));
         let parts: Vec<&String> = self.natural_key.iter().filter(counts).collect();
         key.len() > 1 && parts.len() == key.len() && key.iter().all(|column| parts.contains(&column))
     }
 
-    /// Whether the key has nothing but kinds of things, which do not say together what a row is of.
+    /// Whether the key consists only of kinds of things, which together do not identify the subject
+    /// of a row.
     pub(crate) fn is_of_kinds(&self, key: &[String]) -> bool {
         !self.is_thing(key) && key.iter().all(|column| self.role(column) == Some(Role::Dimension))
     }
 
-    /// Whether the key has a column that may be an amount. Those of the natural key are none.
+    /// Whether the key has a column that may be an amount. Columns of the natural key are not.
     pub(crate) fn has_vague(&self, key: &[String]) -> bool {
         let is_vague = |column: &String| self.report(column).is_some_and(|report| report.is_vague);
         key.iter().any(|column| is_vague(column) && !self.natural_key.contains(column))

@@ -9,13 +9,13 @@ use crate::evaluate::verdict::reasons::{name, unique_words};
 use evenkeel_model::table::Candidate;
 use evenkeel_model::units::{count, counted};
 
-/// Returns what decides whether a key of an entity and a time is unique by nature.
+/// Returns the condition under which a key of an entity and a time is unique by nature.
 fn question(key: &Candidate, knowledge: &Knowledge<'_>) -> String {
     let columns = key.part_names();
     let entity = columns.iter().find(|column| knowledge.role(column) == Some(Role::Entity));
     match entity.filter(|_| knowledge.has_time(&columns)) {
         Some(entity) => {
-            format!("; if one {entity} never has two rows at one moment, it is a key all the same")
+            format!("; if one {entity} never has two rows at one moment, it is a key nevertheless")
         }
         None => String::new(),
     }
@@ -37,7 +37,7 @@ struct Cost {
 
 impl Cost {
     /// Computes the cost of a key. `shortest` has the columns of the shortest key that is unique;
-    /// it is empty if there is none.
+    /// it is empty if no key is unique.
     fn new(
         key: &PrimaryKeyReport,
         partition_key: &Candidate,
@@ -45,7 +45,7 @@ impl Cost {
         knowledge: &Knowledge<'_>,
     ) -> Self {
         let placed = partition_key.part_names();
-        // Beside a key that is unique, only the partition key and a time to sort by have a use.
+        // In addition to a unique key, only the partition key and a time to sort by are useful.
         let is_needless = |column: &&String| {
             !shortest.is_empty()
                 && !shortest.contains(column)
@@ -105,7 +105,8 @@ pub(super) fn choose_primary_key(
     Some(key)
 }
 
-/// Says which rows share the columns of the best key, which is `key` with the partition key in it.
+/// Describes the rows that share the columns of the best key, which is `key` including the
+/// partition key.
 fn uniqueness_in_words(best: &PrimaryKeyReport, key: &Candidate, knowledge: &Knowledge<'_>) -> String {
     let columns = best.columns.join(", ");
     match (best.duplicate_rows, best.conflicting_rows) {
@@ -120,8 +121,8 @@ fn uniqueness_in_words(best: &PrimaryKeyReport, key: &Candidate, knowledge: &Kno
         }
         (repeated, 0) => {
             format!(
-                "({columns}) repeats in {} that equal another in every column: of these an upsert keeps one; if they are events \
-                 of their own, they need an id",
+                "({columns}) repeats in {} that equal another in every column: an upsert keeps one of them; if they are separate \
+                 events, they need an id",
                 counted(repeated, "row")
             )
         }
@@ -134,21 +135,21 @@ fn uniqueness_in_words(best: &PrimaryKeyReport, key: &Candidate, knowledge: &Kno
     }
 }
 
-/// Says how far rows come in the order of the best key, and what merging costs.
+/// Describes how far rows arrive in the order of the best key, and the cost of merging.
 fn order_in_words(best: &PrimaryKeyReport) -> String {
     let merging = match best.layout.known_amplification() {
         Some(writes) => format!("merging writes each row {writes:.1} times"),
-        None => format!("{} batches are too few to tell what merging costs", best.layout.batches),
+        None => format!("{} batches are too few to tell the cost of merging", best.layout.batches),
     };
     format!(
-        "{:.1} % of the rows come in its order within the partitions of {}, batches overlap {:.1} deep, and {merging}",
+        "{:.1} % of the rows arrive in key order within the partitions of {}, {:.1} batches overlap on average, and {merging}",
         best.in_order_fraction * 100.0,
         name(&best.partitioned_by),
         best.layout.depth.average_depth,
     )
 }
 
-/// Compares the recommended keys with those that the table has now; `None` if these are not known.
+/// Compares the recommended keys with those of the existing table; `None` if these are not known.
 pub(super) fn of_current_keys(
     partition_key: &Candidate,
     primary_key: Option<&Candidate>,

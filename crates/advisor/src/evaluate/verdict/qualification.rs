@@ -1,4 +1,4 @@
-//! The figures by which one candidate is ranked, and whether it is even enough.
+//! Figures for ranking one candidate, and whether it is even enough.
 
 use crate::evaluate::candidates::workload::{Reach, StatementReport};
 use crate::evaluate::figures::partition_key::{PartitionKeyReport, PlacementReport};
@@ -10,24 +10,24 @@ use crate::evaluate::verdict::workload_cost::Workload;
 use evenkeel_model::units::PartitionCount;
 use evenkeel_stats::skew::Verdict;
 
-/// Multiple of the required rate from which an even key suffices.
+/// Multiple of the required rate that an even key must sustain.
 const HEADROOM: f64 = 2.0;
-/// Max/mean up to which a key is even enough.
+/// Largest max/mean of a key that is even enough.
 const TOLERABLE: f64 = 1.5;
-/// Values for each partition from which chance spreads them well enough for a thing that is read.
+/// Smallest number of values per partition that chance spreads well enough for an entity that is
+/// read.
 const FEW_KEYS_PER_PARTITION: u64 = 6;
-/// Values for each partition from which unevenness is not that of a few values.
+/// Smallest number of values per partition with which unevenness is not due to a few values.
 const SEVERAL_KEYS_PER_PARTITION: u64 = 20;
-/// Max/mean up to which a key is even enough if several values share each partition.
+/// Largest max/mean of a key that is even enough if several values share each partition.
 const TOLERABLE_OF_SEVERAL: f64 = 2.0;
-/// Max/mean up to which a key is even enough if many values share each partition.
+/// Largest max/mean of a key that is even enough if many values share each partition.
 const TOLERABLE_OF_MANY: f64 = 2.5;
-/// Cost of a key in which rows have NULL, as a share of the partitions: what loads them must give
-/// them a value.
+/// Cost of a key with NULL rows, as a share of the partitions: the loader must fill in a value.
 const FILLING_IN: f64 = 0.03;
 
-/// Returns a candidate with the figures by which it is ranked over a number of partitions; `None`
-/// if it was not evaluated over that number.
+/// Returns a candidate with its figures for ranking over a number of partitions; `None` if it was
+/// not evaluated over that number.
 pub(super) fn rank(
     key: &PartitionKeyReport,
     rows: u64,
@@ -70,7 +70,7 @@ pub(super) fn rank(
     })
 }
 
-/// Whether the hottest partition of a key stays within what the rate and the headroom allow.
+/// Whether the hottest partition of a key stays within the limits of rate and headroom.
 pub(super) fn qualifies(key: &PartitionKeyReport, placement: &PlacementReport, needed: &Needed) -> bool {
     let skew = &placement.skew;
     if needed.rate.is_some_and(|rate| placement.capacity.sustained < rate) {

@@ -22,13 +22,13 @@ use evenkeel_model::units::PartitionCount;
 use evenkeel_model::workload::PlannedStatement;
 use evenkeel_stats::skew::Verdict;
 
-/// Values for each partition from which a thing needs no second column.
+/// Smallest number of values per partition with which an entity needs no second column.
 const FEWEST_VALUES_PER_PARTITION: u64 = 4;
-/// Max/mean up to which an uneven key is better than one with a time in it.
+/// Largest max/mean of an uneven key that is better than a key containing a time.
 const BEARABLE: f64 = 3.0;
 /// Difference in cost below which two keys are as good.
 const SAME_COST: f64 = 0.01;
-/// Difference of rates, as a share of that of an even key, below which the cheaper of two uneven
+/// Difference of rates, as a share of an even key's rate, below which the cheaper of two uneven
 /// keys is better.
 const SAME_RATE: f64 = 0.05;
 
@@ -74,13 +74,13 @@ pub(crate) fn recommend(
             key.distinct.estimate / u64::from(ranked.partitions.get()) >= FEWEST_KEYS_PER_PARTITION
         })
     };
-    // Rows that are too few to judge a larger number do not speak for it.
+    // Too few rows to judge a larger number are no evidence for it.
     let kind = |(ranked, _): &&(Ranked, Vec<StatementReport>)| {
         let too_few = ranked.keys.first().is_some_and(|key| key.verdict == Verdict::FewRows);
         (too_few, ranked.best)
     };
-    // In this order: of the numbers that take the rate, the smallest whose best key is of the best
-    // kind; the largest with enough keys; the smallest.
+    // In this order: of the numbers that sustain the rate, the smallest whose best key is of the
+    // best kind; the largest with enough keys; the smallest.
     let best = ranked.iter().filter(serves).min_by_key(kind);
     let (chosen, rule) = if let Some(found) = best {
         (Some(found), if has_keys(&found) { Rule::Suffices } else { Rule::FewKeys })
@@ -115,7 +115,7 @@ enum Class {
     Qualifies,
     /// Not even enough, but better than a time in the key, which no read of an entity knows.
     Bearable,
-    /// Even enough only because a time, a line number or what may be an amount is in the key.
+    /// Even enough only because the key contains a time, a line number or a possible amount.
     SpreadByCount,
     /// Kinds of things rather than things, such as a country and a status.
     Kinds,
@@ -156,9 +156,9 @@ impl Class {
 }
 
 /// Ranks the candidates. Evenness is a constraint: a key qualifies if its hottest partition stays
-/// within what the rate and the headroom allow, in total and over time. Among the keys that
-/// qualify, the expected share of the partitions that statements visit decides; among the others,
-/// the rate that they sustain. Makeshifts with times, measures or text come last.
+/// within the limits of rate and headroom, in total and over time. Among the keys that qualify, the
+/// expected share of the partitions that statements visit decides; among the others, the rate that
+/// they sustain. Keys with times, measures or text, a last resort, rank last.
 fn rank_all(
     evaluation: &Evaluation,
     statements: &[StatementReport],
@@ -230,7 +230,7 @@ fn propose(
     let chosen = ranked.keys.first().filter(|key| key.obstacle.is_none());
     if chosen.is_some_and(|key| key.verdict == Verdict::FewRows && knowledge.has_time(&key.partition_key)) {
         let reasons = vec![
-            "there are too few rows to choose a partition key: no column has values enough to fill the partitions; evaluate more rows, or name a key with --partition-key".to_owned(),
+            "there are too few rows to choose a partition key: no column has enough values to fill the partitions; evaluate more rows, or name a key with --partition-key".to_owned(),
         ];
         return Recommendation { partitions: ranked.partitions.get(), reasons, ..Recommendation::default() };
     }
@@ -257,7 +257,9 @@ fn propose(
     let mut recommendation = Recommendation {
         partition_key: chosen.partition_key.clone(),
         primary_key: primary_key.as_ref().map(Candidate::columns).unwrap_or_default(),
-        makeshift: ranked.best == Some(Class::Makeshift) || knowledge.is_of_kinds(&chosen.partition_key),
+        makeshift: ranked.best == Some(Class::Makeshift)
+            || knowledge.is_of_kinds(&chosen.partition_key)
+            || knowledge.has_count(&chosen.partition_key),
         partitions: ranked.partitions.get(),
         reasons,
         alternatives,

@@ -13,7 +13,7 @@ pub(super) fn name(key: &[String]) -> String {
     format!("HASH({})", key.join(", "))
 }
 
-/// Explains what the columns of a key stand for, and what that means for reads.
+/// Explains the meaning of a key's columns, and its consequences for reads.
 fn locality(chosen: &RankedKey, others: &[RankedKey], knowledge: &Knowledge<'_>) -> Option<String> {
     let roles: Vec<&RoleReport> =
         chosen.partition_key.iter().filter_map(|column| knowledge.report(column)).collect();
@@ -36,12 +36,12 @@ fn locality(chosen: &RankedKey, others: &[RankedKey], knowledge: &Knowledge<'_>)
             let role = only.role.words();
             let article = if role.starts_with('e') { "an" } else { "a" };
             Some(format!(
-                "{} is {article} {role}{evidence}: what is read, grouped or joined by one value stays in one partition",
+                "{} is {article} {role}{evidence}: reads, groups and joins by one value stay in one partition",
                 only.column
             ))
         }
         [only] => Some(format!(
-            "this is a makeshift: {} is a {}, and no column identifies anything; add one that does to the export",
+            "no good key was found: {} is a {}, and no column identifies anything; add such a column to the export",
             only.column,
             only.role.words()
         )),
@@ -54,8 +54,21 @@ fn locality(chosen: &RankedKey, others: &[RankedKey], knowledge: &Knowledge<'_>)
             let columns: Vec<String> =
                 roles.iter().map(|report| format!("{} ({})", report.column, report.role.words())).collect();
             Some(format!(
-                "this is a makeshift: {}; no column identifies anything that reads would name; add one that does to the export",
+                "no good key was found: {}; no column identifies anything that reads would name; add such a column to the export",
                 columns.join(", ")
+            ))
+        }
+        [_, _, ..] if knowledge.has_count(&chosen.partition_key) => {
+            let (counts, things): (Vec<&RoleReport>, Vec<&RoleReport>) =
+                roles.iter().partition(|report| matches!(report.role, Role::Time | Role::LineNumber));
+            let names = |reports: &[&RoleReport]| {
+                reports.iter().map(|report| report.column.as_str()).collect::<Vec<_>>().join(" and ")
+            };
+            Some(format!(
+                "a compromise: {things} alone cannot fill the partitions evenly, and {counts} spreads its rows, so that \
+                 reads of one {things} visit all partitions",
+                things = names(&things),
+                counts = names(&counts),
             ))
         }
         [_, _, ..] => {
@@ -78,14 +91,14 @@ pub(super) fn reasons_for(
             .push("there are too few rows to tell how evenly they spread; evaluate more of them".to_owned());
     } else if !chosen.qualifies && others.iter().any(|other| other.qualifies) {
         reasons.push(format!(
-            "it is not even ({}): inserts reach {:.0} % of the rate of an even key; that is the price of \
-             keeping in one partition what is read together",
+            "it is not even ({}): inserts reach {:.0} % of the rate of an even key; that is the cost of \
+             keeping related rows in one partition",
             chosen.verdict.word(),
             100.0 * chosen.sustained_rate / chosen.rate_if_even,
         ));
     } else if !chosen.qualifies {
         reasons.push(format!(
-            "no candidate spreads rows evenly; this is the best of them, and not a good one: {}",
+            "no candidate spreads rows evenly; this is the best of them, but not a good one: {}",
             chosen.verdict.word()
         ));
     }
@@ -93,7 +106,7 @@ pub(super) fn reasons_for(
     let joined: Vec<&str> = joined.map(|join| join.with.as_str()).collect();
     if let (false, [column]) = (joined.is_empty(), chosen.partition_key.as_slice()) {
         reasons.push(format!(
-            "{column} joins {}: with both partitioned by it, joined rows lie in one partition",
+            "{column} joins {}: with both partitioned by it, joined rows are in one partition",
             joined.join(" and ")
         ));
     }
@@ -119,18 +132,29 @@ pub(super) fn reasons_for(
     reasons
 }
 
+/// Repeats by chance below which their absence says nothing.
+const FEWEST_REPEATS: f64 = 1.0;
+
 /// Explains the significance of a key that no row repeats.
 pub(crate) fn unique_words(key: &PrimaryKeyReport) -> String {
     let rows = counted(key.distinct_keys, "row");
     match key.uniqueness {
         Some(Uniqueness { by: UniqueBy::Chance, repeats_by_chance }) => {
             let expected = match repeats_by_chance {
-                few if few < 0.5 => "with values combined at random none of so few would repeat".to_owned(),
+                few if few < 0.5 => "with values combined at random none would repeat".to_owned(),
                 some => format!("with values combined at random only about {some:.0} would repeat"),
             };
             format!(
                 "is unique in these {rows} by chance, not by nature: {expected}. More rows may repeat a key, and an upsert would \
                  then lose a row"
+            )
+        }
+        Some(Uniqueness { by: UniqueBy::Nature, repeats_by_chance })
+            if repeats_by_chance < FEWEST_REPEATS =>
+        {
+            format!(
+                "is unique in these {rows}, and numbered or named as an identifier; the values alone do not show it, as \
+                 hardly any would repeat if combined at random. No row is lost"
             )
         }
         Some(Uniqueness { by: UniqueBy::Nature, repeats_by_chance }) => {
@@ -144,11 +168,11 @@ pub(crate) fn unique_words(key: &PrimaryKeyReport) -> String {
             )
         }
         Some(Uniqueness { by: UniqueBy::ManyValues, .. }) => format!(
-            "is unique in these {rows}, and has so many possible values that 1000 times as many would hardly repeat one: no row \
+            "is unique in these {rows}, and has enough possible values that 1000 times as many rows are unlikely to repeat one: no row \
              is lost"
         ),
         None => {
-            format!("is unique in these {rows}: none is lost; whether it stays unique they do not tell")
+            format!("is unique in these {rows}: none is lost; they do not show whether it stays unique")
         }
     }
 }

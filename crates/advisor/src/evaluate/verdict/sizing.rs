@@ -22,7 +22,7 @@ impl Needed {
         if let Some(rate) = options.ingest_rate {
             return Self {
                 rate: Some(rate),
-                words: format!("{} is to be ingested; a partition takes {each}", ByteRate(rate)),
+                words: format!("{} is to be ingested; a partition handles {each}", ByteRate(rate)),
             };
         }
         let Some(range) = &evaluation.time_range else {
@@ -31,7 +31,7 @@ impl Needed {
         };
         let busy = range.busy_rows_per_second * row_bytes;
         let words = format!(
-            "rows of the export arrive at {} on average and {} at busy times; a partition takes {each}",
+            "rows of the export arrive at {} on average and {} at busy times; a partition handles {each}",
             ByteRate(range.average_rows_per_second * row_bytes),
             ByteRate(busy),
         );
@@ -47,7 +47,7 @@ pub(super) enum Rule {
 }
 
 impl Rule {
-    /// Says why the table has this number of partitions.
+    /// Explains the number of partitions.
     pub(super) fn reasons(
         &self,
         needed: &Needed,
@@ -72,23 +72,25 @@ impl Rule {
                 format!("{partitions} partitions, 4 for each of {nodes} nodes")
             }
             Some(nodes) => {
-                format!("{partitions} partitions (4 for each of {nodes} nodes; say yours with --nodes)")
+                format!("{partitions} partitions (4 for each of {nodes} nodes; give yours with --nodes)")
             }
             None => format!("{partitions} partitions"),
         };
         match self {
             Self::Suffices => {
                 format!(
-                    "{whose}: the smallest number evaluated that takes that and has 100 or more keys for each"
+                    "{whose}: the smallest number evaluated that sustains this rate and has 100 or more keys for each"
                 )
             }
             Self::FewKeys => {
                 format!(
-                    "{whose}: the smallest number evaluated that takes that, with fewer than 100 keys for each"
+                    "{whose}: the smallest number evaluated that sustains this rate, with fewer than 100 keys for each"
                 )
             }
             Self::TooSlow => {
-                format!("{whose}: no number evaluated takes that; evaluate larger ones, or other keys")
+                format!(
+                    "{whose}: no number evaluated sustains this rate; evaluate larger ones, or other keys"
+                )
             }
         }
     }

@@ -1,8 +1,8 @@
 //! Expected cost of a partition key: the share of the partitions that statements visit.
 //!
-//! Without statements, a prior derived from the roles of the columns stands in for them: most reads
-//! name one entity, some one row, the others a range of time or everything. An entity is more
-//! likely to be named if it has many values that repeat, and attributes of its own.
+//! Without statements, a prior derived from the roles of the columns replaces them: most reads name
+//! one entity, some one row, the others a range of time or everything. An entity is more likely to
+//! be named if it has many values that repeat, and its own attributes.
 
 use crate::evaluate::figures::evaluation::Evaluation;
 use crate::evaluate::figures::partition_key::PartitionKeyReport;
@@ -19,7 +19,7 @@ const ENTITY_READS: f64 = 0.55;
 const ROW_READS: f64 = 0.15;
 /// Share of the reads of a range of time.
 const TIME_READS: f64 = 0.15;
-/// Share of the reads of everything.
+/// Share of reads that scan everything.
 const SCANS: f64 = 0.15;
 /// Share of the reads that join another table, if there is one.
 const JOINS: f64 = 0.4;
@@ -27,9 +27,9 @@ const JOINS: f64 = 0.4;
 const SECOND_ENTITY: f64 = 0.25;
 /// Cost of each further column, which a filter must fix before it can prune.
 const FURTHER_COLUMN: f64 = 0.02;
-/// Cost of a column that reads hardly ever fix, such as a time.
+/// Cost of a column that reads rarely fix, such as a time.
 const RARELY_FIXED: f64 = 0.3;
-/// Weight of the prior beside statements that were given.
+/// Weight of the prior if statements are given.
 const PRIOR_BESIDE_STATEMENTS: f64 = 0.05;
 /// Weight of the reads of an entity that cannot be the partition key alone: they cost about as much
 /// under all others.
@@ -38,28 +38,30 @@ const CANNOT_PLACE_ROWS: f64 = 0.1;
 const NOT_QUITE_EVEN: f64 = 0.45;
 /// Weight of the reads of an entity that only the number of its values makes uneven.
 const NEARLY_EVEN: f64 = 0.7;
-/// Max/mean up to which an entity of few values is nearly even.
+/// Largest max/mean of an entity of few values that is nearly even.
 const LITTLE_SKEW: f64 = 1.5;
-/// Values for each partition from which an entity spreads well.
+/// Smallest number of values per partition with which an entity spreads well.
 const MANY_VALUES: f64 = 100.0;
 
-/// Weight of an entity whose rows are parts of one thing.
+/// Weight of an entity whose rows are the parts of one thing.
 const PARTS_OF_A_WHOLE: f64 = 1.5;
-/// Rows beyond the first from which a value gathers rows.
+/// Rows of a value beyond the first at which it fully counts as gathering rows.
 const FEW_ROWS_EACH: f64 = 2.0;
-/// Rows of a user or a device from which some of them came back already, and the others will.
+/// Mean rows of a user or a device above which some of them have recurred already, and the others
+/// will.
 const COMES_BACK: f64 = 1.1;
 /// Least weight of the reads of such a thing.
 const OF_RECURRING: f64 = 0.5;
-/// Rows of an id from which it is that of things with many rows, whatever the export is called.
+/// Mean rows of an id above which it identifies things with many rows, whatever the name of the
+/// export.
 const ROWS_OF_A_THING: f64 = 3.0;
-/// Share of the reads of an entity that remain if rows are things with ids and names of their own.
+/// Share of the reads of an entity that remain if rows are things with their own ids and names.
 const OF_THINGS: f64 = 0.35;
-/// Number of identifiers of its rows from which an export has things, whatever times they have.
+/// Number of row identifiers above which the rows of an export are things, whatever their times.
 const IDS_OF_THINGS: usize = 3;
-/// Least weight of an entity by whose rows, its parts, they are read.
+/// Least weight of an entity whose rows are its parts.
 const OF_PARTS: f64 = 0.25;
-/// Weight of the address of a page, which requests are for, beside what sent them.
+/// Weight of the address of a requested page, compared with the sender of the request.
 const OF_PAGES: f64 = 0.5;
 /// Weight of an entity whose rows are read as parts of something larger.
 const OF_MEMBERS: f64 = 0.25;
@@ -72,18 +74,18 @@ const ITSELF: f64 = 0.2;
 #[derive(Debug)]
 pub(crate) struct Workload<'a> {
     knowledge: &'a Knowledge<'a>,
-    /// Entities, each by the columns that say which it is, with the share of the entity reads that
+    /// Entities, each given by its identifying columns, with the share of the entity reads that
     /// name them.
     entities: Vec<(Vec<String>, f64)>,
-    /// Share of the reads that name one entity: fewer, if none is much of one. They name a row
-    /// then.
+    /// Share of the reads that name one entity: smaller if no column is a strong entity; the rest
+    /// then name a row.
     entity_reads: f64,
-    /// Columns by which other tables are joined, with the share of the joins that each has.
+    /// Columns by which other tables are joined, each with its share of the joins.
     joins: Vec<(String, f64)>,
     partitions: f64,
 }
 
-/// Shares of joins among all, each column once.
+/// Share of all joins that use each column.
 fn shares(joined: &[JoinedColumn]) -> Vec<(String, f64)> {
     let sum: f64 = joined.iter().map(|join| join.weight).sum();
     let mut shares: Vec<(String, f64)> = Vec::new();
@@ -97,7 +99,7 @@ fn shares(joined: &[JoinedColumn]) -> Vec<(String, f64)> {
     shares
 }
 
-/// Weights of columns as entities, before they are shares of the reads.
+/// Unnormalised weights of columns as entities.
 struct EntityWeights<'w, Q> {
     knowledge: &'w Knowledge<'w>,
     evaluation: &'w Evaluation,
@@ -107,7 +109,7 @@ struct EntityWeights<'w, Q> {
 }
 
 impl<Q: Fn(&PartitionKeyReport) -> bool> EntityWeights<'_, Q> {
-    /// Figures of the thing that a column stands for, if it was counted.
+    /// Figures of the entity in a column, if it was counted.
     fn counted(&self, report: &RoleReport) -> Option<&PartitionKeyReport> {
         let thing = report.thing();
         self.evaluation.candidates.iter().find(|key| key.partition_key == thing)
@@ -138,7 +140,7 @@ impl<Q: Fn(&PartitionKeyReport) -> bool> EntityWeights<'_, Q> {
         }
     }
 
-    /// Whether rows are the lines of what a column stands for, by their natural key: most orders of
+    /// Whether rows are, by their natural key, the lines of the entity in a column: most orders of
     /// a shop have one line, and are read as orders.
     fn has_lines(&self, report: &RoleReport) -> bool {
         let thing = report.thing();
@@ -151,7 +153,7 @@ impl<Q: Fn(&PartitionKeyReport) -> bool> EntityWeights<'_, Q> {
         self.knowledge.natural_key.contains(thing) && self.knowledge.roles.iter().any(is_line)
     }
 
-    /// Weight of a column as an entity that reads name; 0 if it is none.
+    /// Weight of a column as an entity that reads name; 0 if it is not an entity.
     fn weight(&self, report: &RoleReport) -> f64 {
         let base = match report.role {
             // No read names a place in the log of a database.
@@ -165,8 +167,8 @@ impl<Q: Fn(&PartitionKeyReport) -> bool> EntityWeights<'_, Q> {
         let rows_each = self.evaluation.rows as f64 / values;
         // Of a property without a name, others may follow by chance.
         let attributes = if report.is_obscure { 0.0 } else { report.attributes(self.knowledge.roles) };
-        // Values that hardly repeat gather nothing. Beyond that, the rows of a value say how
-        // long the export is rather than what is read.
+        // Values that rarely repeat gather nothing. Beyond that, the rows of a value reflect the
+        // length of the export rather than the reads.
         let gathers = ((rows_each - 1.0) / FEW_ROWS_EACH).clamp(0.0, 1.0);
         let comes_back = report.recurs && rows_each >= COMES_BACK;
         let gathers = if comes_back || self.has_lines(report) { gathers.max(OF_RECURRING) } else { gathers };
@@ -203,14 +205,14 @@ impl<'a> Workload<'a> {
     ) -> Self {
         let weights = EntityWeights { knowledge, evaluation, partitions, qualifies };
         // How evenly an entity spreads decides whether it can place rows, not whether it is read.
-        // Rows with ids of their own are things themselves, and read by these.
+        // Rows with their own ids are things themselves, and are read by these ids.
         let ids: Vec<&RoleReport> =
             knowledge.roles.iter().filter(|report| report.role == Role::RowId).collect();
         let has_lines = knowledge.roles.iter().any(|report| report.role == Role::LineNumber);
         let is_of_things = match ids.as_slice() {
             [] => false,
-            // A number that the rows were given says little, and rows that other columns identify,
-            // too, are parts of what these stand for.
+            // An assigned row number says little, and rows that other columns also identify are
+            // parts of the things that those columns identify.
             [only] => {
                 !knowledge.of_events
                     && !knowledge.roles.iter().any(|report| report.is_member)
@@ -258,8 +260,8 @@ impl<'a> Workload<'a> {
             && key.iter().all(|column| self.knowledge.role(column) == Some(Role::Entity))
     }
 
-    /// Whether experts would not hash the key: it has a measure or a text, or nothing but times,
-    /// alone or beside columns of a few values.
+    /// Whether experts would not hash the key: it has a measure or a text, or only times, alone or
+    /// with columns of a few values.
     pub(crate) fn is_makeshift(&self, key: &[String]) -> bool {
         let roles: Vec<Option<Role>> = key.iter().map(|column| self.knowledge.role(column)).collect();
         let bad = |role: &Option<Role>| matches!(role, Some(Role::Measure | Role::Text | Role::Constant));
@@ -270,8 +272,8 @@ impl<'a> Workload<'a> {
             || (self.knowledge.has_time(key) && roles.iter().all(is_vague))
     }
 
-    /// Expected share of the partitions that a read visits. `observed` is that of the statements
-    /// that were given.
+    /// Expected share of the partitions that a read visits. `observed` is the share for the given
+    /// statements.
     pub(crate) fn cost(&self, key: &[String], max_over_mean: f64, observed: Option<f64>) -> f64 {
         let further = FURTHER_COLUMN * (key.len().max(1) - 1) as f64 + RARELY_FIXED * self.rarely_fixed(key);
         let scans = SCANS * max_over_mean.min(3.0);
@@ -290,7 +292,7 @@ impl<'a> Workload<'a> {
         self.joins.iter().map(|(column, share)| share * self.visits(key, &[column])).sum()
     }
 
-    /// Number of columns that reads hardly ever name one value of: times, measures and text.
+    /// Number of columns that reads rarely fix to one value: times, measures and text.
     pub(crate) fn rarely_fixed(&self, key: &[String]) -> f64 {
         let rarely = |column: &&String| match self.knowledge.role(column) {
             Some(Role::Time | Role::LineNumber | Role::Measure | Role::Text) => true,
@@ -312,13 +314,14 @@ impl<'a> Workload<'a> {
         let one = 1.0 / self.partitions;
         let has_all =
             |entity: &[String], columns: &[&String]| columns.iter().all(|column| entity.contains(column));
-        // With many columns, nearly all entities have none of the key; those have the same cost.
+        // With many columns, nearly all entities share no column with the key; these have the same
+        // cost.
         let (near, far): (Vec<_>, Vec<_>) =
             self.entities.iter().partition(|(entity, _)| key.iter().any(|column| entity.contains(column)));
         let weight_of = |columns: &[&String]| -> f64 {
             near.iter().filter(|(other, _)| has_all(other, columns)).map(|(_, weight)| weight).sum()
         };
-        // A second entity that has what the first one lacks leads to one partition.
+        // A second entity with the columns that the first one lacks leads to one partition.
         let reads = |weight: f64, of_missing: f64| {
             let found = (of_missing / (1.0 - weight).max(f64::EPSILON)).min(1.0);
             weight * (1.0 - SECOND_ENTITY * found * (1.0 - one))
@@ -332,7 +335,7 @@ impl<'a> Workload<'a> {
         far + near.sum::<f64>()
     }
 
-    /// Reads of one row name its id; half of them, or all if there is none, name its natural key.
+    /// Reads of one row name its id; half of them, or all without an id, name its natural key.
     fn row_reads(&self, key: &[String]) -> f64 {
         let natural: Vec<&String> = self.knowledge.natural_key.iter().collect();
         // If there is a natural key, a column that happens to be unique, such as a phone number, is

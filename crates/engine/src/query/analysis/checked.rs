@@ -6,8 +6,8 @@
 //! sum(whole numbers, Decimal)  -> 128 bits inside, checked when the sum is returned
 //! ```
 //! All other arithmetic of whole numbers, decimals, dates and times already fails in DataFusion;
-//! that of decimals is computed by the same functions since they are faster (see
-//! `decimal_arithmetic`). Floats follow IEEE 754: they become infinite.
+//! decimal arithmetic uses the same functions since they are faster (see `decimal_arithmetic`).
+//! Floats follow IEEE 754: they become infinite.
 
 use std::sync::Arc;
 
@@ -114,8 +114,8 @@ impl ScalarUDFImpl for Checked {
     }
 }
 
-/// Inserts checks into the arithmetic of whole numbers, and fast functions into that of decimals.
-/// Runs after the rules that coerce types.
+/// Inserts checks into integer arithmetic, and fast functions into decimal arithmetic. Runs after
+/// the rules that coerce types.
 #[derive(Debug)]
 pub(in crate::query) struct CheckedArithmetic {
     functions: [Arc<ScalarUDF>; 3],

@@ -1,4 +1,4 @@
-//! Comparisons of dates with times, such as `created_at >= due_on`.
+//! Comparisons of dates and literals with times, such as `created_at >= due_on`.
 
 use arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::tree_node::Transformed;
@@ -10,10 +10,10 @@ use datafusion::optimizer::AnalyzerRule;
 
 use crate::query::analysis::expression_schema::{expression_schema, rewrite_expressions};
 
-/// Compares dates with times in the unit of the times.
+/// Compares dates, and literals in quotes, with times in the unit of the times.
 ///
-/// DataFusion 55 compares both in nanoseconds, which end in 2262: with one later or earlier value
-/// in the column, the query fails. The rule must run before types are coerced.
+/// DataFusion 55 compares them in nanoseconds, which end in 2262: with one later or earlier value
+/// in the column or literal, the query fails. The rule must run before types are coerced.
 #[derive(Debug)]
 pub(in crate::query) struct DatesAsTimes;
 
@@ -46,19 +46,40 @@ fn compared(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
     let time = types
         .iter()
         .find(|data_type| matches!(data_type, DataType::Timestamp(unit, _) if *unit != TimeUnit::Nanosecond));
-    let only_one = types.iter().all(|of| Some(of) == time || matches!(of, DataType::Date32 | DataType::Null));
-    let Some(time) = time.filter(|_| only_one && types.len() == operands.len()).cloned() else {
+    let Some(time) = time.filter(|_| types.len() == operands.len()).cloned() else {
         return Transformed::no(expr);
     };
+    let is_cast = |operand: &Expr, of: &DataType| *of == DataType::Date32 || is_exact(operand, &time);
+    let is_comparable =
+        |(operand, of): (&&mut Expr, &DataType)| *of == time || *of == DataType::Null || is_cast(operand, of);
+    if !operands.iter().zip(&types).all(is_comparable) {
+        return Transformed::no(expr);
+    }
     let mut changes = false;
     for (operand, of) in operands.into_iter().zip(types) {
-        if of == DataType::Date32 {
+        if is_cast(operand, &of) {
             let date = std::mem::take(operand);
             *operand = cast(date, time.clone());
             changes = true;
         }
     }
     Transformed::new_transformed(expr, changes)
+}
+
+/// Whether an expression is a literal in quotes with no more digits than the times have.
+fn is_exact(expr: &Expr, time: &DataType) -> bool {
+    let Expr::Literal(literal, _) = expr else { return false };
+    let (Some(Some(text)), DataType::Timestamp(unit, None)) = (literal.try_as_str(), time) else {
+        return false;
+    };
+    let digits = text.split_once('.').map_or("", |(_, fraction)| fraction.trim_end_matches('0'));
+    let most = match unit {
+        TimeUnit::Second => 0,
+        TimeUnit::Millisecond => 3,
+        TimeUnit::Microsecond => 6,
+        TimeUnit::Nanosecond => 9,
+    };
+    digits.len() <= most && digits.bytes().all(|digit| digit.is_ascii_digit())
 }
 
 #[cfg(test)]
@@ -100,6 +121,16 @@ mod tests {
             ("t BETWEEN d AND DATE '2300-01-01'", equal + later - 1),
             ("t IN (d, NULL)", equal),
             ("t >= DATE '1970-01-01'", from_1970),
+            ("t >= '1970-01-01'", from_1970),
+            ("'1970-01-01T00:00:00Z' <= t", from_1970),
+            ("t < '9999-12-31'", days.len()),
+            ("t > '0001-01-01 00:00:00'", days.len()),
+            (
+                "t BETWEEN '1500-01-01' AND '2200-01-01 00:00:00.5'",
+                2 + usize::from(times[0] >= -171_664 * DAY),
+            ),
+            ("t IN ('1500-01-01', '1970-01-01')", 1),
+            ("t NOT IN ('1500-01-01', d)", days.len() - equal),
         ] {
             let sql = format!("SELECT count(*) FROM r WHERE {condition}");
             let batches = context.sql(&sql).await.unwrap().collect().await.unwrap();

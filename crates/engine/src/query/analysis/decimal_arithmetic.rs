@@ -1,4 +1,4 @@
-//! Arithmetic of decimals that take no more than 64 bits, without a check of each result.
+//! Arithmetic of decimals that fit into 64 bits, without a check of each result.
 
 use std::sync::Arc;
 
@@ -10,11 +10,11 @@ use arrow::error::ArrowError;
 
 use crate::query::analysis::operation::Operation;
 
-/// Most digits by which values are shifted: as a number, they take less than 64 bits.
+/// Most digits by which values are shifted: the factor fits into 64 bits.
 const MOST_DIGITS: u32 = 18;
 
 /// Computes decimals as the kernels of arrow do, which check each result for a 129th bit. Sums and
-/// products of numbers of 64 bits have none.
+/// products of 64-bit numbers never have one.
 ///
 /// Input: two arrays of one length, or an array and a scalar. Output: as many decimals.
 ///
@@ -59,12 +59,12 @@ pub(in crate::query) fn compute(
     Ok(Arc::new(computed.with_precision_and_scale(precision, scale)?))
 }
 
-/// Product of two numbers of which 64 bits matter.
+/// Product of two numbers with 64 significant bits.
 fn wide(value: i128, by: i64) -> i128 {
     i128::from(value as i64).wrapping_mul(i128::from(by))
 }
 
-/// Whether all values, also those below NULL, take no more than 64 bits.
+/// Whether all values, including the values below NULL, fit into 64 bits.
 fn are_narrow(values: &Decimal128Array) -> bool {
     values.values().iter().fold(0, |lost, value| lost | (i128::from(*value as i64) ^ value)) == 0
 }

@@ -1,8 +1,8 @@
 //! Subqueries in conditions, in forms that become the right joins.
 //!
-//! DataFusion 55 joins the subqueries of IN and EXISTS with a query. Some of these joins forget that
-//! a comparison with NULL is NULL, others that an aggregation without groups returns a row even if
-//! no row belongs to it, or that a limit applies before a correlation above it.
+//! DataFusion 55 joins the subqueries of IN and EXISTS with a query. Some of these joins forget
+//! that a comparison with NULL is NULL, others that an aggregation without groups returns a row
+//! even if no row belongs to it, or that a limit applies before a correlation above it.
 //!
 //! ```text
 //! x NOT IN (S) in an OR, correlated, or of a constant
@@ -37,8 +37,8 @@ use crate::query::analysis::subquery_plans::{
     Groups, always_one_row, check_windows, is_correlated, of_plan, unsorted, visit_upwards, without_order,
 };
 
-/// Rewrites the conditions of filters, and subqueries of constants. Runs after the rules that coerce
-/// types.
+/// Rewrites the conditions of filters, and subqueries of constants. Runs after the rules that
+/// coerce types.
 #[derive(Debug)]
 pub(in crate::query) struct ExactSubqueries;
 
@@ -92,14 +92,14 @@ fn has_subquery(expr: &Expr) -> bool {
     expr.exists(is_subquery).unwrap_or(true)
 }
 
-/// Rewrites a part of a condition all parts of which must be true.
+/// Rewrites one conjunct of a condition.
 fn conjunct(part: Expr, schema: &DFSchema) -> Result<Expr> {
     match part {
         Expr::Not(inner) if has_opposite(&inner) => conjunct(negated(*inner), schema),
         Expr::BinaryExpr(both) if both.op == Operator::And => {
             Ok(conjunct(*both.left, schema)?.and(conjunct(*both.right, schema)?))
         }
-        // A join that knows NULL, and is faster than those of several subqueries.
+        // A join that handles NULL, and is faster than the joins of several subqueries.
         Expr::InSubquery(set)
             if set.negated
                 && !is_correlated(&set.subquery)
@@ -113,7 +113,7 @@ fn conjunct(part: Expr, schema: &DFSchema) -> Result<Expr> {
     }
 }
 
-/// Rewrites an expression of which NULL may become FALSE if `is_condition`.
+/// Rewrites an expression; if `is_condition`, its NULL may become FALSE.
 fn rewritten(expr: Expr, schema: &DFSchema, is_condition: bool) -> Result<Expr> {
     match expr {
         Expr::BinaryExpr(both) if matches!(both.op, Operator::And | Operator::Or) => Ok(binary_expr(
@@ -131,7 +131,8 @@ fn rewritten(expr: Expr, schema: &DFSchema, is_condition: bool) -> Result<Expr> 
     }
 }
 
-/// Whether NOT of an expression with subqueries can be written without NOT, as DataFusion does later.
+/// Whether NOT of an expression with subqueries can be written without NOT, as DataFusion does
+/// later.
 fn has_opposite(expr: &Expr) -> bool {
     match expr {
         Expr::InSubquery(_) | Expr::Exists(_) => true,
@@ -200,8 +201,8 @@ fn in_subquery(set: InSubquery, schema: &DFSchema, is_condition: bool) -> Result
     when(with_value, lit(!negated)).when(is_unknown, lit(ScalarValue::Boolean(None))).otherwise(lit(negated))
 }
 
-/// Names the values of a subquery that are computed, and leaves their order out. DataFusion adds the
-/// column that a condition compares beside a value that has the same name, such as a cast of it.
+/// Names the computed values of a subquery, and drops their order. DataFusion adds the column that
+/// a condition compares next to a value of the same name, such as a cast of it.
 fn with_name(subquery: &Subquery) -> Result<Subquery> {
     let plan = unsorted(&subquery.subquery)?;
     let plan = match &plan {
@@ -218,7 +219,7 @@ fn with_name(subquery: &Subquery) -> Result<Subquery> {
     Ok(of_plan(&Arc::new(plan), subquery))
 }
 
-/// Turns the columns of an expression into those of the query outside a subquery.
+/// Turns the columns of an expression into columns of the query outside a subquery.
 fn as_outer(expr: &Expr, schema: &DFSchema) -> Result<Expr> {
     let outer = expr.clone().transform(|expr| match expr {
         Expr::Column(column) => {
@@ -230,8 +231,8 @@ fn as_outer(expr: &Expr, schema: &DFSchema) -> Result<Expr> {
     Ok(outer.data)
 }
 
-/// Returns a subquery of the rows that fulfil a condition. One row is enough if all rows of the query
-/// share them.
+/// Returns a subquery of the rows that fulfil a condition. One row is enough if all rows of the
+/// query share them.
 fn restricted(subquery: &Subquery, condition: Option<Expr>) -> Result<Subquery> {
     let plan = LogicalPlanBuilder::from(Arc::clone(&subquery.subquery));
     let plan = match condition {
@@ -303,7 +304,7 @@ fn checked_exists(subquery: Subquery) -> Result<Expr> {
         });
         Ok(TreeNodeRecursion::Continue)
     })?;
-    // The order in which the correlations are found: a limit after the first would be lost.
+    // Correlations are found in this order: a limit after the first would be lost.
     visit_upwards(&subquery.subquery, &mut |node| {
         if matches!(node, LogicalPlan::Limit(_)) && is_correlated {
             obstacle = Some("a limit");

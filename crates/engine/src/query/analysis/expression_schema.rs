@@ -17,8 +17,8 @@ pub(in crate::query) fn expression_schema(plan: &LogicalPlan) -> Result<DFSchema
     Ok(schema)
 }
 
-/// Rewrites the expressions of a node from the bottom up. The columns that it returns keep their
-/// names, by which other nodes know them.
+/// Rewrites the expressions of a node from the bottom up. Its output columns keep their names, by
+/// which other nodes refer to them.
 pub(in crate::query) fn rewrite_expressions(
     plan: LogicalPlan,
     mut rewrite: impl FnMut(Expr) -> Result<Transformed<Expr>>,

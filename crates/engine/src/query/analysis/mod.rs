@@ -1,5 +1,5 @@
-//! The meaning of SQL where DataFusion would give another answer: rules that run before plans are
-//! optimized, with the functions that they insert.
+//! Analyzer rules for SQL that DataFusion would answer differently. They run before plans are
+//! optimized; the functions that they insert are here too.
 
 pub(in crate::query) mod checked;
 pub(in crate::query) mod checked_sum;

@@ -126,8 +126,8 @@ impl AnalyzerRule for OpaqueCasts {
     }
 }
 
-/// Whether values of one type become equal, change their order, or have no counterpart when they are
-/// cast to another type.
+/// Whether values of one type become equal, change their order, or have no counterpart when they
+/// are cast to another type.
 fn loses_something(from: &DataType, to: &DataType, is_try: bool) -> bool {
     use DataType::{Boolean, Decimal128, Decimal256, Dictionary, Time32, Time64, Timestamp};
     match (from, to) {
@@ -186,8 +186,8 @@ mod tests {
         (2, arrow_cast(1.25, 'Decimal128(22, 4)'), 9999999999, TIMESTAMP '2024-02-01 01:00:00'),
         (3, arrow_cast(-1.2399, 'Decimal128(22, 4)'), -1, NULL)) AS v(n, d, b, ts)";
 
-    /// Compares what a condition is, and which rows it selects, with the same comparison of values
-    /// that were computed before.
+    /// Compares the value of a condition, and the rows that it selects, with the same comparison of
+    /// precomputed values.
     #[tokio::test]
     async fn a_comparison_with_a_cast_compares_what_the_cast_returns() {
         let context = SessionContext::new();

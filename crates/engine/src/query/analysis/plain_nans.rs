@@ -2,7 +2,7 @@
 //!
 //! Results that are not defined are NaN with the sign bit set on x86, while DataFusion 55 compares
 //! and sorts floats by their bits: such a NaN comes before all numbers instead of after them, and
-//! equals no other NaN. So expressions that can make one are wrapped:
+//! equals no other NaN. Therefore expressions that can make one are wrapped:
 //!
 //! ```text
 //! a / b > 5          ->  plain_nan(a / b) > 5
@@ -135,7 +135,7 @@ impl AnalyzerRule for PlainNans {
     }
 }
 
-/// Whether an expression can make a NaN with the sign bit set of values that have none.
+/// Whether an expression can make a NaN with the sign bit set from values without one.
 fn makes_nan(expr: &Expr, schema: &DFSchema) -> Result<bool> {
     let makes = match expr {
         Expr::BinaryExpr(BinaryExpr { left, op, right }) => match op {
@@ -155,8 +155,8 @@ fn makes_nan(expr: &Expr, schema: &DFSchema) -> Result<bool> {
     Ok(makes && expr.get_type(schema)?.is_floating())
 }
 
-/// Whether an expression is a finite number other than zero: with one of those, the result of an
-/// operator is defined.
+/// Whether an expression is a finite nonzero number, with which the result of an operator is
+/// defined.
 fn is_plain_number(expr: &Expr) -> bool {
     match expr {
         Expr::Literal(ScalarValue::Float64(Some(value)), _) => value.is_finite() && *value != 0.0,

@@ -12,9 +12,9 @@ use crate::query::analysis::expression_schema::{expression_schema, rewrite_expre
 
 /// Finds -0.0 and 0.0 equal wherever values are looked up.
 ///
-/// To DataFusion 55 they are equal in `=`, in groups and in the keys of joins. But it looks the
-/// values of IN, CASE and DISTINCT up by their bits, tells partitions and peers of windows apart by
-/// their order, in which -0.0 comes before 0.0, and makes a list of `x = 0 OR x = 1 OR ...`:
+/// To DataFusion 55 they are equal in `=`, in groups and in the keys of joins. But it looks up the
+/// values of IN, CASE and DISTINCT by their bits, separates partitions and peers of windows by an
+/// order in which -0.0 precedes 0.0, and turns `x = 0 OR x = 1 OR ...` into a list:
 ///
 /// ```text
 /// x IN (0.0, 1.0)                       x IN (0.0, 1.0, -0.0)
@@ -25,13 +25,14 @@ use crate::query::analysis::expression_schema::{expression_schema, rewrite_expre
 /// OVER (PARTITION BY x ORDER BY y)      OVER (PARTITION BY x + 0.0 ORDER BY y + 0.0)
 /// ORDER BY x, y                         ORDER BY x + 0.0, y
 /// ```
-/// The sum of -0.0 and 0.0 is 0.0, and all other values stay as they are.
+/// The sum of -0.0 and 0.0 is 0.0, and all other values are unchanged.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::query) enum SignlessZeros {
-    /// In IN, CASE and nullif. Must run after each simplification of expressions, which makes lists.
+    /// In IN, CASE and nullif. Must run after each simplification of expressions, which creates IN
+    /// lists.
     Lookups,
-    /// In windows, DISTINCT and ORDER BY. Must run after filters were pushed down, which go below
-    /// windows only if these are partitioned by columns.
+    /// In windows, DISTINCT and ORDER BY. Must run after filters were pushed down: they are pushed
+    /// below windows only if these are partitioned by columns.
     Orders,
 }
 
@@ -139,7 +140,7 @@ fn with_plain_zeros(expr: Expr) -> Transformed<Expr> {
     Transformed::new_transformed(expr, changes)
 }
 
-/// Makes a constant -0.0 a 0.0, and returns whether it was one.
+/// Replaces a constant -0.0 by 0.0, and returns whether it did.
 fn take_sign(expr: &mut Expr) -> bool {
     let is_zero = |value: &ScalarValue| {
         let zero = ScalarValue::new_zero(&value.data_type());
@@ -195,7 +196,7 @@ fn signless_window(call: &mut WindowFunction, schema: &DFSchema) -> Result<bool>
     all_signless(params.partition_by.iter_mut().chain(order).chain(values), schema)
 }
 
-/// Lets equal zeros be sorted by what comes after them.
+/// Sorts equal zeros by the following sort expressions.
 fn signless_order(order: &mut [Sort], schema: &DFSchema) -> Result<bool> {
     let before_others = order.len().saturating_sub(1);
     all_signless(order.iter_mut().take(before_others).map(|sort| &mut sort.expr), schema)
@@ -337,7 +338,7 @@ mod tests {
             {
                 let expected = answer(ours, positive.clone(), sql).await;
                 assert_eq!(answer(ours, signed.clone(), sql).await, expected, "{sql}");
-                // Values of Float32 are cast in conditions, of which no lists are made.
+                // Conditions cast Float32 values, so they are not turned into lists.
                 if data_type == DataType::Float64 {
                     assert_eq!(answer(&twin, signed.clone(), sql).await != expected, is_wrong, "{sql}");
                 }

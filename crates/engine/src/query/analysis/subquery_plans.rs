@@ -62,7 +62,7 @@ pub(super) fn visit_upwards(plan: &LogicalPlan, visit: &mut impl FnMut(&LogicalP
     visit(plan);
 }
 
-/// Returns what is below the nodes that neither add nor remove all rows.
+/// Returns the plan below the nodes that neither add nor remove all rows.
 pub(super) fn without_order(plan: &LogicalPlan) -> &LogicalPlan {
     match plan {
         LogicalPlan::Projection(projection) => without_order(&projection.input),
@@ -101,7 +101,7 @@ pub(super) fn always_one_row(plan: &LogicalPlan) -> bool {
 pub(super) enum Groups {
     /// Even if there are no rows.
     AlwaysSome,
-    /// If there are rows, each of which is in several groups.
+    /// One row per group if there are rows; each row is in several groups.
     Sets,
     /// If there are rows.
     Plain,

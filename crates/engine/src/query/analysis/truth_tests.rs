@@ -17,10 +17,10 @@ use crate::query::analysis::expression_schema::rewrite_expressions;
 
 /// Replaces truth tests by functions.
 ///
-/// DataFusion 55 takes a truth test for never NULL in logical plans and for possibly NULL in
-/// physical ones. A statement that has the same test twice computes it in a projection of its own,
-/// and fails because the two do not agree. Tests that a filter consists of stay: they turn outer
-/// joins into inner ones, and no result has them.
+/// DataFusion 55 considers a truth test never NULL in logical plans and possibly NULL in physical
+/// ones. A statement with the same test twice computes it in a separate projection, and fails
+/// because the two do not agree. Tests that are conjuncts of a filter are kept: they turn outer
+/// joins into inner ones, and no result contains them.
 #[derive(Debug)]
 pub(in crate::query) struct TruthTests;
 
@@ -199,7 +199,8 @@ mod tests {
         }
         let refused = session.collect("SELECT count(*) FROM t WHERE 'a' IS TRUE", &Params::default()).await;
         assert!(refused.is_err());
-        // In the inputs of a union and in the recursive part of a query, whose columns have one type.
+        // In the inputs of a union and in the recursive part of a query, whose columns have one
+        // type.
         for sql in [
             "SELECT x, count(*) FROM (SELECT (points = 1) IS TRUE AS x FROM t UNION ALL \
              SELECT (points = 3) IS NOT FALSE FROM t) s GROUP BY x ORDER BY x",

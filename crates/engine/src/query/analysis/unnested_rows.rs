@@ -13,9 +13,9 @@ use crate::query::analysis::opaque_casts::opaque_cast;
 
 /// Hides from DataFusion that the columns below UNNEST are unique.
 ///
-/// DataFusion 55 takes them to be unique above it too, although it repeats rows: DISTINCT does
-/// nothing, and a join finds at most one row. Which columns are unique is found out later. Runs before
-/// a rule that computes the schemas of all nodes anew.
+/// DataFusion 55 considers them unique above it too, although it repeats rows: DISTINCT does
+/// nothing, and a join finds at most one row. Unique columns are determined later. Runs before a
+/// rule that recomputes the schemas of all nodes.
 #[derive(Debug)]
 pub(in crate::query) struct UnnestedRows {
     cast: Arc<ScalarUDF>,
@@ -26,7 +26,7 @@ impl UnnestedRows {
         Self { cast: Arc::new(opaque_cast()) }
     }
 
-    /// Computes all columns anew, as what they are.
+    /// Recomputes all columns, as themselves.
     fn hidden(&self, input: &LogicalPlan) -> Result<LogicalPlan> {
         let columns = input.schema().iter().map(|(qualifier, field)| {
             let column = Expr::Column(Column::from((qualifier, field)));

@@ -9,10 +9,10 @@ use datafusion::logical_expr::{Expr, Filter, LogicalPlan};
 
 use crate::query::computed_once::ComputedOnce;
 
-/// Returns the plan of a query without rows that none of its places needs. `plans` are optimized
-/// and have all places of the query.
+/// Returns the plan of a query without rows that no reference to it needs. `plans` are optimized
+/// and contain all references.
 ///
-/// If each place has a condition, a row is needed if it meets one of them:
+/// If each reference has a condition, a row is needed if it meets one of them:
 ///
 /// ```text
 /// WITH q AS (SELECT k, count(*) AS n FROM t GROUP BY k)

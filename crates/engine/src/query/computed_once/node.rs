@@ -22,7 +22,7 @@ pub(super) struct ComputedOnce {
 }
 
 impl ComputedOnce {
-    /// Returns the node that a plan has, if it is one.
+    /// Returns the node of a plan, if it is of this kind.
     pub(super) fn from_plan(plan: &LogicalPlan) -> Option<&Self> {
         let LogicalPlan::Extension(extension) = plan else { return None };
         extension.node.as_any().downcast_ref()

@@ -37,7 +37,7 @@ impl QueryPlanner for OncePlanner {
         let Some(state) = session.as_any().downcast_ref::<SessionState>() else {
             return internal_err!("queries in WITH are computed once only in a session of DataFusion");
         };
-        // Those that read others come first: their conditions are known then.
+        // Queries that read others come first: their conditions are then known.
         let mut optimized: Vec<(String, LogicalPlan)> = Vec::with_capacity(queries.len());
         for query in queries.iter().rev() {
             let readers: Vec<&LogicalPlan> =

@@ -16,10 +16,11 @@ use datafusion::physical_plan::{ExecutionPlan, SendableRecordBatchStream, SpillM
 use futures::stream::{self, StreamExt, TryStreamExt};
 use tokio::sync::watch;
 
-/// Size of a file to which rows are spilled, in bytes of memory.
+/// Size of a spill file, in bytes of memory.
 const SPILLED_BYTES: usize = 32 << 20;
 
-/// Part of the memory of all queries that rows in memory may take; further rows are spilled.
+/// Divisor of the memory of all queries: rows in memory may use this part; further rows are
+/// spilled.
 const PART_OF_MEMORY: usize = 4;
 
 /// The rows of a query, computed when they are first read in an execution of the plan.
@@ -95,7 +96,7 @@ impl SharedRows {
     }
 }
 
-/// Rows that a task computes as far as they are wanted.
+/// Rows that a task computes on demand.
 struct Rows {
     computed: watch::Receiver<Computed>,
     wanted: Arc<watch::Sender<usize>>,

@@ -70,7 +70,7 @@ async fn references_to_a_query_agree() {
         ("random() >= 0 AND player < 7", 7),
         ("1 = 2", 0),
     ] {
-        // A condition of one place without a column is none of the query.
+        // A condition without a column at one reference is not a condition of the query.
         let query = "WITH q AS (SELECT player, count(*) AS n FROM t GROUP BY player) SELECT";
         let (all, some) =
             ("(SELECT count(*) FROM q) AS a", format!("(SELECT count(*) FROM q WHERE {condition}) AS s"));
@@ -180,7 +180,7 @@ async fn rows_are_spilled_beyond_the_memory() {
     let session = table.session_with(&limits).unwrap();
     let physical = session.physical_plan(sql, &Params::default()).await.unwrap();
     for _ in 0..2 {
-        // A plan may run several times, each time in a context of its own.
+        // A plan may run several times, each time in a separate context.
         let plan = reset_plan_states(Arc::clone(&physical)).unwrap();
         let batches = collect(Arc::clone(&plan), session.context().task_ctx()).await.unwrap();
         let mut found = rows(&batches);

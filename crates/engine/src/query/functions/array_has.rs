@@ -7,16 +7,16 @@ use datafusion::logical_expr::{
     ColumnarValue, Documentation, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
 };
 
-/// DataFusion's function, which says whether a list contains a value, without its simplification.
+/// DataFusion's test whether a list contains a value, without its simplification.
 ///
-/// DataFusion 55 turns it into IN, which is NULL instead of false if the list has a NULL but not the
-/// value.
+/// DataFusion 55 turns it into IN, which is NULL instead of false if the list has a NULL but not
+/// the value.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct ArrayHas {
     inner: std::sync::Arc<ScalarUDF>,
 }
 
-/// Returns `array_has`, which replaces that of DataFusion.
+/// Returns `array_has`, which replaces DataFusion's.
 pub(in crate::query) fn array_has() -> ScalarUDF {
     ScalarUDF::new_from_impl(ArrayHas { inner: array_has_udf() })
 }

@@ -1,10 +1,10 @@
 //! `min` and `max` of groups of floating-point numbers, independent of the order of their rows.
 //!
 //! For groups, DataFusion 55 lets a NaN replace any number and any number replace a NaN, so the
-//! last of them decides. It also begins with the largest finite number, which an infinity that is
-//! alone in its group does not replace. Without groups, it compares by the total order of IEEE 754,
-//! in which NaN is above infinity. These functions do the same for groups: they compare integers
-//! that sort as the floats do.
+//! last of them decides. It also begins with the largest finite number, which a single infinity in
+//! a group does not replace. Without groups, it compares by the total order of IEEE 754, in which
+//! NaN is above infinity. These functions do the same for groups: they compare integers with the
+//! same order as the floats.
 
 use std::sync::Arc;
 
@@ -20,12 +20,12 @@ use datafusion::logical_expr::{
     SetMonotonicity, Signature, StatisticsArgs,
 };
 
-/// Returns `min` and `max`, to be registered in place of those of DataFusion.
+/// Returns `min` and `max`, to be registered instead of DataFusion's.
 pub(in crate::query) fn extremes() -> impl Iterator<Item = AggregateUDF> {
     [min_udaf(), max_udaf()].into_iter().map(|plain| AggregateUDF::from(Extreme { plain }))
 }
 
-/// One of DataFusion's functions, with an accumulator of its own for groups of floats.
+/// One of DataFusion's functions, with a special accumulator for groups of floats.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Extreme {
     plain: Arc<AggregateUDF>,

@@ -1,7 +1,9 @@
 //! Key transforms and placements as SQL functions.
 
 pub(in crate::query) mod array_has;
+pub(in crate::query) mod bounded;
 pub(in crate::query) mod float_extremes;
+pub(in crate::query) mod time_buckets;
 
 use std::sync::Arc;
 
@@ -22,26 +24,26 @@ use crate::query::analysis::opaque_casts::opaque_casts;
 use crate::query::analysis::plain_nans::plain_nan;
 use crate::query::analysis::truth_tests::truth_functions;
 use crate::query::functions::array_has::array_has;
+use crate::query::functions::bounded::bounded_functions;
 use crate::query::functions::float_extremes::extremes;
+use crate::query::functions::time_buckets::time_buckets;
 use evenkeel_model::table::{ColumnType, PlacementFunction};
 use evenkeel_model::units::PartitionCount;
 use evenkeel_placement::placement::Placement;
 use evenkeel_placement::transform::{bit_reverse, fingerprints, shard_id};
 
-/// Returns `farm_fingerprint(value, ...)`, `bit_reverse(value[, preserve_sign])`,
-/// `shard_id(N, value, ...)`, `ydb_partition(N, value, ...)`, the functions that rules insert,
-/// and `array_has`, which replaces that of DataFusion.
+/// Returns `farm_fingerprint(value, ...)`, `bit_reverse(value[, preserve_sign])`, `shard_id(N,
+/// value, ...)`, `ydb_partition(N, value, ...)`, the functions that rules insert, and `array_has`,
+/// which replaces DataFusion's.
 pub fn functions() -> impl Iterator<Item = ScalarUDF> {
     let all = [Function::FarmFingerprint, Function::BitReverse, Function::ShardId, Function::YdbPartition];
     let of_keys = all.into_iter().map(|function| ScalarUDF::new_from_impl(KeyFunction::new(function)));
-    of_keys.chain(checked_functions()).chain(opaque_casts()).chain(truth_functions()).chain([
-        array_has(),
-        is_between(),
-        plain_nan(),
-    ])
+    let of_rules = checked_functions().chain(opaque_casts()).chain(truth_functions());
+    let corrected = time_buckets().chain(bounded_functions()).chain([array_has()]);
+    of_keys.chain(of_rules).chain(corrected).chain([is_between(), plain_nan()])
 }
 
-/// Returns `min`, `max` and `sum`, which replace those of DataFusion.
+/// Returns `min`, `max` and `sum`, which replace DataFusion's.
 pub fn aggregates() -> impl Iterator<Item = AggregateUDF> {
     extremes().chain([checked_sum()])
 }

@@ -71,9 +71,11 @@ pub enum LimitExceeded {
     #[error("the query needs more than its {limit} of memory: the process grew by {grown}; {MEMORY_ADVICE}")]
     Process { limit: ByteSize, grown: ByteSize },
     #[error(
-        "the query needs more than its {limit} of memory: one value or list would take {demanded}; {MEMORY_ADVICE}"
+        "the query needs more than its {limit} of memory: one value or list would need {demanded}; {MEMORY_ADVICE}"
     )]
     Allocation { limit: ByteSize, demanded: ByteSize },
+    #[error("the values of {function} would need {demanded}; the limit for a batch of rows is {limit}")]
+    Values { function: String, limit: ByteSize, demanded: ByteSize },
     #[error(
         "the query took longer than its limit of {}; raise it with --timeout, or read less ('--explain' \
             shows how much is read)",
@@ -133,7 +135,7 @@ fn cgroup_memory() -> Option<u64> {
             }
             _ => return None,
         };
-        // In a container the path is that of the host, and the group itself is mounted at the root.
+        // In a container the path refers to the host, and the group itself is mounted at the root.
         let mut ancestors: Vec<&str> =
             std::path::Path::new(path).ancestors().filter_map(|path| path.to_str()).collect();
         ancestors.push("/");
@@ -230,7 +232,7 @@ impl MemoryPool for QueryMemory {
     }
 }
 
-/// Number of queries that run in tasks of their own: a panic in one is an error of the query.
+/// Number of queries that run in separate tasks: a panic in one becomes an error of the query.
 static RUNNING: AtomicUsize = AtomicUsize::new(0);
 
 /// Whether a query is running whose panics become errors, so that a panic hook has nothing to
@@ -240,7 +242,7 @@ pub fn panics_are_caught() -> bool {
     RUNNING.load(Ordering::Relaxed) > 0
 }
 
-/// Number of queries that are planned or run, among them those that nobody waits for any longer.
+/// Number of queries that are being planned or run, including abandoned ones.
 #[must_use]
 pub fn running_queries() -> usize {
     RUNNING.load(Ordering::Relaxed).saturating_sub(EXPECTED.load(Ordering::Relaxed))

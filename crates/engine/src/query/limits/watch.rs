@@ -11,8 +11,8 @@ use evenkeel_model::units::ByteSize;
 
 use crate::query::limits::{LimitExceeded, process_memory};
 
-/// Memory that a process may take beyond that of its query: library code, caches and stacks do not
-/// shrink with the limit.
+/// Memory that a process may use beyond its query's: library code, caches and stacks do not shrink
+/// with the limit.
 const PROCESS_SLACK: u64 = 64 << 20;
 
 /// Interval between checks of the process memory. A query that writes memory as fast as it can
@@ -22,18 +22,62 @@ const TICK: Duration = Duration::from_millis(15);
 /// Time that a query may take to end by itself once its time or memory is exhausted.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Size of the allocation that failed, in bytes; 0 if none did.
+/// Size of the allocation that failed, in bytes; 0 if none failed.
 static FAILED_ALLOCATION: AtomicUsize = AtomicUsize::new(0);
 
 /// Number of watches on the memory of the process.
 static MEMORY_WATCHES: AtomicUsize = AtomicUsize::new(0);
 
+/// Number of servers of this process, which outlive their queries.
+static SERVERS: AtomicUsize = AtomicUsize::new(0);
+
+/// Number of threads that wait for ever because an allocation failed.
+static STOPPED_THREADS: AtomicUsize = AtomicUsize::new(0);
+
+/// What a thread does whose allocation failed. It cannot go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AfterFailedAllocation {
+    /// Ends the process: nothing watches its memory.
+    EndProcess,
+    /// Waits for a watch to end the query and then the process.
+    WaitForEnd,
+    /// Waits for ever, since the process serves other queries, too.
+    StopThread,
+}
+
 /// Reports a failed allocation to the watches from within the allocator: allocates nothing and
-/// takes no lock. Returns false if nothing watches the memory of the process.
+/// takes no lock.
 #[must_use]
-pub fn report_failed_allocation(bytes: usize) -> bool {
+pub fn report_failed_allocation(bytes: usize) -> AfterFailedAllocation {
     FAILED_ALLOCATION.fetch_max(bytes, Ordering::Relaxed);
-    MEMORY_WATCHES.load(Ordering::Relaxed) > 0
+    if SERVERS.load(Ordering::Relaxed) > 0 {
+        STOPPED_THREADS.fetch_add(1, Ordering::Relaxed);
+        AfterFailedAllocation::StopThread
+    } else if MEMORY_WATCHES.load(Ordering::Relaxed) > 0 {
+        AfterFailedAllocation::WaitForEnd
+    } else {
+        AfterFailedAllocation::EndProcess
+    }
+}
+
+/// Number of threads that failed allocations have stopped.
+#[must_use]
+pub fn stopped_threads() -> usize {
+    STOPPED_THREADS.load(Ordering::Relaxed)
+}
+
+/// Keeps the process alive when an allocation fails, until the guard is dropped: only the thread
+/// stops, and the watch ends its query.
+#[must_use]
+pub fn outlive_failed_allocations() -> impl Drop {
+    struct Server;
+    impl Drop for Server {
+        fn drop(&mut self) {
+            SERVERS.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+    SERVERS.fetch_add(1, Ordering::Relaxed);
+    Server
 }
 
 /// Thread that ends a query whose time or memory is exhausted. Dropping this value ends the thread.
@@ -64,8 +108,7 @@ impl Watch {
         Self::start_with(timeout, memory.zip(process_memory().or(Some(0))), on_stuck)
     }
 
-    /// Starts watching the memory of the process, which may grow by `memory` from what it was
-    /// before.
+    /// Starts watching the memory of the process, which may grow by `memory` beyond `before`.
     #[must_use]
     pub fn over(memory: ByteSize, before: Option<u64>) -> Self {
         Self::start_with(None, Some((memory, before.unwrap_or(0))), None)

@@ -26,7 +26,7 @@ use crate::query::session::catalog::NamedTable;
 /// Rules that optimize the plan of one partition.
 pub(in crate::query) type Rules = Arc<[Arc<dyn PhysicalOptimizerRule + Send + Sync>]>;
 
-/// Plans of one stream each, by partition, those with the most rows first.
+/// Plans of one stream each, by partition, largest first, with their rows.
 #[derive(Debug, Clone)]
 pub(super) struct PartitionPlans(Vec<(Arc<dyn ExecutionPlan>, u64)>);
 

@@ -39,7 +39,7 @@ fn obstacle<T>(reason: impl Into<String>) -> Result<T, Obstacle> {
 /// A plan whose rows of one partition key all come from one partition of its tables.
 #[derive(Debug, Clone)]
 pub(super) struct Locality {
-    /// Placement with the fewest partitions among those of the tables, and the name of its table.
+    /// Placement with the fewest partitions among the tables, and the name of its table.
     pub(super) coarsest: (String, Placement),
     /// Columns of the partition key in that table.
     key: Vec<String>,
@@ -117,8 +117,8 @@ pub(super) fn of_plan(plan: &Arc<dyn ExecutionPlan>, tables: &[NamedTable]) -> R
     let children = plan.children();
     let [input] = children.as_slice() else {
         return obstacle(match plan.is::<UnionExec>() {
-            true => "rows of several queries are put together first".to_owned(),
-            false if children.is_empty() => "its other rows are not those of a table".to_owned(),
+            true => "rows of several queries are combined first".to_owned(),
+            false if children.is_empty() => "its other rows do not come from a table".to_owned(),
             false => format!("it is a join without equal keys ({})", plan.name()),
         });
     };
@@ -131,7 +131,7 @@ pub(super) fn of_plan(plan: &Arc<dyn ExecutionPlan>, tables: &[NamedTable]) -> R
         return obstacle(match plan.is::<GlobalLimitExec>() || plan.is::<LocalLimitExec>() {
             true => "rows are limited first".to_owned(),
             false if plan.is::<SortExec>() => "rows are sorted first".to_owned(),
-            false => format!("{} takes the rows of all partitions together", plan.name()),
+            false => format!("{} combines the rows of all partitions", plan.name()),
         });
     }
     let locality = of_plan(input, tables)?;
@@ -202,8 +202,12 @@ pub(super) fn of_join(join: &HashJoinExec, tables: &[NamedTable]) -> Result<Loca
         ));
     }
     // One NULL in the list of NOT IN excludes the rows of all partitions.
-    if join.null_aware || *join.partition_mode() != PartitionMode::Auto || join.contains_projection() {
+    if join.null_aware {
         return obstacle("NOT IN depends on whether any row of the list has NULL");
+    }
+    // With one core, the planner decides for one stream beforehand.
+    if *join.partition_mode() != PartitionMode::Auto || join.contains_projection() {
+        return obstacle("the plan has one stream, as with one core, which needs no shuffle");
     }
     let (fine, coarse) = match one.partitions() < other.partitions() {
         true => (other, &left.coarsest),

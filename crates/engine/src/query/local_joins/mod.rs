@@ -11,8 +11,8 @@
 //! Equal keys are in equal partitions, so a join on at least the partition key pairs no rows of
 //! different partitions, and a group of rows with one partition key has no row in another. The plan
 //! of a partition is an ordinary plan on one stream: nothing claims DataFusion's own hash
-//! partitioning, which ours would contradict. Memory holds the build sides of as many partitions
-//! as there are cores, not those of all.
+//! partitioning, which ours would contradict. Memory holds the build sides of as many partitions as
+//! there are cores, not of all.
 
 mod exec;
 mod locality;
@@ -42,7 +42,7 @@ use crate::query::session::catalog::NamedTable;
 pub(super) type Joins = Arc<Mutex<Vec<JoinSummary>>>;
 
 /// Replaces parts of a plan that can be computed partition by partition. Runs before all other
-/// rules; `rules` are those that optimize the plan of one partition.
+/// rules; `rules` optimize the plan of one partition.
 #[derive(Debug)]
 pub(super) struct LocalJoins {
     tables: Vec<NamedTable>,
@@ -101,7 +101,7 @@ impl PhysicalOptimizerRule for LocalJoins {
                     self.record(summary::of_local_part(&node, &self.tables));
                     Ok(Transformed::new(exec, true, TreeNodeRecursion::Jump))
                 }
-                // It holds for all that is below, too.
+                // The obstacle applies to everything below, too.
                 Err(obstacle) => {
                     self.record(summary::of_part(&node, &obstacle, &self.tables));
                     Ok(Transformed::new(node, false, TreeNodeRecursion::Jump))

@@ -20,7 +20,7 @@ use crate::query::scan::provider::SnapshotTable;
 /// changes its partition.
 ///
 /// It is safe only in plans that combine nothing. Our hash is not DataFusion's, partitions that
-/// cannot hold a matching row are left out, and a join whose sides look partitioned alike would
+/// cannot hold a matching row are left out, and a join whose sides look equally partitioned would
 /// join the wrong partitions. So the rule leaves every plan unchanged that has a join, a union or
 /// any other node with several inputs. It must run before all other rules. If fewer partitions are
 /// read than there are cores, more cores are worth more than the partitioning.
@@ -36,8 +36,8 @@ impl PartitionAware {
         Self { tables }
     }
 
-    /// Returns the plan of a table's scan with its partitioning declared; `None` if it is no such
-    /// scan or cannot be declared.
+    /// Returns the plan of a table's scan with its partitioning declared; `None` if it is not such
+    /// a scan or cannot be declared.
     fn declare(&self, plan: &Arc<dyn ExecutionPlan>, least: usize) -> Option<Arc<dyn ExecutionPlan>> {
         let partitions = plan.properties().partitioning.partition_count();
         if partitions < least {

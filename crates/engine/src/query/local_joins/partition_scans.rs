@@ -30,7 +30,7 @@ struct Part {
 /// Parts of one scan, by partition of the coarsest table.
 type Parts = BTreeMap<PartitionId, Part>;
 
-/// The scans of a plan, in the order in which a walk from its top meets them.
+/// The scans of a plan, in top-down order.
 pub(super) struct PartitionScans {
     scans: Vec<Parts>,
     /// Partitions that any of them reads.
@@ -73,7 +73,7 @@ impl PartitionScans {
         self.scans.iter().filter_map(|parts| parts.get(&partition)).map(|part| part.rows).sum()
     }
 
-    /// Returns why partitions are no way to share the work among cores, if they are not.
+    /// Returns the reason why partitions cannot divide the work among cores; `None` if they can.
     pub(super) fn unevenness(&self, cores: usize) -> Option<Obstacle> {
         let count = self.partitions.len();
         if count < cores {

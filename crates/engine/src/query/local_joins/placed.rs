@@ -25,9 +25,9 @@ use evenkeel_placement::placement::Placement;
 
 /// Returns the rows of several partitions one after another, as one stream.
 ///
-/// If the partitions lie within the coarser one but for their edges, each key is checked, and one
-/// that belongs elsewhere is an error: the hash ranges of 64 partitions are within those of 16 but
-/// for one hash in 2^58.
+/// If the partitions are within the coarser ones except at their edges, each key is checked, and a
+/// key that belongs elsewhere is an error: the hash ranges of 64 partitions are within the ranges
+/// of 16 except for one hash in 2^58.
 #[derive(Debug)]
 pub(super) struct PlacedExec {
     inputs: Vec<Arc<dyn ExecutionPlan>>,
@@ -39,8 +39,8 @@ pub(super) struct PlacedExec {
 }
 
 impl PlacedExec {
-    /// Creates a chain of inputs of one stream each, whose rows have the columns `key` of the
-    /// partition key.
+    /// Creates a chain of inputs of one stream each; `key` has the positions of the partition key
+    /// in their rows.
     pub(super) fn new(
         schema: SchemaRef,
         inputs: Vec<Arc<dyn ExecutionPlan>>,

@@ -18,7 +18,7 @@ use crate::query::session::catalog::NamedTable;
 pub struct JoinSummary {
     /// Tables of the left side.
     pub left: Vec<String>,
-    /// Tables of the right side; empty if it has none.
+    /// Tables of the right side, possibly none.
     pub right: Vec<String>,
     /// Whether rows are joined partition by partition.
     pub is_local: bool,

@@ -14,8 +14,8 @@ use crate::query::optimization::filter_pushdown::SafeFilterPushdown;
 use crate::query::optimization::float_groups::FloatGroups;
 use crate::query::optimization::grouping_sets::SetsOfGroups;
 use crate::query::optimization::guards::GuardedConditions;
-use crate::query::optimization::kept_order::KeptOrder;
 use crate::query::optimization::limit_barrier::{LimitBarrier, LimitsOverSorts};
+use crate::query::optimization::missing_sorts::MissingSorts;
 use crate::query::optimization::no_rows::NoRows;
 use crate::query::optimization::nullable_lists::NullableLists;
 use crate::query::optimization::nulls_of_joins::NullsOfJoins;
@@ -64,12 +64,13 @@ pub fn corrected_rules(rules: Vec<Rule>) -> Vec<Rule> {
                 Arc::new(LimitBarrier),
             ]);
         }
+        if is_check(rule.as_ref()) {
+            corrected.push(Arc::new(MissingSorts));
+        }
         corrected.push(if is_projection_pushdown(rule.as_ref()) {
             Arc::new(SafeProjectionPushdown::new(rule))
         } else if is_filter_pushdown(rule.as_ref()) {
             Arc::new(SafeFilterPushdown::new(rule))
-        } else if is_sort_pushdown(rule.as_ref()) {
-            Arc::new(KeptOrder::new(rule))
         } else if is_of_statistics(rule.as_ref()) {
             Arc::new(DistinctIsCounted::new(rule))
         } else if places_sorts {
@@ -92,16 +93,16 @@ fn is_sort_placement(rule: &dyn PhysicalOptimizerRule) -> bool {
     rule.name() == "EnsureRequirements"
 }
 
+fn is_check(rule: &dyn PhysicalOptimizerRule) -> bool {
+    rule.name() == "SanityCheckPlan"
+}
+
 fn is_filter_pushdown(rule: &dyn PhysicalOptimizerRule) -> bool {
     rule.name().starts_with("FilterPushdown")
 }
 
 fn is_projection_pushdown(rule: &dyn PhysicalOptimizerRule) -> bool {
     rule.name() == "ProjectionPushdown"
-}
-
-fn is_sort_pushdown(rule: &dyn PhysicalOptimizerRule) -> bool {
-    rule.name() == "PushdownSort"
 }
 
 fn is_of_statistics(rule: &dyn PhysicalOptimizerRule) -> bool {
@@ -137,13 +138,13 @@ mod tests {
         assert_eq!(after("DistinctMatches"), "FloatGroups");
         assert_eq!(after("FloatGroups"), "LimitBarrier");
         assert_eq!(after("LimitBarrier"), "FilterPushdown(Post)");
+        assert_eq!(after("MissingSorts"), "SanityCheckPlan");
         assert_eq!(after("SanityCheckPlan"), "WholeOrders");
         assert_eq!(names_of_all.last().map(String::as_str), Some("GuardedConditions"));
         for (is_pushdown, wrapper) in [
             (is_projection_pushdown as fn(&dyn PhysicalOptimizerRule) -> bool, "SafeProjectionPushdown"),
             (is_filter_pushdown, "SafeFilterPushdown"),
             (is_of_statistics, "DistinctIsCounted"),
-            (is_sort_pushdown, "KeptOrder"),
             (is_sort_placement, "BuildOrders"),
         ] {
             let pushdowns = rules.iter().filter(|rule| is_pushdown(rule.as_ref()));

@@ -7,11 +7,9 @@ use datafusion::config::ConfigOptions;
 use datafusion::error::Result;
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
-use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::filter::{FilterExec, FilterExecBuilder};
 use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
-
-use crate::query::optimization::kept_order::unless_order_is_lost;
+use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 
 /// Moves projections down as the wrapped rule does, with two corrections.
 ///
@@ -52,6 +50,28 @@ impl PhysicalOptimizerRule for SafeProjectionPushdown {
     fn schema_check(&self) -> bool {
         self.rule.schema_check()
     }
+}
+
+/// Returns the optimized plan, or the one before if only that has the orders that its nodes require.
+fn unless_order_is_lost(
+    optimized: Arc<dyn ExecutionPlan>,
+    before: Arc<dyn ExecutionPlan>,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    Ok(if lacks_order(&optimized)? && !lacks_order(&before)? { before } else { optimized })
+}
+
+/// Whether a node requires an order that its input does not have.
+fn lacks_order(plan: &Arc<dyn ExecutionPlan>) -> Result<bool> {
+    plan.exists(|node| {
+        for (input, required) in node.children().into_iter().zip(node.required_input_ordering()) {
+            let Some(required) = required else { continue };
+            let properties = input.equivalence_properties();
+            if !properties.ordering_satisfy_requirement(required.into_single())? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    })
 }
 
 /// Splits a filter with a projection into a projection over a filter.

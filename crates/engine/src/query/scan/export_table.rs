@@ -1,4 +1,4 @@
-//! An export as a table of DataFusion: its files are read anew by each scan.
+//! An export as a table of DataFusion: each scan reads its files again.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,7 +28,7 @@ use evenkeel_model::table::view_schema;
 /// Number of batches that a reader may be ahead of the query.
 const BATCHES_AHEAD: usize = 2;
 
-/// An export that queries scan. Text columns are returned as views, as those of tables are.
+/// An export that queries scan. Text columns are returned as views, as in tables.
 #[derive(Debug)]
 pub(in crate::query) struct ExportTable {
     export: Arc<Export>,
@@ -38,7 +38,7 @@ pub(in crate::query) struct ExportTable {
 }
 
 impl ExportTable {
-    /// Creates the table of an export. Only Parquet files tell how many rows they have.
+    /// Creates the table of an export. Only Parquet files state their number of rows.
     ///
     /// # Errors
     /// [`SourceError`] if a footer cannot be read.
@@ -130,7 +130,7 @@ impl ExportExec {
 
 fn error_of_query(error: SourceError) -> DataFusionError {
     match error {
-        // The advice of the error itself is for evaluations.
+        // The error's own hint applies only to evaluations.
         SourceError::Unreadable { reject } => {
             let advice = "Correct the file, or ingest it into a table with --on-error reject";
             DataFusionError::External(format!("{reject}. {advice}").into())

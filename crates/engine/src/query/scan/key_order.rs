@@ -7,7 +7,7 @@ use arrow::datatypes::SchemaRef;
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{LexOrdering, PhysicalExpr, PhysicalSortExpr};
 
-/// Returns the ascending order by the columns at `key`; `None` if there are none.
+/// Returns the ascending order by the columns at `key`; `None` without columns.
 pub fn key_ordering(schema: &SchemaRef, key: &[usize]) -> Option<LexOrdering> {
     let sort_by = |index: &usize| {
         let field = schema.fields().get(*index)?;

@@ -89,14 +89,14 @@ pub(in crate::query) fn merge_runs(
     Ok(Box::pin(RecordBatchStreamAdapter::new(Arc::clone(output), kept)))
 }
 
-/// Returns which rows are deletes: those from portions of these ranks.
+/// Returns a mask of deletes: rows from portions of these ranks.
 fn marks(batch: &RecordBatch, deletes: &BTreeSet<u32>) -> Result<BooleanArray> {
     let ranks = batch.columns().last().and_then(|ranks| ranks.as_primitive_opt::<UInt32Type>());
     let Some(ranks) = ranks else { return internal_err!("NewestWinsExec lacks the ranks of rows") };
     Ok(ranks.values().iter().map(|rank| Some(deletes.contains(rank))).collect())
 }
 
-/// Merges sorted streams by the columns at `order`. Ties go to the stream that comes first.
+/// Merges sorted streams by the columns at `order`. Ties go to the first stream.
 fn merge_sorted(
     streams: Vec<SendableRecordBatchStream>,
     schema: &SchemaRef,

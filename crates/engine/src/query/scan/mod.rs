@@ -1,5 +1,5 @@
 //! Visible rows of a snapshot as a table of DataFusion: partitions and portions that a query can
-//! match, their files, and the merge by which the newest row of a key wins.
+//! match, their files, and the merge that keeps the newest row of each key.
 
 pub(in crate::query) mod count;
 pub(in crate::query) mod export_table;

@@ -32,7 +32,7 @@ use crate::query::scan::merge_runs::{Overlapping, RankedInput, merge_runs};
 /// Part of an output partition. Pieces follow each other in key order and share no key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::query) enum Piece {
-    /// An input partition of `plain`: rows whose keys no other portion has.
+    /// An input partition of `plain`: rows whose keys are in no other portion.
     Plain(usize),
     /// Runs that share keys.
     Merged(Vec<Vec<RankedInput>>),
@@ -66,8 +66,8 @@ pub(in crate::query) struct Inputs {
 /// so that the first row of each key is the visible one and the others are dropped. A piece without
 /// overlap passes through unchanged.
 ///
-/// Only filters on key columns are pushed below a merge: they keep or drop all rows of a key alike.
-/// Every filter is pushed to portions that are not merged.
+/// Only filters on key columns are pushed below a merge: they keep or drop all rows of a key
+/// together. Every filter is pushed to portions that are not merged.
 #[derive(Debug, Clone)]
 pub(crate) struct NewestWinsExec {
     inputs: Inputs,
@@ -123,8 +123,8 @@ impl NewestWinsExec {
         Self { properties: Arc::new(properties), ..self.clone() }
     }
 
-    /// Returns the node with one of its output partitions alone. `narrow` returns an input with some
-    /// of its partitions, in this order.
+    /// Returns the node with one of its output partitions alone. `narrow` returns an input with
+    /// some of its partitions, in this order.
     pub(in crate::query) fn only(
         &self,
         partition: usize,
@@ -407,12 +407,12 @@ mod tests {
         MemorySourceConfig::try_new_exec(&partitions, schema(), None).unwrap()
     }
 
-    /// Merges portions, of which the first is the newest, in these runs.
+    /// Merges portions, newest first, in these runs.
     fn merge(portions: &[Portion], runs: &[Vec<usize>]) -> NewestWinsExec {
         merge_with_deletes(portions, runs, &[])
     }
 
-    /// Merges portions, of which some are deletes.
+    /// Merges portions, some of which are deletes.
     fn merge_with_deletes(portions: &[Portion], runs: &[Vec<usize>], deletes: &[usize]) -> NewestWinsExec {
         let ranked = |index: &usize| RankedInput {
             input: *index,

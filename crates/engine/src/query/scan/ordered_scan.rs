@@ -31,7 +31,7 @@ use crate::query::scan::portion_readers::PortionReaders;
 use crate::query::scan::scan_filters::with_conditions;
 
 /// A scan of files whose groups are read file by file and row group by row group, regardless of the
-/// limits above it. In all other respects it is the scan that it wraps.
+/// limits above it. In all other respects it behaves like the wrapped scan.
 #[derive(Debug, Clone)]
 pub(in crate::query) struct OrderedScan {
     scan: Arc<dyn DataSource>,
@@ -63,8 +63,8 @@ impl OrderedScan {
         Arc::new(Self { scan, readers: self.readers.clone() })
     }
 
-    /// Returns the scan with its conditions in the form in which it evaluates them fastest, and
-    /// with readers that keep what files say about their pages.
+    /// Returns the scan with its conditions in their fastest form, and with readers that keep the
+    /// page indexes of files.
     fn with_conditions(&self, scan: Arc<dyn DataSource>) -> Result<Arc<dyn DataSource>> {
         let Some(config) = scan.downcast_ref::<FileScanConfig>() else { return Ok(scan) };
         let Some(source) = config.file_source().downcast_ref::<ParquetSource>() else { return Ok(scan) };

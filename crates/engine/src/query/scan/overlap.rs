@@ -12,14 +12,14 @@ use evenkeel_store::log::PortionEntry;
 pub type OverlapGroup = Vec<Arc<PortionEntry>>;
 
 /// Groups portions of one partition. Two groups share no key, and groups are in key order. A group
-/// of nothing but deletes has no visible rows and is left out.
+/// of deletes alone has no visible rows and is left out.
 pub(in crate::query) fn group_by_overlap(portions: &[Arc<PortionEntry>]) -> Vec<OverlapGroup> {
     let mut groups = group_all_by_overlap(portions);
     groups.retain(|group| group.iter().any(|portion| !portion.deletes));
     groups
 }
 
-/// Groups portions like [`group_by_overlap`], and leaves none out.
+/// Groups portions like [`group_by_overlap`], without leaving any out.
 pub(in crate::query) fn group_all_by_overlap(portions: &[Arc<PortionEntry>]) -> Vec<OverlapGroup> {
     let mut sorted = portions.to_vec();
     sorted.sort_by(|a, b| (&a.key_range.min, a.sequence).cmp(&(&b.key_range.min, b.sequence)));

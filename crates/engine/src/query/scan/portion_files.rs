@@ -39,7 +39,7 @@ pub(in crate::query) struct PortionFiles {
     spec: Arc<TableSpec>,
     /// Columns of the table with the types that queries see.
     schema: SchemaRef,
-    /// URL under which DataFusion finds the files.
+    /// URL of the files for DataFusion.
     url: ObjectStoreUrl,
 }
 

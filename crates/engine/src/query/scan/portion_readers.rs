@@ -1,4 +1,4 @@
-//! Readers of portions that expose only the statistics by which DataFusion may prune.
+//! Readers of portions that expose only statistics that are safe for pruning.
 //!
 //! Floating-point statistics in Parquet leave NaN out, while SQL orders NaN above every number.
 //! DataFusion 55 prunes by them as if they covered every row (apache/datafusion#24804), so a row
@@ -57,7 +57,7 @@ impl ParquetFileReaderFactory for PortionReaders {
         metadata_size_hint: Option<usize>,
         metrics: &ExecutionPlanMetricsSet,
     ) -> Result<Box<dyn AsyncFileReader + Send>> {
-        // The scan creates several readers of each file, and has metrics of its own. The readers of
+        // The scan creates several readers of each file, and has its own metrics. The readers of
         // DataFusion would register all of these again, which takes longer than a small read.
         let bytes_scanned = MetricBuilder::new(metrics).counter("bytes_scanned", partition_index);
         let files = self.clone();
@@ -146,7 +146,7 @@ fn is_misleading(chunk: &ColumnChunkMetaData) -> bool {
 }
 
 /// Removes the statistics of floating-point columns from a footer, both of row groups and of pages;
-/// `None` if there are none. This also removes null counts, which other readers can use, so it
+/// `None` without such columns. This also removes null counts, which other readers can use, so it
 /// happens here and not when a portion is written.
 fn without_misleading_statistics(
     metadata: &ParquetMetaData,
@@ -166,7 +166,7 @@ fn without_misleading_statistics(
         group.clone().into_builder().set_column_metadata(columns).build()
     });
     let row_groups = row_groups.collect::<Result<Vec<_>, ParquetError>>()?;
-    // A page index that was already read keeps what it says about the other columns.
+    // A page index that was already read keeps the other columns.
     let pages = metadata.column_index().map(|groups| {
         let of_group = |(pages, group): (&Vec<ColumnIndexMetaData>, &RowGroupMetaData)| {
             let chunks = pages.iter().zip(group.columns());

@@ -73,7 +73,7 @@ impl SnapshotTable {
         &self.snapshot
     }
 
-    /// URL under which DataFusion finds the files.
+    /// URL of the files for DataFusion.
     pub(in crate::query) fn store_url(&self) -> &ObjectStoreUrl {
         self.files.url()
     }
@@ -160,7 +160,7 @@ impl SnapshotTable {
     }
 
     /// Returns the portions that can hold rows matching `predicate`, which is on the columns of the
-    /// table: for each partition that has any, groups of those whose keys overlap, in key order.
+    /// table: for each partition with such portions, groups of overlapping ones in key order.
     ///
     /// # Errors
     /// [`DataFusionError`](datafusion::error::DataFusionError) if the predicate cannot be
@@ -232,7 +232,7 @@ impl TableProvider for SnapshotTable {
         Ok(vec![TableProviderFilterPushDown::Inexact; filters.len()])
     }
 
-    /// Rows of all visible portions, of which some may be superseded.
+    /// Rows of all visible portions, some of which may be superseded.
     fn statistics(&self) -> Option<Statistics> {
         let rows: u64 = self.portions.iter().map(|portion| portion.rows).sum();
         let rows = usize::try_from(rows).map_or(Precision::Absent, Precision::Inexact);

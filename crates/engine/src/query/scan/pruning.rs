@@ -1,5 +1,4 @@
-//! Finds the partitions and portions that a predicate can match, and keeps those for which it
-//! cannot decide.
+//! Finds the partitions and portions that a predicate may match, including undecidable ones.
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;

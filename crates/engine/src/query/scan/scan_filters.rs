@@ -1,20 +1,21 @@
-//! The form in which a scan gets its conditions.
+//! Conditions in the form that a scan receives.
 //!
-//! The reader of Parquet evaluates each part of a conjunction on its own: it decodes the columns of
-//! a part for the rows that all parts before have kept, and combines the selections. That is worth
-//! it if a part keeps few rows, since pages without any are skipped. If each keeps a fair share, as
-//! ranges of measures do, combining selections takes longer than evaluating all parts on all rows.
+//! The reader of Parquet evaluates each part of a conjunction separately: it decodes the columns of
+//! a part for the rows that all previous parts have kept, and combines the selections. That pays
+//! off if a part keeps few rows, since pages without any are skipped. If each keeps a fair share,
+//! as ranges of measures do, combining selections takes longer than evaluating all parts on all
+//! rows.
 //!
 //! ```text
 //! a AND b AND c  ->  Together(a AND b) AND ForPages(a) AND ForPages(b) AND c
 //! ```
-//! [`Together`] is one part for the reader. [`ForPages`] is none: it only lets the statistics of
-//! pages exclude pages, which DataFusion 55 tries for conditions on one column.
+//! [`Together`] is one conjunct for the reader. [`ForPages`] filters no rows: it only lets page
+//! statistics exclude pages, which DataFusion 55 tries for conditions on one column.
 //!
-//! DataFusion may evaluate the parts in the order of the bytes that they read. A part that can fail
-//! would then come before the one that guards it, as in `b <> 0 AND c > 1 AND a / b > 1`, so the
-//! order of such conditions is ours: those that cannot fail, then the others as they were written,
-//! divisions and casts last.
+//! DataFusion may evaluate the conjuncts in the order of the bytes that they read. A conjunct that
+//! can fail would then run before its guard, as in `b <> 0 AND c > 1 AND a / b > 1`, so such
+//! conditions are ordered here: first those that cannot fail, then the others as written, divisions
+//! and casts last.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -38,7 +39,7 @@ use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr, conjunction};
 
 use crate::query::optimization::guards::{Guarded, can_fail, compares, risk};
 
-/// Returns a scan with conditions, in the form in which it evaluates them fastest.
+/// Returns a scan with conditions in their fastest form.
 pub(in crate::query) fn with_conditions(
     source: &ParquetSource,
     predicate: &Arc<dyn PhysicalExpr>,
@@ -48,8 +49,7 @@ pub(in crate::query) fn with_conditions(
     Ok(source.with_predicate(predicate).with_reorder_filters(is_reordered))
 }
 
-/// Returns the conditions of a scan in the form in which it evaluates them fastest. `predicate`
-/// may have that form already.
+/// Returns the conditions of a scan in their fastest form. `predicate` may have that form already.
 fn arranged(predicate: &Arc<dyn PhysicalExpr>, schema: &Schema) -> Result<Arc<dyn PhysicalExpr>> {
     let mut plain = Vec::new();
     for part in split_conjunction(predicate) {
@@ -76,8 +76,8 @@ fn arranged(predicate: &Arc<dyn PhysicalExpr>, schema: &Schema) -> Result<Arc<dy
 
 /// Whether evaluating a condition on all rows is cheap and cannot fail: it compares columns of
 /// fixed width with each other and with values. In `b <> 0 AND a / b > 1`, the division must only
-/// see the rows that the comparison has kept. A condition whose value changes during the query, as
-/// the bound of a top-n does, stays on its own, too.
+/// see the rows that the comparison has kept. A condition whose value changes during the query,
+/// such as the bound of a top-n, stays separate too.
 fn is_cheap(part: &Arc<dyn PhysicalExpr>, schema: &Schema) -> bool {
     let is_cheap_node = |node: &Arc<dyn PhysicalExpr>| {
         if let Some(column) = node.downcast_ref::<Column>() {
@@ -293,8 +293,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_condition_that_can_fail_sees_only_the_rows_that_others_keep() {
-        // Files in which a column has one value, or several, and guards that read fewer and more
-        // bytes than what they guard.
+        // Files with one value or several in a column, and guards that read fewer or more bytes
+        // than the guarded condition.
         for games in [1, 3] {
             let row = |(row, points)| (row, row % games, points);
             let commits = vec![(1..).zip([0, 10, 0, 1000, 3]).map(row).collect()];

@@ -1,4 +1,4 @@
-//! Summary of what a scan reads, and why.
+//! Summary of the data that a scan reads, with reasons.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use crate::query::scan::overlap::OverlapGroup;
 use evenkeel_model::units::PartitionId;
 use evenkeel_store::log::Snapshot;
 
-/// Summary of what one scan of a table reads, and out of how much.
+/// Summary of the data that one scan of a table reads, and of the total.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct ScanSummary {
     /// Name of the table.
@@ -28,7 +28,7 @@ pub struct ScanSummary {
     /// Bytes of all portions of the table.
     #[serde(skip)]
     pub bytes: u64,
-    /// Reasons for what the scan reads, one sentence each.
+    /// Reasons for reading or skipping, one sentence each.
     pub reasons: Vec<String>,
 }
 

@@ -16,10 +16,10 @@ use datafusion::physical_plan::ExecutionPlan;
 use crate::query::scan::ordered_scan::OrderedScan;
 
 /// Removes the statistics of files from scans whose conditions do not change while a query runs.
-/// Portions were left out by the same ranges when the scan was planned; for each file that has
-/// statistics, DataFusion would prepare the conditions once more to find that out again. Statistics
-/// stay if files follow each other in one stream, whose order they prove, and if a column has one
-/// value in a file, which need not be read then.
+/// Portions were left out by the same ranges when the scan was planned; for each file with
+/// statistics, DataFusion would evaluate the conditions on them again. Statistics are kept if files
+/// form one stream, whose order they prove, and if a column has one value in a file, which then
+/// need not be read.
 #[derive(Debug)]
 pub(in crate::query) struct StaticConditions;
 
@@ -47,8 +47,8 @@ impl PhysicalOptimizerRule for StaticConditions {
     }
 }
 
-/// Returns a scan without the statistics of its files; `None` if it may still need them, or has
-/// none.
+/// Returns a scan without the statistics of its files; `None` if it may still need them, or has no
+/// statistics.
 fn without_file_statistics(node: &dyn ExecutionPlan) -> Option<Arc<dyn ExecutionPlan>> {
     let (scan, config) = OrderedScan::from_plan(node).zip(OrderedScan::config_of(node))?;
     let conditions = config.file_source().filter()?;
@@ -86,7 +86,8 @@ mod tests {
     use crate::query::Params;
     use crate::testing::scores;
 
-    /// Returns the number of files with statistics in all scans of a query, and that of all files.
+    /// Returns the number of files with statistics in all scans of a query, and the number of all
+    /// files.
     async fn files(sql: &str, games: i64) -> (usize, usize) {
         let rows: Vec<_> = (0..400i64).map(|row| (row, row % games, row)).collect();
         let (_folder, table) = scores(&[rows]).await;

@@ -27,7 +27,7 @@ pub(in crate::query) struct VisibleScan<'a> {
     /// Columns of the output, as positions in the table.
     pub(in crate::query) projection: &'a [usize],
     pub(in crate::query) limit: Option<usize>,
-    /// Condition by which reading is avoided, for scans to which DataFusion pushes no filters.
+    /// Condition for pruning, for scans to which DataFusion pushes no filters.
     pub(in crate::query) predicate: Option<&'a Arc<dyn PhysicalExpr>>,
     /// Whether deletes that nothing hides are returned, too, marked by a last column.
     pub(in crate::query) keeps_deletes: bool,
@@ -111,7 +111,7 @@ fn datafusion_sees_order(chain: &[Arc<PortionEntry>]) -> bool {
     })
 }
 
-/// Returns the part of a condition that refers only to these columns; `None` if there is none.
+/// Returns the part of a condition that refers only to these columns; `None` if no part does.
 fn part_on(predicate: &Arc<dyn PhysicalExpr>, columns: &[usize]) -> Option<Arc<dyn PhysicalExpr>> {
     let parts = split_conjunction(predicate)
         .into_iter()
@@ -123,7 +123,7 @@ fn part_on(predicate: &Arc<dyn PhysicalExpr>, columns: &[usize]) -> Option<Arc<d
 #[derive(Default)]
 struct Pieces {
     plain: Vec<Chain>,
-    /// Portions to merge, each in a chain of its own.
+    /// Portions to merge, each in a separate chain.
     overlapping: Vec<Chain>,
 }
 

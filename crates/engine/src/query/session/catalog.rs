@@ -1,4 +1,4 @@
-//! Names under which a session finds its tables and their system tables.
+//! Names of tables and their system tables in a session.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ impl NamedTable {
         names
     }
 
-    /// Returns the name that comes last, which is the table's own if it has two.
+    /// Returns the last name, which is the table's own if it has two.
     pub(in crate::query) fn name(&self) -> &str {
         self.names.last().map_or(Self::ALIAS, String::as_str)
     }
@@ -51,9 +51,8 @@ type SystemView = fn(&evenkeel_store::log::Snapshot) -> Result<RecordBatch, Arro
 const SYSTEM: [(&str, SystemView); 2] =
     [("partition_stats", partition_stats), ("primary_index_portion_stats", portion_stats)];
 
-/// Registers tables, each with what queries scan as the table, and their system tables: for each
-/// name of a table, and as those of schema `sys`, which have the rows of all tables. Returns the
-/// names that users can query.
+/// Registers tables with their providers, and their system tables: under each name of a table, and
+/// in schema `sys`, with the rows of all tables. Returns the names that users can query.
 pub(in crate::query) fn register_tables(
     context: &SessionContext,
     tables: &[(NamedTable, Arc<dyn TableProvider>)],

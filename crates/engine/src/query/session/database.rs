@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use datafusion::execution::runtime_env::RuntimeEnv;
 use thiserror::Error;
 
 use evenkeel_input::source::{Export, SourceError};
@@ -15,8 +16,8 @@ use crate::query::session::catalog::NamedTable;
 use crate::query::session::runtime::{QueryEnvironment, runtime_within, shared_runtime};
 use crate::query::session::table_session::TableSession;
 
-/// Tables and exports that queries can join, each under a name of its own. Each table is read at
-/// the snapshot that it was added with, so all queries of all sessions see the same rows.
+/// Tables and exports that queries can join, each under a different name. Each table is read at the
+/// snapshot that it was added with, so all queries of all sessions see the same rows.
 #[derive(Debug, Default)]
 pub struct Database {
     tables: Vec<NamedTable>,
@@ -27,7 +28,7 @@ pub struct Database {
 #[derive(Debug, Error)]
 #[allow(missing_docs, reason = "the fields are named in the messages")]
 pub enum DatabaseError {
-    #[error("two tables are named '{name}'; give each a name of its own, as in NAME=PLACE", name = quote(name))]
+    #[error("two tables are named '{name}'; give each a different name, as in NAME=PLACE", name = quote(name))]
     NameTaken { name: String },
     #[error(transparent)]
     Source(#[from] SourceError),
@@ -54,8 +55,8 @@ impl Database {
         Ok(())
     }
 
-    /// Returns the names of a table that comes first: the name of its place if that is another one,
-    /// `t`, and its own name.
+    /// Returns the names of the main table: the name of its place if that differs, `t`, and its own
+    /// name.
     #[must_use]
     pub fn names_of_main_table(own: &str, place: Option<&str>) -> Vec<String> {
         let mut names = NamedTable::names_alone(own);
@@ -65,7 +66,7 @@ impl Database {
         names
     }
 
-    /// Adds an export under a name. Its files are read anew by each query.
+    /// Adds an export under a name. Each query reads its files again.
     ///
     /// # Errors
     /// [`DatabaseError`] if another one has the name, or a file cannot be read.
@@ -89,7 +90,7 @@ impl Database {
         self.tables.iter().flat_map(|named| &named.names).map(String::as_str).chain(exports)
     }
 
-    /// Returns a session of all of them.
+    /// Returns a session with all tables and exports.
     ///
     /// # Errors
     /// [`QueryError`] if the directory to spill to cannot be used.
@@ -99,8 +100,23 @@ impl Database {
         session.with_exports(&self.exports)
     }
 
-    /// Returns a session of all of them that shares memory, spill directory and cached footers with
-    /// other sessions. Its errors give their position in the SQL.
+    /// Returns a session with all tables and exports beside a main table, which has its own name and
+    /// that of the only table of a session.
+    pub(crate) fn session_beside(
+        &self,
+        main: Arc<SnapshotTable>,
+        runtime: &Arc<RuntimeEnv>,
+        limits: &QueryLimits,
+    ) -> Result<TableSession, QueryError> {
+        let names = NamedTable::names_alone(main.snapshot().spec().name());
+        let mut tables = vec![NamedTable { names, table: main }];
+        tables.extend(self.tables.iter().cloned());
+        let session = TableSession::on_all(tables, runtime_within(runtime, limits)?)?;
+        session.with_timeout(limits.timeout).with_exports(&self.exports)
+    }
+
+    /// Returns a session with all tables and exports that shares memory, spill directory and cached
+    /// footers with other sessions. Its errors give their position in the SQL.
     ///
     /// # Errors
     /// None that a caller can cause.

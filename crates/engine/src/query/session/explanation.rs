@@ -12,6 +12,6 @@ pub struct Explanation {
     pub scans: Vec<ScanSummary>,
     /// Its joins of tables, and whether they stay within partitions.
     pub joins: Vec<JoinSummary>,
-    /// Physical plan as text. Of the plans of partitions, it has that of the largest.
+    /// Physical plan as text. Only the plan of the largest partition is shown.
     pub plan: String,
 }

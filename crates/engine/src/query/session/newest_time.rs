@@ -14,8 +14,8 @@ use evenkeel_store::log::Snapshot;
 /// Type of a point in time in SQL.
 const MICROS: DataType = DataType::Timestamp(TimeUnit::Microsecond, None);
 
-/// Returns the newest point in time in all tables; NULL if those with times have no rows, `None` if
-/// none has times.
+/// Returns the newest point in time in all tables; NULL if the tables with times have no rows,
+/// `None` if no table has times.
 pub(in crate::query) async fn newest_time(
     tables: &[NamedTable],
     context: &SessionContext,
@@ -36,7 +36,7 @@ async fn newest_of(named: &NamedTable, context: &SessionContext) -> Result<Optio
     let spec = snapshot.spec();
     let Some(column) = spec.time_column() else { return Ok(None) };
     let newest = match spec.primary_key().iter().position(|index| *index == column) {
-        // Ranges do not say which of their rows are deleted.
+        // Ranges do not exclude deleted rows.
         Some(position) if !snapshot.has_deletes() => {
             Some(newest_in_key(snapshot, position, spec.schema().field(column).data_type())?)
         }

@@ -1,4 +1,4 @@
-//! The one query that a text has to be.
+//! Parsing of a text that must be a single query.
 
 use datafusion::execution::SessionState;
 use datafusion::prelude::SessionContext;
@@ -7,7 +7,7 @@ use datafusion::sql::parser::Statement;
 use crate::query::error::QueryError;
 use crate::sql::{counts_equal_rows, declared_change, has_outer_join_by_name, parse_within_limits};
 
-/// Parses one query on tables that exist. `names` has those that it can read from.
+/// Parses one query on existing tables. `names` lists them.
 pub(in crate::query) fn parse_query(
     context: &SessionContext,
     state: &SessionState,

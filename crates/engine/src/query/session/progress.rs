@@ -44,8 +44,8 @@ impl QueryProgress {
         sum_of_scans(&self.plan, &|metrics| Some(metrics.sum_by_name("bytes_scanned")?.as_usize()))
     }
 
-    /// Returns the number of bytes of all portions of the tables that the query reads, once for each
-    /// of their scans.
+    /// Returns the number of bytes of all portions of the tables that the query reads, once for
+    /// each of their scans.
     #[must_use]
     pub fn bytes_of_tables(&self) -> u64 {
         self.bytes

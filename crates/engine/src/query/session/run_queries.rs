@@ -1,4 +1,4 @@
-//! The seam between queries and what runs them: a session of this process, or other machines.
+//! The interface between queries and their executors: a session of this process, or other machines.
 
 use async_trait::async_trait;
 
@@ -18,7 +18,7 @@ pub trait RunQueries: Send + Sync {
     /// a limit; [`QueryError::Elsewhere`] if the machines that run it fail.
     async fn query(&self, sql: &str, params: &Params) -> Result<QueryResult, QueryError>;
 
-    /// Returns what a query would read, and its plan. Nothing is run.
+    /// Returns the plan of a query, and the data that it would read. Nothing is run.
     ///
     /// # Errors
     /// As for [`RunQueries::query`].

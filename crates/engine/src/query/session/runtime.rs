@@ -8,7 +8,7 @@ use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use crate::query::error::QueryError;
 use crate::query::limits::{QueryLimits, QueryMemory, default_memory};
 
-/// Bytes of file footers cached in memory: those of about 10,000 portions.
+/// Bytes of file footers cached in memory, for about 10,000 portions.
 const FOOTER_CACHE_BYTES: usize = 256 << 20;
 
 /// Memory, spill directory and cached footers that several sessions share: the limits hold for all
@@ -54,7 +54,7 @@ pub(crate) fn shared_runtime() -> Result<Arc<RuntimeEnv>, QueryError> {
     Ok(runtime.with_memory_pool(Arc::new(QueryMemory::new(memory))).build_arc()?)
 }
 
-/// Derives an environment for one session whose queries have limits of their own.
+/// Derives an environment for one session whose queries have their own limits.
 ///
 /// # Errors
 /// [`QueryError`] if the directory to spill to cannot be used.

@@ -1,4 +1,4 @@
-//! The state of DataFusion in which queries on tables are planned: its rules and its functions.
+//! DataFusion's state for queries on tables: rules and functions.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! Ends joins within a batch.
 //!
 //! A join evaluates its condition on millions of pairs before it has a batch of rows that meet it,
-//! and does not yield meanwhile. The condition of a query that nobody waits for fails instead.
+//! and does not yield meanwhile. The condition of an abandoned query fails instead.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -20,8 +20,8 @@ use datafusion::physical_plan::ExecutionPlan;
 use crate::query::computed_once::release_rows;
 use crate::query::optimization::join_filters::with_condition;
 
-/// Whether a query goes on. Its joins, and what is computed once for several readers, end once this
-/// value, which its consumer holds, is dropped.
+/// Whether a query continues. Its joins, and the tasks that compute rows once for several readers,
+/// end when this value, which the consumer holds, is dropped.
 #[derive(Debug, Default)]
 pub(in crate::query) struct Consumer {
     is_over: Arc<AtomicBool>,
@@ -126,7 +126,7 @@ mod tests {
         let (_folder, table) = scores(&overlapping_commits()).await;
         let session = table.session().unwrap();
         for join in ["JOIN", "LEFT JOIN"] {
-            // Pairs by the hundred millions, of which none meets the condition.
+            // Hundreds of millions of pairs, none of which meet the condition.
             let sql = format!(
                 "WITH n AS (SELECT unnest(range(1, 20000)) AS v) \
                  SELECT count(*) FROM n a {join} n b ON a.v + b.v < 0 {join} n c ON a.v * c.v < 0"
@@ -135,7 +135,7 @@ mod tests {
             let first = tokio::time::timeout(Duration::from_millis(200), result.batches.next()).await;
             assert!(first.is_err(), "{join}: it is still running");
             drop(result);
-            // The threads are free again: they run what comes next.
+            // The threads are free again, and run the next query.
             let started = Instant::now();
             let next = session.collect("SELECT 1 AS one", &Params::default()).await.unwrap();
             assert_eq!(next[0].num_rows(), 1);

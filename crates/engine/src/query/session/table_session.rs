@@ -92,7 +92,7 @@ impl fmt::Debug for QueryResult {
 
 impl TableSession {
     /// Creates a session with one table in an environment that several sessions share: file footers
-    /// that one session reads need not be read again by the others. Names of tables and columns are
+    /// read by one session are not read again by the others. Names of tables and columns are
     /// case-sensitive, as in YQL.
     ///
     /// # Errors
@@ -144,8 +144,8 @@ impl TableSession {
         Self { timeout, ..self }
     }
 
-    /// Makes the errors of this session, and of those derived from it, say where in the SQL they
-    /// are.
+    /// Makes the errors of this session, and of sessions derived from it, state their place in the
+    /// SQL.
     pub(in crate::query) fn locate_errors(&self) {
         let state = self.context.state_ref();
         state.write().config_mut().options_mut().sql_parser.collect_spans = true;
@@ -221,8 +221,8 @@ impl TableSession {
         &self.context
     }
 
-    /// Runs one query in a task of its own: on a runtime with several threads, the caller is free
-    /// to stop waiting, whatever the query does.
+    /// Runs one query in a separate task: on a runtime with several threads, the caller is free to
+    /// stop waiting, whatever the query does.
     ///
     /// # Errors
     /// [`QueryError`] if the SQL is not a query, its parameters do not fit, or it fails or exceeds
@@ -295,7 +295,7 @@ impl TableSession {
         plan_in_thread(self.watch().as_ref(), &self.memory_pool(), describe).await
     }
 
-    /// Returns what a query reads, and its plan. Nothing is run.
+    /// Returns the plan of a query, and the data that it would read. Nothing is run.
     ///
     /// # Errors
     /// As for [`TableSession::query`].
@@ -348,8 +348,8 @@ impl TableSession {
         Ok(self.context.execute_logical_plan(plan).await?)
     }
 
-    /// Plans a query whose parameters have no values yet. Also returns the names of those that hold
-    /// lists.
+    /// Plans a query whose parameters have no values yet. Also returns the names of parameters that
+    /// hold lists.
     async fn plan_with_parameters(&self, sql: &str) -> Result<(LogicalPlan, BTreeSet<String>), QueryError> {
         let state = self.context.state();
         let mut statement = parse_query(&self.context, &state, &self.names, sql)?;

@@ -20,8 +20,8 @@ use crate::query::session::stoppable::Consumer;
 /// Stack of a thread that plans, in bytes. Only the used part of it takes memory.
 const PLANNING_STACK: usize = 64 << 20;
 
-/// Plans a query in a thread of its own, with a stack for the deepest SQL: planning is recursive
-/// and does not yield.
+/// Plans a query in a separate thread, with a stack for the deepest SQL: planning is recursive and
+/// does not yield.
 pub(in crate::query) async fn plan_in_thread<T: Send + 'static>(
     watch: Option<&Watch>,
     pool: &Arc<dyn MemoryPool>,
@@ -71,7 +71,7 @@ fn task_error(error: tokio::task::JoinError) -> DataFusionError {
     }
 }
 
-/// Returns the batches of a query, computed in a task of their own.
+/// Returns the batches of a query, computed in a separate task.
 pub(in crate::query) fn run_in_task(
     mut batches: SendableRecordBatchStream,
     watch: Option<Watch>,

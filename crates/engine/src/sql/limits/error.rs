@@ -24,7 +24,7 @@ pub(super) const MOST_DEPTH: u32 = 500;
 /// Most uses of UNION, INTERSECT and EXCEPT in one text.
 pub(super) const MOST_SET_OPERATIONS: u32 = 100;
 
-/// Most tables that a statement may name; those of a WITH query count once per expansion.
+/// Most tables that a statement may name; the tables of a WITH query count once per expansion.
 pub(super) const MOST_TABLES: u64 = 128;
 
 /// Most bytes of a name. The planner searches all known names for the most similar one, in a time
@@ -62,7 +62,7 @@ pub enum SqlLimitError {
     )]
     SetOperations,
     #[error(
-        "the SQL reads more than {MOST_TABLES} tables, counting those of a WITH query each time that it is named; run it in parts"
+        "the SQL reads more than {MOST_TABLES} tables, counting the tables of a WITH query each time that it is named; run it in parts"
     )]
     Tables,
     #[error(
@@ -87,7 +87,34 @@ pub enum SqlLimitError {
     Digits { number: String, precision: usize, scale: usize, line: u64, column: u64 },
 }
 
-/// Digits that tell every two doubles apart; a number with more of them is meant to be exact.
+impl SqlLimitError {
+    /// Whether a number is outside the range of its type.
+    #[must_use]
+    pub fn is_of_number(&self) -> bool {
+        matches!(
+            self,
+            Self::Precision { .. } | Self::Double { .. } | Self::Integer { .. } | Self::Digits { .. }
+        )
+    }
+
+    /// Returns the line and the column of the SQL, from 1, if the error has a place.
+    #[must_use]
+    pub fn place(&self) -> Option<(u64, u64)> {
+        match self {
+            Self::Bytes { .. } | Self::Tokens { .. } | Self::SetOperations | Self::Tables => None,
+            Self::Levels { line, column }
+            | Self::Doublings { line, column }
+            | Self::Depth { line, column }
+            | Self::Name { line, column, .. }
+            | Self::Precision { line, column, .. }
+            | Self::Double { line, column, .. }
+            | Self::Integer { line, column, .. }
+            | Self::Digits { line, column, .. } => Some((*line, *column)),
+        }
+    }
+}
+
+/// Digits that distinguish any two doubles; a number with more digits is meant to be exact.
 pub(super) const DOUBLE_DIGITS: usize = 17;
 
 /// Most digits of a decimal. The planner keeps only the low eight bits of a precision.

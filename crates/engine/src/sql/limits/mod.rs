@@ -44,7 +44,7 @@ pub(crate) fn parse_within_limits<E: From<SqlLimitError> + From<DataFusionError>
     Ok(statements)
 }
 
-/// Checks that text is one condition and nothing more, so that it means behind WHERE what it says.
+/// Checks that text is one condition and nothing more, so that it is safe after WHERE.
 pub(crate) fn check_condition<E: From<SqlLimitError> + From<DataFusionError>>(text: &str) -> Result<(), E> {
     check_text(text)?;
     let mut parser = DFParserBuilder::new(text).build()?;

@@ -128,8 +128,8 @@ impl<'a> Nesting<'a> {
                 if keyword == Keyword::SELECT {
                     self.innermost.begin_expression();
                 }
-                // A keyword after a sign is a name, as in `a + date`; but NOT has all that follows
-                // as its operand.
+                // A keyword after a sign is a name, as in `a + date`; but everything after NOT is
+                // its operand.
                 self.innermost.operators += u32::from(keyword == Keyword::NOT || !is_sign(self.previous));
                 self.innermost.doubles |= is_doubling_keyword(keyword);
             }
@@ -140,7 +140,7 @@ impl<'a> Nesting<'a> {
         self.enclosing.push(std::mem::replace(&mut self.innermost, level));
     }
 
-    /// Closes a level. Its depth becomes that of an operand of the enclosing level.
+    /// Closes a level. Its depth becomes the depth of an operand of the enclosing level.
     fn close(&mut self) {
         let Some(mut outer) = self.enclosing.pop() else { return };
         let closed = self.innermost;

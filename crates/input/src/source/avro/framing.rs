@@ -1,7 +1,7 @@
 //! The container of Avro: a header, and blocks of rows, each with its length and a mark at its end.
 //!
-//! All of it is checked here, because the decoder of rows takes the end of a damaged file for the
-//! end of its rows and does not compare the marks.
+//! All of it is checked here, because the decoder of rows treats the end of a damaged file as the
+//! end of its rows and does not compare the sync markers.
 //! <https://avro.apache.org/docs/1.12.0/specification/#object-container-files>
 
 use std::collections::BTreeMap;
@@ -106,7 +106,7 @@ impl Blocks {
         let mut mark = [0; MARK_BYTES];
         self.stream.read_exact(&mut mark).map_err(cut("it"))?;
         if mark != self.mark {
-            return Err(damaged("the mark at its end is not that of the file".to_owned()));
+            return Err(damaged("its sync marker differs from the file's".to_owned()));
         }
         let data = self.decompress(stored)?;
         if rows > data.len() as u64 {
@@ -218,7 +218,7 @@ pub(super) fn write_long(value: i64, to: &mut Vec<u8>) {
     to.push(rest as u8);
 }
 
-/// Returns the header of a file without compression, whose mark is all zeros.
+/// Returns the header of a file without compression, whose sync marker is all zeros.
 pub(super) fn write_header(schema: &str) -> Vec<u8> {
     let mut header = MAGIC.to_vec();
     write_long(1, &mut header);

@@ -1,5 +1,5 @@
-//! Generated columns of Spanner, whose values an export leaves out: those that follow from other
-//! columns by fingerprints and whole numbers, as shards of a key do, are computed again.
+//! Generated columns of Spanner, whose values an export omits: columns derived from others by
+//! fingerprints and integer arithmetic, such as shards of a key, are recomputed.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use evenkeel_placement::transform::{bit_reverse, farm_fingerprint};
 /// A generated column that can be computed.
 pub(super) struct Generated {
     pub(super) name: String,
-    /// Columns that it is computed from.
+    /// Columns from which it is computed.
     pub(super) columns: Vec<String>,
     node: Node,
     kind: Kind,
@@ -63,7 +63,7 @@ enum Value {
     Text(Vec<u8>),
 }
 
-/// Whether the values of a generated column can be computed from those of others.
+/// Whether the values of a generated column can be computed from other columns.
 pub(in crate::source) fn can_generate(schema: &AvroSchema, column: &str) -> bool {
     Generated::of_schema(schema).iter().any(|generated| generated.name == column)
 }
@@ -87,7 +87,7 @@ impl Generated {
         };
         let mut columns = Vec::new();
         node.columns(&mut columns);
-        // A constant needs no columns, and says nothing.
+        // A constant needs no columns, and is no evidence.
         (is_of_type && !columns.is_empty()).then(|| Self { name: field.name.clone(), columns, node, kind })
     }
 
@@ -123,7 +123,7 @@ impl Generated {
     }
 }
 
-/// Returns the expression that a syntax tree stands for; `None` if a part of it is not modelled.
+/// Returns the expression of a syntax tree; `None` if a part of it is not modelled.
 fn compile(expression: &Expr, schema: &AvroSchema) -> Option<(Node, Kind)> {
     let number = |expression: &Expr| match compile(expression, schema)? {
         (node, Kind::Number) => Some(Box::new(node)),
@@ -189,7 +189,7 @@ fn compile(expression: &Expr, schema: &AvroSchema) -> Option<(Node, Kind)> {
 
 fn column(name: &Ident, schema: &AvroSchema) -> Option<(Node, Kind)> {
     if name.quote_style == Some('"') && !schema.is_of_postgres() {
-        // In GoogleSQL, these quotes are those of text.
+        // In GoogleSQL, these quotes delimit text.
         return Some((Node::Literal(name.value.clone().into_bytes()), Kind::Text));
     }
     // Names of columns are matched without case in GoogleSQL.
@@ -242,7 +242,7 @@ impl Node {
         }
     }
 
-    /// Returns the value for a row; `None` is NULL, also where Spanner would report an overflow.
+    /// Returns the value for a row; `None` is NULL, also if Spanner would report an overflow.
     fn value(&self, batch: &RecordBatch, row: usize) -> Option<Value> {
         let number = |node: &Self| match node.value(batch, row)? {
             Value::Number(number) => Some(number),

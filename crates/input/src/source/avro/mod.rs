@@ -237,7 +237,7 @@ mod tests {
     const SCHEMA: &str = r#"{"type":"record","name":"T","fields":[{"name":"id","type":"long"},{"name":"t","type":["null","string"]}]}"#;
     const MARK: [u8; 16] = [7; 16];
 
-    /// Writes a file of blocks: the number of rows that each states, and those that it has.
+    /// Writes a file of blocks: the number of rows that each states, and its actual rows.
     fn file(codec: &str, blocks: &[(i64, std::ops::Range<i64>)]) -> Vec<u8> {
         let mut file = b"Obj\x01".to_vec();
         write_long(2, &mut file);
@@ -351,7 +351,7 @@ mod tests {
         let last = bytes.len() - 1;
         bytes[last] ^= 1;
         let error = read(&bytes, &["id"]).unwrap_err().to_string();
-        assert!(error.contains("block 1: the mark at its end"), "{error}");
+        assert!(error.contains("block 1: its sync marker"), "{error}");
     }
 
     #[test]

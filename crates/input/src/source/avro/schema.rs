@@ -1,9 +1,9 @@
-//! The schema of an Avro file: the fields of its rows, and what Spanner notes beside them.
+//! The schema of an Avro file: the fields of its rows, and the properties that Spanner adds.
 
 use serde_json::{Map, Value};
 
 /// Precision above which a decimal is the numeric type of Spanner's PostgreSQL dialect, whose bytes
-/// are not those of a decimal.
+/// are not encoded as a decimal.
 const MAX_PRECISION: u64 = 76;
 
 /// Schema of the rows of a file.
@@ -12,7 +12,7 @@ pub(in crate::source) struct AvroSchema {
     /// Text for the decoder of rows.
     pub(super) text: String,
     pub(in crate::source) fields: Vec<AvroField>,
-    /// Everything that the record states beside its name and fields.
+    /// Properties of the record other than its name and fields.
     properties: Map<String, Value>,
 }
 
@@ -22,13 +22,13 @@ pub(in crate::source) struct AvroField {
     pub(in crate::source) name: String,
     /// Whether its values are numbers of any size, as Spanner writes them.
     pub(super) is_numeric: bool,
-    /// Whether it takes NULL.
+    /// Whether it is nullable.
     pub(in crate::source) nullable: bool,
     properties: Map<String, Value>,
 }
 
 impl AvroField {
-    /// Returns a text that is noted beside the field.
+    /// Returns a text property of the field.
     pub(in crate::source) fn property(&self, name: &str) -> Option<&str> {
         self.properties.get(name).and_then(Value::as_str).filter(|text| !text.is_empty())
     }
@@ -38,7 +38,7 @@ impl AvroSchema {
     /// Reads a schema.
     ///
     /// # Errors
-    /// The problem of a schema whose rows are not records.
+    /// The problem, if the rows of the schema are not records.
     pub(in crate::source) fn parse(text: &str) -> Result<Self, String> {
         let schema: Value = serde_json::from_str(text).map_err(|error| format!("its schema: {error}"))?;
         let Value::Object(mut record) = schema else { return Err("its rows are not records".to_owned()) };
@@ -53,7 +53,7 @@ impl AvroSchema {
                 return Err("a field of its schema has no name".to_owned());
             };
             let of_type = properties.entry("type").or_insert(Value::Null);
-            // Elsewhere, such decimals stay bytes.
+            // Elsewhere, such decimals remain bytes.
             let is_numeric = take_numeric(of_type) && is_of_spanner;
             let nullable = is_nullable(of_type);
             fields.push(AvroField { name, is_numeric, nullable, properties: properties.clone() });
@@ -73,12 +73,12 @@ impl AvroSchema {
         self.property("spannerPrimaryKey_0").is_some_and(|key| key.starts_with('"'))
     }
 
-    /// Returns a text that is noted beside the record.
+    /// Returns a text property of the record.
     pub(in crate::source) fn property(&self, name: &str) -> Option<&str> {
         self.properties.get(name).and_then(Value::as_str).filter(|text| !text.is_empty())
     }
 
-    /// Returns texts that are noted in order: `name_0`, `name_1`, ...
+    /// Returns numbered text properties in order: `name_0`, `name_1`, ...
     pub(in crate::source) fn numbered(&self, name: &str) -> Vec<&str> {
         (0..).map_while(|number: u32| self.property(&format!("{name}_{number}"))).collect()
     }
@@ -97,7 +97,7 @@ fn is_nullable(of_type: &Value) -> bool {
 fn take_numeric(of_type: &mut Value) -> bool {
     match of_type {
         Value::Array(options) => {
-            // Every option, also behind the first such decimal.
+            // Every option, also after the first such decimal.
             options.iter_mut().filter_map(|option| take_numeric(option).then_some(())).count() > 0
         }
         Value::Object(properties) => {
@@ -132,7 +132,7 @@ pub(super) fn numeric_text(bytes: &[u8]) -> Option<String> {
         0 => {
             let (scale, digits) = rest.split_first_chunk::<4>()?;
             let scale = usize::try_from(i32::from_be_bytes(*scale)).ok().filter(|scale| *scale <= 16_383)?;
-            // 131,072 digits before the point and 16,383 behind it need less than 61,300 bytes.
+            // 131,072 digits before the point and 16,383 after it need less than 61,300 bytes.
             (!digits.is_empty() && digits.len() < 61_300).then(|| decimal_text(digits, scale))
         }
         _ => None,

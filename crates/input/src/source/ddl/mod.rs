@@ -1,8 +1,8 @@
 //! Tables that statements of other systems declare: names and types of columns, and keys.
 //!
 //! Statements of PostgreSQL (also Citus and Greenplum), MySQL, ClickHouse, Doris, StarRocks,
-//! Cassandra, Spanner and YDB have one form that is read here; what none of them shares with the
-//! others is skipped:
+//! Cassandra, Spanner and YDB have a common form that is read here; system-specific parts are
+//! skipped:
 //!
 //! ```text
 //! CREATE TABLE [IF NOT EXISTS] name ( column type ..., PRIMARY KEY (columns) ) clauses
@@ -104,7 +104,7 @@ pub(super) fn read_copy(line: &str) -> Option<CopyStatement> {
     Some(CopyStatement { table, columns: columns.collect::<Option<_>>()? })
 }
 
-/// Reads the name of a table with which a text begins.
+/// Reads the name of a table at the beginning of a text.
 pub(super) fn read_name(text: &str) -> Option<String> {
     // The rest of the text may be rows of any length.
     let short = text.get(..512).unwrap_or(text);
@@ -140,7 +140,7 @@ fn is_named(table: &DeclaredTable, name: &str) -> bool {
     table.name == name || table.name.rsplit(['.', '/']).next() == name.rsplit(['.', '/']).next()
 }
 
-/// Reads a statement behind its CREATE; `None` if it does not declare a table with columns.
+/// Reads a statement after its CREATE; `None` if it does not declare a table with columns.
 fn create_table(tokens: &mut Tokens<'_>) -> Option<DeclaredTable> {
     // CREATE OR REPLACE TEMPORARY EXTERNAL COLUMN TABLE
     let mut words = 0;
@@ -173,7 +173,7 @@ fn create_table(tokens: &mut Tokens<'_>) -> Option<DeclaredTable> {
     (!table.columns.is_empty()).then_some(table)
 }
 
-/// A list of columns; `of_partition` are those in brackets of their own: `((a, b), c)`.
+/// A list of columns; `of_partition` are the columns in inner brackets: `((a, b), c)`.
 pub(super) struct KeyColumns {
     pub(super) columns: Vec<String>,
     pub(super) of_partition: Vec<String>,
@@ -186,7 +186,7 @@ fn set_primary_key(table: &mut DeclaredTable, key: KeyColumns) {
     }
 }
 
-/// Removes what is no column from the keys, such as functions.
+/// Removes parts that are not columns from the keys, such as functions.
 fn with_known_keys(mut table: DeclaredTable) -> DeclaredTable {
     let known: Vec<String> = table.columns.iter().map(|column| column.name.clone()).collect();
     table.primary_key.retain(|name| known.contains(name));
@@ -198,10 +198,10 @@ fn has_column(table: &DeclaredTable, name: &str) -> bool {
     table.columns.iter().any(|column| column.name == name)
 }
 
-/// Reads a column; a PRIMARY KEY behind it is that of the table.
+/// Reads a column; a PRIMARY KEY after it is the primary key of the table.
 fn column(tokens: &mut Tokens<'_>, table: &mut DeclaredTable) -> Option<DeclaredColumn> {
     let name = tokens.word()?;
-    // ClickHouse exports neither computed columns nor those that only inserts have.
+    // ClickHouse exports neither computed columns nor insert-only ones.
     if ["MATERIALIZED", "ALIAS", "EPHEMERAL"].iter().any(|word| tokens.has(&[word])) {
         return None;
     }
@@ -214,7 +214,7 @@ fn column(tokens: &mut Tokens<'_>, table: &mut DeclaredTable) -> Option<Declared
     Some(DeclaredColumn { name, column_type: column_type.column_type, nullable })
 }
 
-/// Reads what follows the columns.
+/// Reads the clauses after the columns.
 fn clauses(tokens: &mut Tokens<'_>, table: &mut DeclaredTable) {
     let mut sorting_key = None;
     while !tokens.is_at_end() {
@@ -262,7 +262,7 @@ fn clauses(tokens: &mut Tokens<'_>, table: &mut DeclaredTable) {
     }
 }
 
-/// Reads a statement behind its ALTER.
+/// Reads a statement after its ALTER.
 fn alter_table(tokens: &mut Tokens<'_>, tables: &mut [DeclaredTable]) {
     if !tokens.skips("TABLE") {
         return;
@@ -278,7 +278,7 @@ fn alter_table(tokens: &mut Tokens<'_>, tables: &mut [DeclaredTable]) {
     }
 }
 
-/// Reads a call behind its SELECT.
+/// Reads a call after its SELECT.
 fn distribute_table(tokens: &mut Tokens<'_>, tables: &mut [DeclaredTable]) {
     if !tokens.skips("create_distributed_table") {
         return;

@@ -34,7 +34,7 @@ pub(super) fn statements(text: &str) -> Result<Vec<Vec<Token>>, String> {
     Ok(statements)
 }
 
-/// Words with which an element of a list of columns begins if it is not a column.
+/// First words of elements in a list of columns that are not columns.
 const CONSTRAINTS: [&str; 14] = [
     "PRIMARY",
     "CONSTRAINT",
@@ -125,7 +125,7 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    /// Reads what is between a bracket and its counterpart, which may be missing at the end.
+    /// Reads the tokens between a bracket and its counterpart, which may be missing at the end.
     pub(super) fn group(&mut self) -> Option<Tokens<'a>> {
         if !self.is_open() {
             return None;
@@ -185,7 +185,7 @@ impl<'a> Tokens<'a> {
         self.tokens.windows(words.len()).any(|window| are_words(window, words))
     }
 
-    /// Skips these words, wherever they are, and reads the key behind them.
+    /// Skips to these words, wherever they are, and reads the key after them.
     pub(super) fn key_after(&mut self, words: &[&str]) -> Option<KeyColumns> {
         let at = self.tokens.windows(words.len()).position(|window| are_words(window, words))?;
         self.tokens = self.tokens.get(at + words.len()..)?;

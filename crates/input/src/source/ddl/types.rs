@@ -7,9 +7,9 @@ use evenkeel_model::table::ColumnType;
 
 /// Type of a column.
 pub(super) struct DdlType {
-    /// `None` if the values must tell.
+    /// `None` if the values must decide.
     pub(super) column_type: Option<ColumnType>,
-    /// Whether the type takes NULL; those of ClickHouse say so.
+    /// Whether the type is nullable; ClickHouse types state that.
     pub(super) is_nullable: bool,
 }
 
@@ -28,7 +28,7 @@ pub(super) fn type_of(tokens: &mut Tokens<'_>) -> DdlType {
     DdlType { column_type: column_type(&name, &numbers, is_unsigned, tokens), is_nullable: !is_of_clickhouse }
 }
 
-/// Types of ClickHouse that no other system spells so; they take NULL only within `Nullable`.
+/// Types whose spelling is unique to ClickHouse; they are nullable only within `Nullable`.
 const CLICKHOUSE: [&str; 16] = [
     "UInt8",
     "UInt16",
@@ -86,7 +86,7 @@ fn column_type(name: &str, numbers: &[u64], is_unsigned: bool, tokens: &Tokens<'
         | "enum8" | "enum16" | "enum" | "inet" | "cidr" | "macaddr" | "ipv4" | "ipv6" | "ascii"
         | "tinytext" | "mediumtext" | "longtext" | "largeint" | "array" | "list" | "map" | "tuple"
         | "bpchar" => Some(ColumnType::Utf8),
-        // Dates and times may lie outside the years of a type.
+        // Dates and times may be outside the years of a type.
         "date" | "date32" | "datev2" | "datetime" | "datetime32" | "datetime64" | "datetimev2" | "time"
         | "timetz" | "timestamp" | "timestamptz" | "timestamp64" | "timestamp_ntz" | "interval"
         | "interval64" | "year" | "money" | "bytes" | "bytea" | "blob" | "binary" | "varbinary"

@@ -42,8 +42,8 @@ impl RowSpan {
     }
 }
 
-/// Returns the number of rows of each input, if all inputs are Parquet files of which ranges can be
-/// read; otherwise `None`. An empty file among others has no rows.
+/// Returns the number of rows of each input, if all inputs are Parquet files that can be read by
+/// ranges; otherwise `None`. An empty file among others has no rows.
 ///
 /// # Errors
 /// [`SourceError`] if an input cannot be read.
@@ -62,7 +62,7 @@ pub fn row_counts(inputs: &[InputPath], options: &InputOptions) -> Result<Option
 
 impl Export {
     /// Reads like [`Export::read_columns`], but passes on blocks of several batches with a limited
-    /// total size, for another thread. `each` returns whether to go on.
+    /// total size, for another thread. `each` returns whether to continue.
     ///
     /// # Errors
     /// See [`Export::read`].
@@ -121,7 +121,7 @@ struct Blocks<F> {
 }
 
 impl<F: FnMut(Vec<RecordBatch>) -> bool> Blocks<F> {
-    /// Adds a batch; returns whether to go on.
+    /// Adds a batch; returns whether to continue.
     fn add(&mut self, batch: RecordBatch) -> bool {
         self.bytes += batch.get_array_memory_size();
         self.together.push(batch);

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 
 use crate::source::error::SourceError;
+use crate::source::export::opening::KeptCopy;
 use crate::source::format::InputFormat;
 use crate::source::input_path::InputPath;
 use crate::source::meter::Reading;
@@ -16,8 +17,8 @@ use evenkeel_model::note::Note;
 use evenkeel_model::table::{Column, ColumnType};
 use evenkeel_model::text_value::TimestampFormat;
 
-/// Files that are evaluated together, with the columns they have. All columns take NULL: an export
-/// is examined as it is.
+/// Files that are evaluated together, with the columns they have. All columns are nullable: an
+/// export is examined unchanged.
 #[derive(Debug)]
 pub struct Export {
     pub(super) inputs: Vec<InputPath>,
@@ -27,7 +28,7 @@ pub struct Export {
     notes: Vec<Note>,
     types: BTreeMap<String, ColumnType>,
     /// Copies of pipes, deleted when the last export of these rows is dropped.
-    copies: Arc<Vec<tempfile::TempPath>>,
+    copies: Arc<Vec<KeptCopy>>,
 }
 
 impl Export {
@@ -70,10 +71,10 @@ impl Export {
         Self { options, ..self.with_types(&times) }
     }
 
-    /// Adds what opening the export led to: copies of pipes, notes, and types that were overridden.
+    /// Adds the results of opening the export: copies of pipes, notes, and overridden types.
     pub(super) fn keeping(
         self,
-        copies: Arc<Vec<tempfile::TempPath>>,
+        copies: Arc<Vec<KeptCopy>>,
         notes: Vec<Note>,
         types: BTreeMap<String, ColumnType>,
     ) -> Self {

@@ -189,7 +189,7 @@ mod tests {
         let all = [first.clone(), second, third];
         assert_eq!(types(&all), ["Int64", "Timestamp", "Int64", "Utf8"]);
         assert_eq!(types(&all[..1]), ["Int64", "Utf8", "Utf8", "Utf8"]);
-        // A given type stays.
+        // A given type is kept.
         let given = BTreeMap::from([("n".to_owned(), ColumnType::Double)]);
         let export = Export::open(&all, InputOptions::default(), &given).unwrap();
         assert_eq!(export.columns()[2].column_type, ColumnType::Double);

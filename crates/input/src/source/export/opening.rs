@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -69,8 +69,7 @@ impl Export {
         Ok(export.keeping(Arc::new(copies), notes, types.clone()))
     }
 
-    /// Returns the columns; those in `without_values` get the type of the values that later rows
-    /// have.
+    /// Returns the columns; columns in `without_values` get the type of the values in later rows.
     fn with_types_of(&self, without_values: &[String]) -> Result<Vec<Column>, SourceError> {
         let most = (ROWS_OF_TYPES, BYTES_OF_TYPES);
         let rows = self.rows_across::<SourceError>(OnUnreadable::Skip, most, &AtomicBool::new(false))?;
@@ -93,7 +92,7 @@ impl Export {
     }
 }
 
-/// Returns the columns of the first input that has rows; its notes go to `notes`.
+/// Returns the columns of the first input that has rows, and adds its notes to `notes`.
 fn first_columns(
     inputs: &[InputPath],
     options: &InputOptions,
@@ -122,7 +121,7 @@ fn first_columns(
 }
 
 /// Returns the input itself if it can be read again; otherwise a copy of it.
-fn readable_again(input: &InputPath, copies: &mut Vec<tempfile::TempPath>) -> Result<InputPath, SourceError> {
+fn readable_again(input: &InputPath, copies: &mut Vec<KeptCopy>) -> Result<InputPath, SourceError> {
     let name = input.name();
     let error = |source| SourceError::Read { file: name.clone(), source };
     let mut stream: Box<dyn io::Read> = match input {
@@ -130,13 +129,61 @@ fn readable_again(input: &InputPath, copies: &mut Vec<tempfile::TempPath>) -> Re
         InputPath::File(path) if std::fs::metadata(path).map_err(error)?.is_file() => {
             return Ok(input.clone());
         }
+        InputPath::File(path) if is_device(path) => {
+            return Err(SourceError::Refused {
+                file: name,
+                problem: "is a device, which may have no end".to_owned(),
+                advice: "give a file or a pipe".to_owned(),
+            });
+        }
         InputPath::File(path) => Box::new(File::open(path).map_err(error)?),
         InputPath::Stdin => Box::new(io::stdin()),
     };
-    let mut copy = tempfile::NamedTempFile::new().map_err(error)?;
-    io::copy(&mut stream, &mut copy).map_err(error)?;
-    let copy = copy.into_temp_path();
-    let path: PathBuf = copy.to_path_buf();
+    let (path, mut copy) = KeptCopy::create().map_err(error)?;
+    io::copy(&mut stream, copy.file()).map_err(error)?;
     copies.push(copy);
     Ok(InputPath::Copy { path, name })
+}
+
+/// Whether a path is that of a device, such as `/dev/zero`; `/dev/stdin` may be one for a pipe.
+fn is_device(path: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::FileTypeExt;
+        let is_one = |kind: std::fs::FileType| kind.is_char_device() || kind.is_block_device();
+        std::fs::metadata(path).is_ok_and(|metadata| is_one(metadata.file_type()))
+    }
+    #[cfg(not(unix))]
+    false
+}
+
+/// Copy of a pipe. It ends with this value.
+#[derive(Debug)]
+pub(super) enum KeptCopy {
+    /// A file without a name, of which nothing is left even if the process is killed.
+    Unnamed(File),
+    Named(tempfile::NamedTempFile),
+}
+
+impl KeptCopy {
+    /// Creates an empty copy, and returns the path by which it can be read.
+    fn create() -> io::Result<(PathBuf, Self)> {
+        let named = tempfile::NamedTempFile::new()?;
+        #[cfg(target_os = "linux")]
+        {
+            use std::os::fd::AsRawFd;
+            let path = PathBuf::from(format!("/proc/self/fd/{}", named.as_file().as_raw_fd()));
+            if path.exists() {
+                return Ok((path, Self::Unnamed(named.into_file())));
+            }
+        }
+        Ok((named.path().to_path_buf(), Self::Named(named)))
+    }
+
+    fn file(&mut self) -> &mut File {
+        match self {
+            Self::Unnamed(file) => file,
+            Self::Named(file) => file.as_file_mut(),
+        }
+    }
 }

@@ -81,7 +81,7 @@ impl Export {
             bytes += row_bytes(&batch).iter().map(|bytes| *bytes as usize).sum::<usize>();
             batches.push(batch);
             whole = rows <= most_rows && bytes < most_bytes && !stop.load(Ordering::Relaxed);
-            // The first batch says how large rows are.
+            // The first batch shows the size of rows.
             whole &= !is_large;
             Ok(whole)
         })?;

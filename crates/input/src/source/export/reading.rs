@@ -45,7 +45,7 @@ pub struct Unreadable {
 }
 
 impl Unreadable {
-    /// Adds what was left out of a later part.
+    /// Adds the omissions of a later part.
     pub fn merge(&mut self, later: Self) {
         self.rows += later.rows;
         self.first = self.first.take().or(later.first);
@@ -80,8 +80,8 @@ impl ExportPlace {
 }
 
 impl Export {
-    /// Reads all rows in input order, from the first one on each call. `each` returns whether to go
-    /// on.
+    /// Reads all rows in input order, from the first one on each call. `each` returns whether to
+    /// continue.
     ///
     /// # Errors
     /// [`SourceError`] if an input cannot be read, or if a row cannot and `on_unreadable` makes
@@ -139,7 +139,7 @@ impl Export {
         Ok(unreadable)
     }
 
-    /// Reads the rows of one input; returns whether to go on.
+    /// Reads the rows of one input; returns whether to continue.
     pub(super) fn read_input<E: From<SourceError>>(
         &self,
         mut input: Input,
@@ -186,7 +186,7 @@ impl Export {
     #[must_use]
     pub fn notes_on(&self, left_out: Unreadable) -> Vec<Note> {
         let Unreadable { rows, first, mut unknown_columns, missing_columns } = left_out;
-        // Columns without a YDB type have a note of their own.
+        // Columns without a YDB type have a separate note.
         let without_type = self.notes().iter().filter_map(|note| match note {
             Note::ColumnLeftOut { column, .. } => Some(quote(column).to_string()),
             _ => None,

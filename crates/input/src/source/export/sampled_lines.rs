@@ -1,4 +1,4 @@
-//! Lines and batches of a sample, thinned so that they are spread over what was read.
+//! Lines and batches of a sample, thinned so that they are spread over all that was read.
 
 use std::io::{self, BufRead, Read};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -68,7 +68,7 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    /// Reads a whole file. `delimiter` is that of CSV, whose quoted fields may contain line ends. A
+    /// Reads a whole file. `delimiter` is the CSV delimiter; quoted fields may contain line ends. A
     /// record without an end stops the reading, and so does `stop`.
     pub(super) fn across(
         stream: Box<dyn Read + Send>,
@@ -143,7 +143,7 @@ pub(super) fn next_record(
     }
 }
 
-/// Whether a quoted field continues past a line; `inside` says whether one continues into it. A
+/// Whether a quoted field continues after a line; `inside` says whether one continues into it. A
 /// quote opens a field only at its beginning.
 pub(super) fn ends_inside_quotes(line: &[u8], delimiter: u8, mut inside: bool) -> bool {
     if !line.contains(&b'"') {

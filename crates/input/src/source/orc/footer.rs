@@ -2,7 +2,7 @@
 //! within themselves would never end.
 //!
 //! Layout: <https://orc.apache.org/specification/ORCv1/>, "File Tail". The types are a tree in
-//! pre-order, so a type comes after the one that it is within.
+//! pre-order, so a type follows its parent.
 
 use std::io::Read;
 
@@ -156,7 +156,7 @@ fn check_tree(types: &[Vec<u64>]) -> Result<(), ArrowError> {
     Ok(())
 }
 
-/// Returns a compression as orc-rust has it: it makes none but from a file, here one without
+/// Returns orc-rust's value for a compression. It can only be created from a file, here one without
 /// columns.
 fn compression(kind: u64, block: Option<u64>) -> Result<Option<Compression>, ArrowError> {
     fn put(number: u64, bytes: &mut Vec<u8>) {

@@ -1,4 +1,4 @@
-//! Checksums that other systems write beside their files.
+//! Checksums that other systems write next to their files.
 
 use std::io::{self, Read};
 

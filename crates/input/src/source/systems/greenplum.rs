@@ -25,7 +25,7 @@ struct Entry {
     is_replicated: bool,
 }
 
-/// Returns the tables of a backup, sorted by name; none if the folder is not one.
+/// Returns the tables of a backup, sorted by name; empty if the folder is not one.
 ///
 /// # Errors
 /// [`SourceError`] if parts are missing or cannot be read.
@@ -63,7 +63,7 @@ impl<'a> Backup<'a> {
         let lists: Vec<&Listed> = with_ending("_toc.yaml").collect();
         if let [first, second, ..] = lists.as_slice() {
             let problem = format!("holds several backups by gpbackup: {} and {}", first.path, second.path);
-            return Err(refused(listing, &problem, "put the files of one into a folder of their own"));
+            return Err(refused(listing, &problem, "put the files of one into a separate folder"));
         }
         let (list, statements) = match (lists.first(), with_ending("_metadata.sql").next()) {
             (None, None) => return Ok(None),
@@ -94,7 +94,7 @@ impl<'a> Backup<'a> {
         let is_replicated = entry.is_replicated || declared.is_some_and(|table| table.is_replicated);
         let (files, segments) = self.files(entry, is_replicated)?;
         let declared = declared.cloned().unwrap_or_default();
-        // The list of columns is that of a COPY statement.
+        // The list of columns has the form of a COPY statement.
         let copy = read_copy(&format!("COPY t {} FROM stdin;", entry.attributes));
         let attributes = copy.map(|copy| copy.columns).unwrap_or_default();
         let column = |attribute: &String| {

@@ -17,7 +17,7 @@ pub(in crate::source) struct Listing {
     /// Name of the folder in messages.
     pub(in crate::source) name: String,
     pub(in crate::source) files: Vec<Listed>,
-    /// Whether the folder is in an object store, in which there are no empty folders.
+    /// Whether the folder is in an object store, which has no empty folders.
     pub(in crate::source) is_remote: bool,
 }
 

@@ -37,7 +37,8 @@ use evenkeel_model::units::ByteSize;
 /// If it holds several tables, `table` names one of them.
 ///
 /// # Errors
-/// [`SourceError`] if the folder cannot be read as what it is, or if it does not hold one table.
+/// [`SourceError`] if the folder cannot be read as an export of its system, or if it does not hold
+/// one table.
 pub(super) fn table_in(listing: &Listing, table: Option<&str>) -> Result<Option<ForeignTable>, SourceError> {
     refused_folder(listing)?;
     let mut tables = ydb::tables(listing)?;
@@ -52,7 +53,7 @@ pub(super) fn table_in(listing: &Listing, table: Option<&str>) -> Result<Option<
     Ok(found)
 }
 
-/// Returns the table of a dump of PostgreSQL that is meant; `None` if the file is no such dump.
+/// Returns the requested table of a dump of PostgreSQL; `None` if the file is not such a dump.
 ///
 /// # Errors
 /// [`SourceError`] if the dump cannot be read, or if it does not hold one such table.
@@ -93,7 +94,7 @@ pub(super) fn pg_dump_table(
     }
 }
 
-/// Returns the table that is meant, of those at `path`.
+/// Returns the requested table at `path`.
 fn choose(
     path: &str,
     mut tables: Vec<ForeignTable>,

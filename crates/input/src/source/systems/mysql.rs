@@ -14,7 +14,7 @@ use crate::source::systems::listing::{Listed, Listing};
 /// Programs that name themselves in the first lines of their statements.
 const WRITERS: [&str; 2] = ["-- MySQL dump", "-- MariaDB dump"];
 
-/// Returns the tables of a folder; none if it is no such dump.
+/// Returns the tables of a folder; empty if it is not such a dump.
 ///
 /// # Errors
 /// [`SourceError`] if a statement cannot be read.
@@ -51,8 +51,8 @@ pub(in crate::source) fn is_data_file(input: &InputPath) -> bool {
     matches!(input, InputPath::File(_) | InputPath::Remote(_)) && input.name().ends_with(".txt")
 }
 
-/// Returns the table whose rows a file has, if a dump wrote its statement beside it; `folder` lists
-/// the files of its folder.
+/// Returns the table of the rows in a file, if a dump wrote its statement next to it; `folder`
+/// lists the files of its folder.
 ///
 /// # Errors
 /// As for [`tables`].
@@ -67,7 +67,7 @@ pub(in crate::source) fn table_of_file(
         return Ok(None);
     };
     let text = statement.text()?;
-    // Other files of SQL say nothing about a text file of the same name.
+    // Other SQL files are unrelated to a text file of the same name.
     let is_of_dump = text.lines().take(5).any(|line| WRITERS.iter().any(|writer| line.contains(writer)));
     if is_of_dump { declared_in(&text, statement).map(Some) } else { Ok(None) }
 }

@@ -1,7 +1,7 @@
-//! The lines of a dump of PostgreSQL: which of them are statements, and which are rows.
+//! Separates the lines of a dump of PostgreSQL into statements and rows.
 //!
-//! Text that looks like a statement may be a part of a text, of a comment or of the body of a function,
-//! so these are followed from line to line.
+//! Text that looks like a statement may be a part of a text, of a comment or of the body of a
+//! function, so these are followed from line to line.
 
 /// Place in the statements of a dump.
 #[derive(Debug, Default)]
@@ -30,7 +30,7 @@ enum Place {
 pub(super) enum Line {
     /// It begins a statement.
     Begins,
-    /// It goes on with one.
+    /// It continues one.
     Continues,
     /// Blank, a comment, or a command of psql.
     Other,
@@ -59,7 +59,7 @@ impl Statements {
         !self.is_within && self.place == Place::Plain
     }
 
-    /// Takes what comes first of a line, and returns what follows it.
+    /// Processes the first token of a line, and returns the rest.
     fn step<'a>(&mut self, line: &'a [u8]) -> &'a [u8] {
         let skip = |count: usize| line.get(count..).unwrap_or_default();
         match &self.place {
@@ -152,7 +152,7 @@ fn has_words(line: &[u8]) -> bool {
     !text.is_empty() && !text.starts_with(b"--") && !text.starts_with(b"/*")
 }
 
-/// Returns the mark at which a body begins: `$$` or `$name$`.
+/// Returns the mark that begins a body: `$$` or `$name$`.
 fn mark_of(line: &[u8]) -> Option<&[u8]> {
     let name = line.get(1..)?;
     let length = name

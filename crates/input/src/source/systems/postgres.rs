@@ -1,5 +1,5 @@
 //! Dumps of PostgreSQL as text: statements that declare tables, then the rows of each in the text
-//! format of COPY, and keys behind the rows.
+//! format of COPY, then keys.
 //!
 //! ```text
 //! CREATE TABLE public.events (id bigint NOT NULL, ...);
@@ -31,7 +31,7 @@ const MAX_STATEMENT_BYTES: usize = 16 << 20;
 /// Line that ends the rows of a table.
 const END: &[u8] = b"\\.";
 
-/// Whether the first bytes of a file are those of a dump of one database.
+/// Whether the first bytes of a file show a dump of one database.
 pub(in crate::source) fn is_dump(head: &[u8]) -> bool {
     let text = String::from_utf8_lossy(head);
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && *line != "--");
@@ -75,7 +75,7 @@ pub(in crate::source) fn tables(input: &InputPath) -> Result<Vec<DeclaredTable>,
     outline.tables(&file)
 }
 
-/// The parts of a dump beside its rows.
+/// The parts of a dump other than its rows.
 #[derive(Default)]
 struct Outline {
     /// Statements that declare tables and their keys.
@@ -141,7 +141,7 @@ impl Outline {
         if !self.is_complete || self.is_in_rows || !self.place.is_between() {
             return Err(refused(
                 "the pg_dump is cut off: 'database dump complete' is missing at its end",
-                "dump it again; the rows that are there may not be all of them",
+                "dump it again; rows may be missing",
             ));
         }
         let declared = read_tables(&self.statements).map_err(|reason| SourceError::Refused {
@@ -168,7 +168,7 @@ impl Outline {
         for copy in &self.copies {
             let name = root(&copy.table);
             if !tables.iter().any(|table| table.name == name) {
-                // A dump of rows alone declares nothing but names.
+                // A dump of rows alone declares only names.
                 let column =
                     |name: &String| DeclaredColumn { name: name.clone(), column_type: None, nullable: true };
                 let columns = copy.columns.iter().map(column).collect();
@@ -181,7 +181,7 @@ impl Outline {
             table.layout = TableLayout::Unknown;
             let own = self.copies.iter().filter(|copy| root(&copy.table) == table.name);
             let copied: Vec<&String> = own.clone().flat_map(|copy| &copy.columns).collect();
-            // A table that inherits from another declares only columns of its own.
+            // A table that inherits from another declares only its own columns.
             for name in &copied {
                 if !table.columns.iter().any(|column| column.name == **name) {
                     table.columns.push(DeclaredColumn::untyped(name));
@@ -227,8 +227,7 @@ impl DumpSectionReader {
             return Err(SourceError::Foreign {
                 file: file.to_owned(),
                 what: "a pg_dump".to_owned(),
-                advice: "name it as a file, because its keys are behind the rows and it is read twice"
-                    .to_owned(),
+                advice: "name it as a file, because its keys follow the rows and it is read twice".to_owned(),
             });
         };
         let lines = LineReader::open(file, stream, section.columns.clone(), requested, options.batch_rows);
@@ -270,7 +269,7 @@ impl RawReader for DumpSectionReader {
                 return Err(SourceError::Refused {
                     file: self.file.clone(),
                     problem: "the pg_dump ends within the rows of the table".to_owned(),
-                    advice: "dump it again; the rows that are there are not all of them".to_owned(),
+                    advice: "dump it again; rows are missing".to_owned(),
                 });
             }
             self.is_in_section = false;

@@ -1,5 +1,5 @@
-//! Files of other systems that are not read: recognised, so that they are refused by name, with
-//! what to do instead, and never misread.
+//! Files of other systems that are not read: they are recognised, so that they are refused by name,
+//! with advice, and never misread.
 
 use crate::source::error::SourceError;
 use crate::source::systems::listing::Listing;
@@ -11,7 +11,7 @@ fn foreign(file: String, what: &str, advice: &str) -> SourceError {
     SourceError::Foreign { file, what: what.to_owned(), advice: advice.to_owned() }
 }
 
-/// A file whose name shows what a folder is.
+/// A file whose name identifies the kind of a folder.
 struct Sign {
     is_sign: fn(&str) -> bool,
     what: &'static str,
@@ -46,14 +46,14 @@ const FOLDERS: [Sign; 5] = [
     },
 ];
 
-/// Refuses a folder that another system wrote, if its files alone do not say which rows there are.
+/// Refuses a folder of another system, if its files alone do not determine the rows.
 ///
 /// # Errors
 /// [`SourceError::Foreign`] for such a folder.
 pub(super) fn refused_folder(listing: &Listing) -> Result<(), SourceError> {
     for Sign { is_sign, what, advice } in FOLDERS {
         if let Some(file) = listing.first_named(is_sign) {
-            let advice = format!("{advice} ({} shows what it is)", file.path);
+            let advice = format!("{advice} ({} describes it)", file.path);
             return Err(foreign(listing.name.clone(), what, &advice));
         }
     }
@@ -71,8 +71,8 @@ pub(in crate::source) fn refused_content(file: &str, head: &[u8]) -> Result<(), 
     }
 }
 
-/// Returns an error for a folder that is a table with a log of its own: only the log knows which
-/// rows of its files are visible. `has` says whether there is a folder of a name in it.
+/// Returns an error for a folder that is a table with its own log: only the log knows which rows of
+/// its files are visible. `has` says whether it contains a folder of a name.
 pub(in crate::source) fn refused_table(folder: &str, has: impl Fn(&str) -> bool) -> Option<SourceError> {
     const ADVICE: &str =
         "its files may hold deleted rows; write the rows with an engine that reads such tables, as Parquet";
@@ -85,7 +85,7 @@ type Refusal = (&'static str, &'static str);
 
 /// Formats with a magic number.
 const MAGIC: &[(&[u8], &str, &str)] = &[
-    (b"evenkeel profile ", "a profile that 'evaluate --save' wrote", "name it behind --merge"),
+    (b"evenkeel profile ", "a profile that 'evaluate --save' wrote", "name it after --merge"),
     (
         b"PGDMP",
         "a pg_dump in the custom format",
@@ -114,7 +114,7 @@ const MAGIC: &[(&[u8], &str, &str)] = &[
     (b"\x04\x22\x4d\x18", "compressed with lz4", "decompress it first: lz4 -d FILE"),
     (b"7z\xbc\xaf\x27\x1c", "a 7z archive", "unpack it first"),
     (b"\x89HDF\r\n\x1a\n", "an HDF5 file", AS_PARQUET),
-    (b"%PDF-", "a PDF document", "export the data behind it"),
+    (b"%PDF-", "a PDF document", "export the data that it shows"),
     (b"\xff\xfe", "text in UTF-16", "convert it: iconv -f utf-16 -t utf-8 FILE > NEW"),
     (b"\xfe\xff", "text in UTF-16", "convert it: iconv -f utf-16 -t utf-8 FILE > NEW"),
 ];
@@ -156,7 +156,7 @@ fn is_bson(head: &[u8]) -> bool {
     let is_named = !name.is_empty()
         && name.len() < rest.len()
         && std::str::from_utf8(name).is_ok_and(|name| !name.contains(char::is_control));
-    // A document has at most 16 MiB, and as much again of what a server adds.
+    // A document has at most 16 MiB, plus at most the same for additions of a server.
     let is_length = (12..=32 << 20).contains(&length);
     let is_ended = head.get(length.saturating_sub(1)).is_none_or(|last| *last == 0);
     is_length && matches!(kind, 0x01..=0x13 | 0x7f | 0xff) && is_named && is_ended
@@ -185,7 +185,7 @@ fn is_ruled(text: &str) -> bool {
     (is_psql && (bars > 0 || names.starts_with(' '))) || is_markdown
 }
 
-/// Names of types at whose beginning a type of ClickHouse is recognised.
+/// Beginnings of the names of ClickHouse types.
 const CLICKHOUSE_TYPES: [&str; 14] = [
     "UInt",
     "Int",
@@ -231,7 +231,7 @@ fn number(bytes: &[u8]) -> Option<(u64, &[u8])> {
     Some((value, rest))
 }
 
-/// Reads a non-empty name behind its length.
+/// Reads a non-empty name after its length.
 fn text_of_length(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let (length, rest) = number(bytes)?;
     let length = usize::try_from(length).ok().filter(|length| (1..=256).contains(length))?;

@@ -1,11 +1,11 @@
-//! Files that are parts of one set and say so in their names: `rows.avro-00002-of-00010`.
+//! Files whose names mark them as parts of one set: `rows.avro-00002-of-00010`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::source::error::SourceError;
 use crate::source::systems::listing::Listed;
 
-/// Checks that of each set all parts are there.
+/// Checks that each set is complete.
 ///
 /// # Errors
 /// [`SourceError::MissingParts`] if some are missing.
@@ -27,8 +27,7 @@ pub(in crate::source) fn check<'a>(files: impl Iterator<Item = &'a Listed>) -> R
     Ok(())
 }
 
-/// Splits a name with `-NNNNN-of-NNNNN` in it: what is before it, the two numbers, and what
-/// follows.
+/// Splits a name with `-NNNNN-of-NNNNN` in it: the prefix, the two numbers, and the suffix.
 pub(super) fn part_of(name: &str) -> Option<(&str, u64, u64, &str)> {
     let (before, after) = name.rsplit_once("-of-")?;
     let digits = after.bytes().take_while(u8::is_ascii_digit).count();

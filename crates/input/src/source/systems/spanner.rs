@@ -1,6 +1,6 @@
 //! Exports of Spanner in Avro, as Dataflow writes them: `spanner-export.json` names the tables, a
-//! manifest per table its files, and the header of each file has the declarations of Spanner beside
-//! the schema.
+//! manifest per table its files, and the header of each file has Spanner's declarations in addition
+//! to the schema.
 
 use std::path::Path;
 
@@ -56,7 +56,7 @@ struct ManifestFile {
     md5: String,
 }
 
-/// A table of an export, and where its rows are.
+/// A table of an export, and the files of its rows.
 struct Found<'a> {
     name: String,
     schema: AvroSchema,
@@ -65,7 +65,7 @@ struct Found<'a> {
     first: String,
 }
 
-/// Returns the tables of an export, sorted by name; none if the folder is not one.
+/// Returns the tables of an export, sorted by name; empty if the folder is not one.
 ///
 /// # Errors
 /// [`SourceError`] if files are missing or cannot be read.
@@ -210,7 +210,7 @@ fn table_of_file(input: &InputPath) -> Result<Option<DeclaredTable>, SourceError
     declare(&found, statements, is_postgres).map(Some)
 }
 
-/// Whether a schema is that of a table, and not of a view, a sequence, a model or a change stream.
+/// Whether a schema describes a table, and not a view, a sequence, a model or a change stream.
 fn is_table(schema: &AvroSchema) -> bool {
     let others = [
         "spannerEntity",
@@ -328,7 +328,7 @@ fn statement(table: &Found<'_>, is_postgres: bool) -> String {
     let parent = parent.unwrap_or_default();
     let name = dotted(name);
     if is_postgres {
-        // The order of PostgreSQL's keys is ascending; its primary keys cannot say so.
+        // The order of PostgreSQL's keys is ascending; its primary keys cannot express that.
         let key = key.replace(" ASC", "");
         parts.push(format!("PRIMARY KEY ({key})"));
         return format!("CREATE TABLE {name} (\n  {}\n){parent}", parts.join(",\n  "));

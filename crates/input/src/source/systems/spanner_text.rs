@@ -10,7 +10,7 @@ use crate::source::systems::foreign_table::ForeignTable;
 use crate::source::systems::listing::{Listed, Listing};
 use crate::source::systems::shards::{check as check_shards, part_of};
 
-/// Returns the tables of a folder; none if it has no such export.
+/// Returns the tables of a folder; empty if it has no such export.
 ///
 /// # Errors
 /// [`SourceError`] if parts are missing or the schema cannot be read.
@@ -18,7 +18,7 @@ pub(in crate::source) fn tables(listing: &Listing) -> Result<Vec<ForeignTable>, 
     let mut tables = Vec::new();
     for schema in &listing.files {
         let Some(prefix) = schema.path.strip_suffix("schema") else { continue };
-        // `T-schema` and `Tschema` are both beside `T-00000-of-00002.csv`.
+        // `T-schema` and `Tschema` are both next to `T-00000-of-00002.csv`.
         let is_part = |file: &&Listed| {
             part_of(&file.path).is_some_and(|(before, ..)| before == prefix.trim_end_matches('-'))
         };

@@ -13,7 +13,7 @@ pub(super) struct TokenCursor {
 }
 
 impl TokenCursor {
-    /// Splits a text into tokens and stands before the first of them.
+    /// Splits a text into tokens and starts before the first of them.
     pub(super) fn new(text: &str) -> Result<Self, DdlError> {
         let dialect = GenericDialect {};
         let tokens =

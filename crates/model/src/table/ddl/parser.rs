@@ -223,7 +223,7 @@ impl Parser {
         let Token::Number(number, _) = self.tokens.peek() else {
             return Err(self.tokens.unexpected("a number of partitions"));
         };
-        // A number beyond u64 is too large as well.
+        // A number beyond u64 is also too large.
         let count = number.parse().unwrap_or(u64::MAX);
         self.tokens.advance(1);
         PartitionCount::new(count).map_err(|source| DdlError::Partitions { line, column, source })

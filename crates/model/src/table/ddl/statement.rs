@@ -18,8 +18,7 @@ pub(super) const YDB_DEFAULT_PARTITIONS: u64 = 64;
 pub struct CreateTable {
     /// The declared table.
     pub definition: TableDefinition,
-    /// Clauses that have no effect, and assumptions about what the statement leaves open; one
-    /// sentence each.
+    /// Clauses without effect, and assumptions about unspecified parts; one sentence each.
     pub notes: Vec<DdlNote>,
 }
 

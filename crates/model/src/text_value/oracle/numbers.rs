@@ -52,7 +52,7 @@ fn whole(text: &str) -> Option<i128> {
     if is_framed { scaled(text, 0) } else { None }
 }
 
-/// Converts a number with a decimal comma to one with a point: groups the digits anew and compares.
+/// Converts a number with a decimal comma to one with a point: regroups the digits and compares.
 fn with_comma(text: &str) -> Option<String> {
     let text = text.trim();
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
@@ -141,7 +141,7 @@ proptest! {
         };
         let parts = fraction(mantissa).zip(power);
         let found = usual::<Float64Type>(&text, ColumnType::Double);
-        // Numbers near or beyond the largest and the smallest have a table of their own.
+        // Numbers near or beyond the largest and the smallest have a separate table.
         let is_number = |text: &str| text.trim_start_matches(['+', '-']).bytes().all(|byte| byte.is_ascii_digit());
         let is_far = text.split_once(['e', 'E']).is_some_and(|(_, power)| is_number(power.trim()) && power.len() > 3);
         if !is_far && power.is_none_or(|power| power.abs() < 200) {

@@ -1,4 +1,4 @@
-//! Spellings that are read, and spellings that have several readings or none.
+//! Spellings that are accepted, and spellings with several readings or no reading.
 
 use arrow::array::AsArray;
 use arrow::datatypes::{Decimal128Type, Float32Type, Float64Type, TimestampMicrosecondType};

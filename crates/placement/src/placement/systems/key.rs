@@ -67,8 +67,7 @@ impl KeyValues {
     /// signed one of 8 bytes.
     ///
     /// # Errors
-    /// [`PlacementError`] if the values are not of the type, or none of the system's types holds
-    /// them.
+    /// [`PlacementError`] if the values are not of the type, or no type of the system holds them.
     pub(super) fn read(
         column: usize,
         column_type: ColumnType,

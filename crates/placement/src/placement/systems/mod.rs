@@ -1,5 +1,5 @@
-//! Placement of other systems: which bytes of a key they hash, with which function, and to which
-//! partition a hash belongs.
+//! Placement of other systems: the hashed bytes of a key, the hash function, and the partition of a
+//! hash.
 //!
 //! A system is one file with a [`System`] and one line in [`SYSTEMS`]. docs/PLACEMENTS.md lists
 //! them all and how well each is verified.
@@ -118,7 +118,7 @@ impl HashType {
 pub struct About {
     /// Name of the system on the command line and in JSON.
     pub name: &'static str,
-    /// Title: the system and what it places.
+    /// Title: the system and the placed objects.
     pub title: &'static str,
     /// Degree to which it is verified.
     pub status: Status,
@@ -325,7 +325,7 @@ pub(super) fn takes(system: &dyn System, types: &[ColumnType]) -> Result<(), Pla
             return Err(PlacementError::Unmodelled { column_type: *column_type });
         }
         if let Some(reason) = system.refuses(*column_type) {
-            return Err(refused(format!("takes no {column_type} in a key: {reason}")));
+            return Err(refused(format!("accepts no {column_type} in a key: {reason}")));
         }
     }
     Ok(())

@@ -97,7 +97,7 @@ fn folded(value: i64) -> u32 {
 }
 
 /// Passes the bytes that the function of a type hashes to `show`; `None` for NULL and for
-/// floating-point zeros, which have a hash of their own.
+/// floating-point zeros, which have a special hash.
 fn with_bytes<T>(value: Value<'_>, show: impl FnOnce(&[u8]) -> T) -> Option<T> {
     match value {
         Value::Null => None,

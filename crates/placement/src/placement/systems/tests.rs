@@ -190,7 +190,7 @@ fn doris_leaves_buckets_empty_as_issue_66231_says() {
     let columns = [date, column(0), column(1), column(2), last];
     let hashes = hashes(doris, &[ColumnType::Utf8; 5], &columns);
     assert_eq!(hashes.iter().map(|hash| doris.partition(*hash, 300)).collect::<BTreeSet<_>>().len(), 20);
-    // DppUtilsTest of StarRocks, which hashes these types alike.
+    // DppUtilsTest of StarRocks, which hashes these types like Doris.
     let one = |column_type, array: ArrayRef| self::hashes(doris, &[column_type], &[array])[0];
     assert_eq!(one(ColumnType::Int64, Arc::new(Int64Array::from(vec![1]))), 2_844_319_735);
     assert_eq!(one(ColumnType::Int32, new_null_array(&arrow::datatypes::DataType::Int32, 1)), 558_161_692);
@@ -290,7 +290,7 @@ fn keys_that_a_system_does_not_take_are_refused_with_the_reason() {
     );
     assert_eq!(
         refused("kudu", &[ColumnType::Double]),
-        "kudu takes no Double in a key: a key takes no such type"
+        "kudu accepts no Double in a key: a key takes no such type"
     );
     let decimal = ColumnType::Decimal { precision: 22, scale: 9 };
     assert!(refused("spark", &[decimal]).contains("is not modelled"));

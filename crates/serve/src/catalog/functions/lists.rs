@@ -31,7 +31,7 @@ pub(super) fn of_lists() -> Vec<ScalarUDF> {
                 let texts = (0..elements.len()).filter_map(|row| as_text(element(row).as_ref()));
                 text(texts.collect::<Vec<_>>().join(&between))
             }
-            // Lists that are not given, such as those of rights.
+            // Missing lists, such as lists of rights.
             _ => ScalarValue::Utf8(None),
         }),
         function("numbered_elements", numbered_list(), |args| match args.first() {

@@ -26,7 +26,7 @@ pub(super) fn of_objects(relations: &Arc<Vec<Relation>>) -> Vec<ScalarUDF> {
     ]
 }
 
-/// A function that looks up an object by its identifier; NULL if there is none.
+/// A function that looks up an object by its identifier; NULL if it does not exist.
 fn by_oid(
     relations: &Arc<Vec<Relation>>,
     name: &'static str,

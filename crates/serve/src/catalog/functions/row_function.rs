@@ -11,7 +11,7 @@ use datafusion::logical_expr::{
 };
 
 /// Computes a value from the arguments of one row.
-type Body = dyn Fn(&[ScalarValue]) -> ScalarValue + Send + Sync;
+type Body = dyn Fn(&[ScalarValue]) -> Result<ScalarValue> + Send + Sync;
 
 /// A function that is computed row by row.
 struct RowFunction {
@@ -62,12 +62,12 @@ impl ScalarUDFImpl for RowFunction {
                 ColumnarValue::Array(_) => ScalarValue::Null,
             });
             let values: Vec<ScalarValue> = values.collect();
-            return Ok(ColumnarValue::Scalar((self.body)(&values).cast_to(&self.returns)?));
+            return Ok(ColumnarValue::Scalar((self.body)(&values)?.cast_to(&self.returns)?));
         }
         let arrays = ColumnarValue::values_to_arrays(&args.args)?;
         let value = |row: usize| -> Result<ScalarValue> {
             let values = arrays.iter().map(|array| ScalarValue::try_from_array(array, row));
-            (self.body)(&values.collect::<Result<Vec<_>>>()?).cast_to(&self.returns)
+            (self.body)(&values.collect::<Result<Vec<_>>>()?)?.cast_to(&self.returns)
         };
         let values: Vec<ScalarValue> = (0..args.number_rows).map(value).collect::<Result<_>>()?;
         Ok(ColumnarValue::Array(ScalarValue::iter_to_array(values)?))
@@ -79,6 +79,15 @@ pub(super) fn function(
     name: &'static str,
     returns: DataType,
     body: impl Fn(&[ScalarValue]) -> ScalarValue + Send + Sync + 'static,
+) -> ScalarUDF {
+    fallible(name, returns, move |args| Ok(body(args)))
+}
+
+/// A function of any arguments that may refuse them.
+pub(super) fn fallible(
+    name: &'static str,
+    returns: DataType,
+    body: impl Fn(&[ScalarValue]) -> Result<ScalarValue> + Send + Sync + 'static,
 ) -> ScalarUDF {
     let any = TypeSignature::OneOf(vec![TypeSignature::Nullary, TypeSignature::VariadicAny]);
     let signature = Signature::new(any, Volatility::Stable);

@@ -1,10 +1,11 @@
 //! Functions that write and read texts.
 
 use arrow::datatypes::DataType;
-use datafusion::common::ScalarValue;
+use datafusion::common::{ScalarValue, not_impl_err};
 use datafusion::logical_expr::ScalarUDF;
 
-use crate::catalog::functions::row_function::{as_number, as_text, function, text};
+use crate::catalog::functions::row_function::{as_number, as_text, fallible, function, text};
+use crate::settings::VERSION_SETTING;
 use crate::statement::is_utf8;
 
 /// Functions of a text or a number.
@@ -22,7 +23,15 @@ pub(super) fn of_texts() -> Vec<ScalarUDF> {
             ScalarValue::Int32(Some(if is_utf8 { 6 } else { -1 }))
         }),
         // For settings that change nothing here, such as jit.
-        function("set_config", DataType::Utf8, |args| ScalarValue::Utf8(as_text(args.get(1)))),
+        fallible("set_config", DataType::Utf8, |args| {
+            let name = as_text(args.first()).unwrap_or_default().to_ascii_lowercase();
+            match name.as_str() {
+                VERSION_SETTING | "statement_timeout" => {
+                    not_impl_err!("set_config does not change {name}; write SET {name} = '...'")
+                }
+                _ => Ok(ScalarValue::Utf8(as_text(args.get(1)))),
+            }
+        }),
     ]
 }
 

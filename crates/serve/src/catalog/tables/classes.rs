@@ -9,7 +9,7 @@ use crate::types::{element_of, size_of};
 
 #[expect(clippy::cast_precision_loss, reason = "an estimate for planners of other systems")]
 fn estimate(rows: Option<u64>) -> Value {
-    // -1 says that it is unknown.
+    // -1 means unknown.
     Value::Float(rows.map_or(-1.0, |rows| rows as f64))
 }
 
@@ -19,14 +19,14 @@ pub(super) fn table_class(relation: &Relation) -> Row {
         relam: HEAP,
         relhasindex: !relation.primary_key.is_empty(),
         relnatts: columns_of(relation),
-        // Pages would invite clients to read a range of them.
+        // A number of pages would invite clients to read ranges of them.
         relpages: 0,
     });
     row.insert("reltuples", estimate(relation.rows));
     row
 }
 
-/// Catalogs with their identifiers, by which other catalogs refer to them.
+/// Catalogs with their identifiers, for references from other catalogs.
 pub(super) const CATALOGS: [(i64, &str); 16] = [
     (1213, "pg_tablespace"),
     (1247, "pg_type"),

@@ -96,7 +96,7 @@ fn columns(relations: &[Relation]) -> Table {
     (columns, relations.iter().flat_map(information_columns).collect())
 }
 
-/// Columns that say which constraint it is, and of which table.
+/// Columns that identify the constraint and its table.
 const CONSTRAINED: [&str; 6] = [
     "constraint_catalog",
     "constraint_schema",

@@ -1,7 +1,7 @@
-//! Rows of the catalog about what is served.
+//! Rows of the catalog about the served tables.
 //!
-//! The columns of each table are those of the library's table of that name. A row gives values to
-//! the columns that say something here; all others have what PostgreSQL has for a plain table.
+//! Each table has the columns of the library's table of that name. A row gives values to the
+//! columns that are meaningful here; all others have PostgreSQL's values for a plain table.
 
 mod classes;
 mod information_schema;
@@ -16,7 +16,7 @@ pub(super) use crate::catalog::tables::pg_catalog::{DYNAMIC, index_definition, r
 const CATALOG_OID: i64 = 11;
 /// Identifier of the schema `public` in PostgreSQL.
 const PUBLIC_OID: i64 = 2200;
-/// Identifiers that PostgreSQL gives to its first objects, of which these are not any.
+/// Identifier of the schema `information_schema`, in the range of PostgreSQL's built-in objects.
 const INFORMATION_OID: i64 = 13_000;
 const SYSTEM_OID: i64 = 16_000;
 const DATABASE_OID: i64 = 5;

@@ -1,4 +1,4 @@
-//! The tables of `pg_catalog` about what is served.
+//! The tables of `pg_catalog` about the served tables.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::catalog::tables::{
 };
 use crate::types::{numbers_field, oid_field};
 
-/// Names of the tables of `pg_catalog` whose rows are about what is served.
+/// Names of the tables of `pg_catalog` whose rows describe the served tables.
 pub(in crate::catalog) const DYNAMIC: [&str; 14] = [
     "pg_attribute",
     "pg_authid",
@@ -115,8 +115,7 @@ const LEFT_OUT: [(&str, &[&str]); 5] = [
     ("pg_roles", &["rolpassword", "rolvaliduntil", "rolconfig"]),
 ];
 
-/// Returns the columns of the library's table with those that it leaves out, and with lists as
-/// lists.
+/// Returns the columns of the library's table plus the missing ones, with lists as lists.
 fn complete(table: &str, schema: &SchemaRef) -> SchemaRef {
     let column = |field: &Arc<Field>| {
         let list = LISTS.iter().find(|(name, _)| name == field.name());

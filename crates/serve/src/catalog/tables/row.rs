@@ -67,8 +67,8 @@ pub(super) fn text(name: &str) -> Field {
     Field::new(name, DataType::Utf8, true)
 }
 
-/// Returns rows as a batch. Columns without a value are NULL, or zero, false or empty if they have
-/// to be something.
+/// Returns rows as a batch. Columns without a value are NULL, or zero, false or empty if they are
+/// not nullable.
 pub(super) fn fill(schema: &SchemaRef, rows: &[Row]) -> Result<RecordBatch> {
     let column = |field: &Arc<Field>| -> Result<ArrayRef> {
         if rows.is_empty() {

@@ -66,7 +66,7 @@ impl Statement<'_> {
                 continue;
             }
             if !ATTRIBUTES.iter().any(|word| next.is(word)) {
-                return Err(next.unexpected("a comma, or NOT NULL, DEFAULT, AS or OPTIONS behind the type"));
+                return Err(next.unexpected("a comma, or NOT NULL, DEFAULT, AS or OPTIONS after the type"));
             }
             // Expressions are not parsed.
             break;

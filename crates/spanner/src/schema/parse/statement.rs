@@ -9,7 +9,7 @@ use evenkeel_model::bounded::quote;
 /// The source text, to quote from.
 pub(super) struct Source<'a> {
     text: &'a str,
-    /// Byte offsets at which lines begin.
+    /// Byte offsets of the beginnings of lines.
     lines: Vec<usize>,
 }
 
@@ -121,7 +121,7 @@ impl<'a> Statement<'a> {
                 item.expect("LAST", "FIRST or LAST after NULLS")?;
             }
             if !item.is_at_end() {
-                return Err(item.unexpected("a comma, ASC or DESC behind a column of the key"));
+                return Err(item.unexpected("a comma, ASC or DESC after a column of the key"));
             }
             keys.push((SchemaKey { column, descending }, at));
         }

@@ -74,7 +74,7 @@ fn on_time_zone(table: &TableDraft) -> Option<String> {
     }
     let mut times = table.columns.iter().filter(|column| column.column_type.is_timestamp());
     times.any(|column| hashed.contains(&column.name)).then(|| {
-        "the text of a TIMESTAMP is in the default time zone of the database; shards were simulated in UTC, and spread alike".to_owned()
+        "the text of a TIMESTAMP is in the default time zone of the database; shards were simulated in UTC, which spreads rows equally well".to_owned()
     })
 }
 
@@ -82,10 +82,10 @@ fn on_time_zone(table: &TableDraft) -> Option<String> {
 fn on_application(table: &TableDraft) -> Option<String> {
     match table.front {
         KeyFront::UuidBytes => {
-            Some("the application makes EntryId: the 16 bytes of a random UUID (version 4)".to_owned())
+            Some("the application generates EntryId: the 16 bytes of a random UUID (version 4)".to_owned())
         }
         KeyFront::UuidIntegers => Some(
-            "the application makes EntryHigh and EntryLow: the two halves of a random UUID (version 4), as signed integers".to_owned(),
+            "the application generates EntryHigh and EntryLow: the two halves of a random UUID (version 4), as signed integers".to_owned(),
         ),
         _ => None,
     }

@@ -61,7 +61,7 @@ fn own_columns(table: &TableDraft, dialect: Dialect) -> Vec<(String, String)> {
     table.columns.iter().map(declaration).collect()
 }
 
-/// Returns the generated columns in front of indexes, except for those that are declared already.
+/// Returns the generated columns in front of indexes, except columns that are already declared.
 fn index_shards(table: &TableDraft, dialect: Dialect) -> Vec<(String, String)> {
     let column = |index: &IndexDraft| {
         let shard = index.shard.as_ref()?;
@@ -76,7 +76,7 @@ fn index_shards(table: &TableDraft, dialect: Dialect) -> Vec<(String, String)> {
     table.indexes.iter().filter_map(column).collect()
 }
 
-/// Returns the end of the statement: the primary key, the parent and the other clauses.
+/// Returns the end of the statement: the primary key, the parent and the remaining clauses.
 fn key_and_clauses(table: &TableDraft, front: &[(String, String)], dialect: Dialect) -> String {
     let mut parts: Vec<String> = front.iter().map(|(column, _)| quote(column, dialect)).collect();
     parts.extend(table.key.iter().map(|part| match dialect {

@@ -67,7 +67,7 @@ impl Encoder {
     }
 
     /// Encodes the values of the parts, except for the tag. `bytes` are the sizes of the entries,
-    /// and `missing` says which rows have none.
+    /// and `missing` marks rows without an entry.
     pub(super) fn entries(
         &self,
         values: &[ArrayRef],

@@ -4,7 +4,7 @@ use crate::simulate::design::row_plan::RowPlan;
 use crate::simulate::error::SimulateError;
 use crate::simulate::splits::{DatabaseOutcome, HeatMap, SplitFigures};
 
-/// Formats as text the first column of the keys at which splits and heat-map ranges begin.
+/// Formats as text the first column of the start keys of splits and heat-map ranges.
 pub(crate) fn name_keys(plans: &[&RowPlan], outcome: &mut DatabaseOutcome) -> Result<(), SimulateError> {
     let plan_of = |space: usize| plans.iter().find(|plan| plan.space == space);
     for (number, space) in outcome.spaces.iter_mut().enumerate() {

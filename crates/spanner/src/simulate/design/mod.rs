@@ -43,7 +43,7 @@ use evenkeel_placement::placement::Placement;
 pub(super) struct Design {
     generator: Option<Generator>,
     placement: Option<Placement>,
-    /// Entries that each row creates, that of the table first.
+    /// Entries that each row creates, the table's first.
     pub(super) plans: Vec<RowPlan>,
     /// Names of the key spaces.
     pub(super) spaces: Vec<String>,
@@ -94,7 +94,7 @@ impl Design {
         Ok(Self { generator, placement, plans, spaces })
     }
 
-    /// Creates the design of a table whose key is that of its root followed by its own columns. If
+    /// Creates the design of a table whose key is its root's key followed by its own columns. If
     /// `tag` is given, the table shares a key space with the root.
     pub(super) fn in_tree(
         columns: &[Column],
@@ -279,7 +279,7 @@ mod tests {
         #[test]
         fn a_read_visits_exactly_the_rows_that_meet_its_conditions(rows in rows(), falls: bool, first in -3i64..6, length in 1i64..4) {
             let key = [column(TIME, falls), column(NUMBER, false)];
-            // The last row is the one whose values are looked up.
+            // The values of the last row are looked up.
             let wanted = rows.last().unwrap();
             let after = first + length;
             let bounds: ArrayRef =
@@ -328,7 +328,7 @@ mod tests {
             let mut design = design("declared", &[column(NUMBER, true), column(TEXT, false)], &[own]);
             prop_assert_eq!(&design.spaces, &["table"]);
             let keys = keys(&mut design, &rows);
-            // By hand: the number, the table before its index, and then what each is ordered by.
+            // By hand: the number, the table before its index, and then the order of each.
             let of_rows = rows.iter().map(|row| (Reverse(row.0), 0, row.1.clone(), None, None));
             let of_index = rows.iter().map(|row| (Reverse(row.0), 1, None, row.2, row.1.clone()));
             let mut expected: Vec<_> = of_rows.chain(of_index).zip(keys.concat()).collect();

@@ -17,7 +17,7 @@ pub(crate) struct Hashed<'a> {
     pub(crate) shard: Option<&'a [usize]>,
 }
 
-/// Parts of a primary key, and the source of those that are not in the rows.
+/// Parts of a primary key, and the source of generated parts.
 #[derive(Debug)]
 pub(super) struct PrimaryKey {
     pub(super) parts: Vec<Part>,

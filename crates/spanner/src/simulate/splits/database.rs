@@ -74,8 +74,8 @@ pub(crate) struct Database {
     parameters: ModelParameters,
     names: Vec<String>,
     spaces: Vec<KeySpace>,
-    /// Per space: rows that arrived while the clock was running, and rows in the hottest split of
-    /// their window.
+    /// For each space: rows that arrived while the clock was running, and those of them in the
+    /// hottest split of their window.
     hottest_rows: Vec<(u64, u64)>,
     random: SplitMix,
     /// Divisions before the first window.
@@ -121,7 +121,7 @@ impl Database {
         }
     }
 
-    /// Advances the clock to a window, numbered since 1970. The clock never goes back.
+    /// Advances the clock to a window, numbered since 1970. The clock never runs backwards.
     pub(crate) fn advance(&mut self, to: i64) {
         let Some(now) = self.window else {
             self.begin();

@@ -47,9 +47,9 @@ pub struct HeatMap {
     pub cells: Vec<Vec<u32>>,
     /// Key space of each range.
     pub spaces: Vec<usize>,
-    /// First column of the key at which each range begins, as text.
+    /// First column of the start key of each range, as text.
     pub starts_at: Vec<String>,
-    /// Keys at which the ranges begin.
+    /// Start keys of the ranges.
     #[serde(skip)]
     pub(crate) starts: Vec<StartKey>,
     /// First and last window, numbered since 1970.
@@ -178,11 +178,11 @@ fn key_ranges(sorted: &[Sample]) -> Vec<&[Sample]> {
     ranges
 }
 
-/// Smallest share of the rows at which one of several tables is the single hot one.
+/// Smallest share of the rows that makes one of several tables the single hot one.
 const SINGLE_TABLE_SHARE: f64 = 0.8;
 /// Largest share of the key ranges that a time slice touches if keys follow time.
 const NARROW: f64 = 0.15;
-/// Smallest ratio of the rows in a hot range to those in the median range.
+/// Smallest ratio of the rows in a hot range to the rows in the median range.
 const BAND: f64 = 5.0;
 
 fn pattern(cells: &[&Vec<u32>]) -> HeatPattern {

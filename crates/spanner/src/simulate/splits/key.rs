@@ -7,12 +7,12 @@ pub(crate) struct Key<'a> {
     pub(crate) bytes: &'a [u8],
     /// Length of the first column.
     pub(crate) lead: usize,
-    /// Length of the part that is the key of the row's root; that of the whole key if the row is a
-    /// root itself.
+    /// Length of the part that is the key of the row's root; the length of the whole key if the row
+    /// is a root itself.
     pub(crate) root: usize,
 }
 
-/// Key at which a split begins.
+/// Start key of a split.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct StartKey {
     /// Whole key, or the part that distinguishes it from the preceding key; empty if the split

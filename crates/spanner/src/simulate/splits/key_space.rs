@@ -83,7 +83,7 @@ impl KeySpace {
         split.is_some_and(|split| split.insert(key, bytes, transaction, sampling, random))
     }
 
-    /// Returns the position of the split of a key, often that of the previous key.
+    /// Returns the position of the split of a key, often the previous key's.
     #[inline]
     fn find(&mut self, key: &[u8]) -> usize {
         let head = prefix(key);
@@ -125,7 +125,7 @@ impl KeySpace {
     }
 
     /// Divides and joins splits at the end of a window. `server` returns the server of a new split,
-    /// given that of the divided one.
+    /// given the divided one's.
     pub(super) fn change(
         &mut self,
         parameters: &ModelParameters,

@@ -14,9 +14,9 @@ pub struct ModelParameters {
     /// CockroachDB splits a range by load from 2500 requests per second.
     #[serde(rename = "split_rate_rows_per_second")]
     pub split_rate: f64,
-    /// Score from which a split is watched.
+    /// Score at which a split is watched.
     pub warm: f64,
-    /// Score from which a split is divided by load.
+    /// Score at which a split is divided by load.
     pub hot: f64,
     /// Length of the windows over which scores are measured.
     #[serde(rename = "window_micros")]
@@ -98,7 +98,7 @@ impl ModelParameters {
         score / 100.0 * self.split_rate
     }
 
-    /// Returns the number of rows of the export in one window from which a split is hot.
+    /// Returns the number of rows of the export in one window that make a split hot.
     pub(crate) fn hot_rows(&self) -> f64 {
         self.hot / 100.0 * self.split_rate * self.window.seconds() / self.load_scale
     }

@@ -1,4 +1,4 @@
-//! A split: the rows between two boundaries, and what is known of their keys.
+//! A split: the rows between two boundaries, and samples of their keys.
 
 use serde::Serialize;
 
@@ -32,8 +32,7 @@ pub(super) enum Origin {
 #[derive(Debug, Clone)]
 struct Pending {
     boundary: Boundary,
-    /// Number of window ends until it takes effect, including that of the window in which it was
-    /// decided.
+    /// Number of window ends until it takes effect, including the end of the deciding window.
     windows: u32,
 }
 
@@ -66,10 +65,10 @@ pub(super) struct Split {
 /// Final figures of a split.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SplitFigures {
-    /// First column of the key at which the split begins, as text; `None` for the first split,
-    /// which begins before all keys.
+    /// First column of the start key, as text; `None` for the first split, which begins before all
+    /// keys.
     pub starts_at: Option<String>,
-    /// Key at which the split begins.
+    /// Start key of the split.
     #[serde(skip)]
     pub(crate) start: StartKey,
     /// Number of rows.
@@ -195,7 +194,7 @@ impl Split {
         self.pending.take_if(|_| is_due).map(|pending| pending.boundary)
     }
 
-    /// Returns the boundary at which a split that is too large divides, if it has one.
+    /// Returns the boundary for dividing a split that is too large, if it has one.
     pub(super) fn size_boundary(&self, parameters: &ModelParameters) -> Option<Boundary> {
         let is_large = self.bytes as f64 >= parameters.scaled_size();
         if is_large { self.middle(parameters.sampling.root_share) } else { None }

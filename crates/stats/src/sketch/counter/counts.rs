@@ -15,8 +15,7 @@ pub(super) enum Counts {
 }
 
 impl Counts {
-    /// Returns the rows of a key as far as they are known, which is a lower bound if more may turn
-    /// up.
+    /// Returns the known rows of a key, a lower bound if more may be found.
     pub(super) fn rows_of(&self, identity: u64) -> u64 {
         match self {
             Self::Numbered(numbered) => numbered.rows_of(identity),
@@ -35,7 +34,7 @@ impl Counts {
         Ok(())
     }
 
-    /// Visits every key with its rows, some several times; of sketches, none.
+    /// Visits every key with its rows, some several times; visits nothing if sketches count.
     pub(super) fn each(self, mut count: impl FnMut(u64, u64)) -> Result<(), SpillError> {
         match self {
             Self::Numbered(numbered) => numbered.each(count),
@@ -70,7 +69,7 @@ impl Wire for Counts {
             [0] => Self::Numbered(Numbered::take(left)?),
             [1] => Self::Spilled(Spilled::take(left)?),
             [2] => Self::Sketched(Box::new(Sketches::take(left)?)),
-            _ => return Err(WireError("there is no such kind of counts")),
+            _ => return Err(WireError("unknown kind of counts")),
         })
     }
 }

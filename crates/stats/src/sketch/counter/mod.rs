@@ -77,7 +77,7 @@ impl<V: Clone> KeyCounter<V> {
         matches!(self.counts, Counts::Numbered(_)) && !self.merged
     }
 
-    /// Number of keys that are numbered.
+    /// Number of keys with a dense number.
     #[must_use]
     pub fn numbered(&self) -> usize {
         match &self.counts {
@@ -278,8 +278,8 @@ impl<V: Clone> KeyCounter<V> {
         if matches!(&self.counts, Counts::Numbered(numbered) if numbered.len() > MOST_NUMBERED) {
             self.spill();
         }
-        // Values below the other counter's floor are lost, as are those keys' chances to be among
-        // the heaviest.
+        // Values below the other counter's floor are lost; their keys can no longer be among the
+        // heaviest.
         self.values.merge(other.values);
         let counts = &self.counts;
         self.values.forget_light(|identity| counts.rows_of(identity));
@@ -326,8 +326,8 @@ impl<V: Clone> KeyCounter<V> {
 }
 
 impl<V: Wire> KeyCounter<V> {
-    /// Appends what [`Wire::put`] would if sketches counted, which takes a few MiB however many
-    /// keys there are.
+    /// Appends the output of [`Wire::put`] as if sketches counted, a few MiB for any number of
+    /// keys.
     ///
     /// # Errors
     /// [`SpillError`] if keys that are on disk cannot be read.
@@ -455,7 +455,7 @@ mod tests {
                 let is_reduced = !matches!(counter.counts, Counts::Numbered(_));
                 let counts = counter.finish(50).unwrap();
                 assert!(is_reduced || identities.len() < 100_000);
-                // Beside small budgets, what counting takes at least makes sketches count.
+                // With small budgets, the minimum memory of exact counting makes sketches count.
                 assert!(counts.distinct.exact || budget < 5 << 20);
                 if counts.distinct.exact {
                     assert_eq!((counts.distinct, &counts.weights), (exact.distinct, &exact.weights));

@@ -1,4 +1,4 @@
-//! Counts of few keys, each of which has a number.
+//! Counts of few keys, each with a number.
 
 use crate::numbering::Slots;
 use evenkeel_model::wire::{Left, Wire, WireError, put_words};

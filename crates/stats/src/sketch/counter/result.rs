@@ -18,12 +18,12 @@ pub struct DistinctKeys {
 }
 
 impl DistinctKeys {
-    /// Estimates the distinct keys of a whole export from those of a sample that every row was
-    /// drawn into with probability `share`: the guaranteed-error estimator of Charikar and others
-    /// ("Towards Estimation Error Guarantees for Distinct Values", 2000). Keys with one row in the
-    /// sample represent at least themselves, and on average at most 1/share keys; their number
-    /// varies no more than a Poisson count. There are at most `most` keys, since each row that was
-    /// not drawn may have a key of its own.
+    /// Estimates the distinct keys of a whole export from a sample into which every row was drawn
+    /// with probability `share`: the guaranteed-error estimator of Charikar and others ("Towards
+    /// Estimation Error Guarantees for Distinct Values", 2000). Keys with one row in the sample
+    /// represent at least themselves, and on average at most 1/share keys; their number varies no
+    /// more than a Poisson count. There are at most `most` keys, since each row that was not drawn
+    /// may have a distinct key.
     #[must_use]
     pub fn of_whole(self, keys_with_one_row: Option<u64>, share: f64, most: u64) -> Self {
         let once = keys_with_one_row.unwrap_or(self.estimate).min(self.estimate) as f64;

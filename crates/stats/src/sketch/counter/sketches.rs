@@ -93,7 +93,7 @@ impl Wire for Sketches {
     }
 
     fn take(left: &mut Left<'_>) -> Result<Self, WireError> {
-        let wrong = WireError("a sketch is none");
+        let wrong = WireError("invalid sketch");
         let distinct = HllSketch::deserialize(take_bytes(left)?).map_err(|_| wrong)?;
         let frequent = take_bytes(left)?;
         // These two bytes give the size of its table; a table of another size is not even

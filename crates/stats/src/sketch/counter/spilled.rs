@@ -27,7 +27,7 @@ pub(super) struct Spilled {
     /// rows in an empty slot.
     front: Vec<(u64, u64)>,
     parts: Vec<Part>,
-    /// Keys that were buffered earlier: of each part those with one row, then those with several.
+    /// Keys that were buffered earlier: for each part, keys with one row, then keys with several.
     file: Option<PartFile>,
 }
 
@@ -40,7 +40,7 @@ struct Part {
     more: Pieces<(u64, u64)>,
 }
 
-/// A list that grows by pieces, so that it never has to be moved.
+/// A list that grows by pieces, so that it is never moved.
 #[derive(Debug, Clone)]
 struct Pieces<T> {
     /// The piece that is being filled.
@@ -240,7 +240,7 @@ impl Spilled {
         self.parts.iter().map(of_part).sum::<u64>() + self.bytes_on_disk()
     }
 
-    /// Moves what is buffered to disk.
+    /// Moves buffered keys to disk.
     pub(super) fn write_out(&mut self) -> Result<(), SpillError> {
         let file = match &mut self.file {
             Some(file) => file,
@@ -256,7 +256,7 @@ impl Spilled {
         Ok(())
     }
 
-    /// Moves what is on disk back into memory.
+    /// Moves keys on disk back into memory.
     pub(super) fn read_back(&mut self) -> Result<(), SpillError> {
         let file = self.file.take();
         for (number, part) in self.parts.iter_mut().enumerate() {
@@ -303,7 +303,7 @@ impl Spilled {
     }
 }
 
-/// Keys with one row, then the others with their rows, all of which are in memory.
+/// Keys with one row, then the others with their rows, all in memory.
 impl Wire for Spilled {
     fn put(&self, bytes: &mut Vec<u8>) {
         let once = self.parts.iter().flat_map(|part| part.once.iter().copied());

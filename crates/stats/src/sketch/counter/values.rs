@@ -40,7 +40,7 @@ fn rank(identity: u64, rows: u64) -> Rank {
     (rows, !identity)
 }
 
-/// The heaviest of some keys, each of which is offered once with all its rows.
+/// The heaviest keys; each key is offered once with all its rows.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Heaviest {
     most: usize,
@@ -85,13 +85,13 @@ struct Value<V> {
 
 impl<V> Default for Values<V> {
     fn default() -> Self {
-        // Any row is heavier than none, whatever its key.
+        // Any key with a row exceeds the initial floor.
         Self { by_identity: HashMap::default(), floor: (0, u64::MAX) }
     }
 }
 
 impl<V: Clone> Values<V> {
-    /// Whether a key with `rows` rows by now is to be remembered.
+    /// Whether a key with `rows` rows so far should be remembered.
     #[inline]
     pub(super) fn is_heavy(&self, identity: u64, rows: u64) -> bool {
         rank(identity, rows) > self.floor

@@ -108,7 +108,7 @@ impl MomentAxis {
                 more.windows.iter().map(|(window, moment)| (*window, *moment)).collect();
             let levels = self.levels.len();
             self.make_way(number, &fresh);
-            // A length that begins here has no rows of the other part yet.
+            // Lengths that start at this level have no rows of the other part.
             if levels < self.levels.len() {
                 other.begin_next();
             }

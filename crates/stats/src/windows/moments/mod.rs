@@ -7,7 +7,7 @@
 //!                    length begins with all of their rows
 //! ```
 //! The choice of windows depends only on which windows have rows, not on the order of rows, on
-//! batches or on the parts that are merged. A window that is kept has all of its rows.
+//! batches or on the parts that are merged. A kept window has all of its rows.
 
 mod axis;
 mod batch;

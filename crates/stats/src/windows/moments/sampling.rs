@@ -1,4 +1,4 @@
-//! Lengths of the short windows, and the choice of those that are kept.
+//! Lengths of the short windows, and the choice of kept windows.
 
 use evenkeel_model::units::Micros;
 

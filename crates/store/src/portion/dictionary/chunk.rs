@@ -215,10 +215,11 @@ impl ChunkWriter {
     }
 }
 
-/// Returns a frame of zstd that holds bytes as they are. Packed numbers hardly compress, and take
-/// as long to decompress as if they did.
+/// Returns a zstd frame of uncompressed bytes. Packed numbers hardly compress, but would take as
+/// long to decompress as if they did.
 ///
-/// The format is that of RFC 8878: a header with the size of the content, and blocks of type Raw.
+/// The format is defined in RFC 8878: a header with the size of the content, and blocks of type
+/// Raw.
 fn stored(body: &[u8]) -> Vec<u8> {
     const MAGIC: u32 = 0xFD2F_B528;
     /// One segment, and a content size of four bytes.
@@ -241,7 +242,8 @@ fn stored(body: &[u8]) -> Vec<u8> {
     }
 }
 
-/// Returns the part of a page that says which rows have a value, with its length in front.
+/// Returns the definition levels of a page, which mark the rows with a value, with their length in
+/// front.
 fn definition_levels(ranks: &[u32]) -> Vec<u8> {
     let levels: Vec<u32> = ranks.iter().map(|rank| u32::from(*rank != NULL)).collect();
     let mut encoded = Vec::new();

@@ -18,7 +18,7 @@ use crate::portion::dictionary::kind::Kind;
 use crate::portion::dictionary::sorted::SortedValues;
 use crate::portion::properties::PAGE_ROWS;
 
-/// Number of values at which a dictionary is full. It is also full at `FULL_BYTES`.
+/// Maximum number of values of a dictionary. It is also full at `FULL_BYTES`.
 const FULL_VALUES: usize = 1 << 17;
 const FULL_BYTES: usize = 4 << 20;
 
@@ -28,7 +28,7 @@ pub(in crate::portion) struct DictionaryColumn {
     kind: Kind,
     bloom_filter: bool,
     interner: Interner,
-    /// Number of each row's value, assigned in order of first appearance; `NULL` if it has none.
+    /// Number of each row's value, assigned in order of first appearance; `NULL` for NULL.
     numbers: Vec<u32>,
     nulls: usize,
 }

@@ -1,7 +1,7 @@
 //! Encodes small numbers as runs and packed bits: Parquet's "RLE / bit-packing hybrid"
 //! (apache/parquet-format, Encodings.md).
 
-/// Length from which equal values are written as one run. Packed bits are in groups of eight.
+/// Smallest number of equal values written as one run. Packed bits are in groups of eight.
 const GROUP: usize = 8;
 
 /// Returns the number of bits that hold every number up to `largest`, at least one.
@@ -51,7 +51,7 @@ fn pack(values: &[u32], groups: usize, width: u32, out: &mut Vec<u8>) {
             held -= 32;
         }
     }
-    // A group takes as many bytes as the width has bits.
+    // A group has as many bytes as the width has bits.
     let bytes = bits.to_le_bytes();
     out.extend_from_slice(bytes.get(..held.div_ceil(8) as usize).unwrap_or_default());
 }

@@ -34,7 +34,7 @@ pub(super) struct ByteValues {
     data: Vec<u8>,
 }
 
-/// Length up to which an Arrow view holds the value itself.
+/// Maximum length of a value stored inside an Arrow view.
 const INLINE: usize = 12;
 
 impl ByteValues {

@@ -3,7 +3,7 @@
 //!
 //! The alternative is the library's own writer, which encodes the other columns. This one differs
 //! in cost and result: values are hashed once, as views; the dictionary is sorted, so that it
-//! compresses well and the range of a page is that of its numbers; the Bloom filter takes each
+//! compresses well and the range of a page follows from its numbers; the Bloom filter takes each
 //! distinct value once and is sized for them. If a dictionary would be larger than the plain
 //! values, the plain values are written.
 mod chunk;

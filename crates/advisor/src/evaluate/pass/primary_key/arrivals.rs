@@ -41,8 +41,8 @@ struct Latest {
 
 wire!(Latest { max, latest, in_order });
 
-/// Rows of a partition that are not late. Their keys never fall, so a few of them tell about how
-/// many are less than some key.
+/// Rows of a partition that are not late. Their keys never fall, so a few of them show about how
+/// many keys are less than a given one.
 #[derive(Debug, Clone)]
 struct InOrder {
     rows: u64,
@@ -106,8 +106,8 @@ impl InOrder {
         }
     }
 
-    /// Returns the least and the greatest number of rows for which `is_before` may hold, which
-    /// holds for none that follows one for which it does not.
+    /// Returns the least and the greatest number of rows for which `is_before` may hold. It must
+    /// hold for a prefix of the rows.
     fn rows_before(&self, is_before: impl Fn(&Mark) -> bool) -> (u64, u64) {
         let place = self.marks.partition_point(is_before);
         let least = place.checked_sub(1).and_then(|last| self.marks.get(last));
@@ -282,7 +282,8 @@ mod tests {
         // correlation is low.
         let days = rank_correlation(&sampled((0..100).flat_map(|_| 0..100))).unwrap();
         assert!(days.abs() < 0.1, "{days}");
-        // Rows shuffled within each tenth: it says monotonic, although half of the rows are late.
+        // Rows shuffled within each tenth: the correlation says monotonic, although half of the
+        // rows are late.
         let shuffled = (0..1000).map(|row: u32| row / 100 * 100 + row * 37 % 100);
         let shuffled = rank_correlation(&sampled(shuffled)).unwrap();
         assert!(shuffled > 0.95, "{shuffled}");

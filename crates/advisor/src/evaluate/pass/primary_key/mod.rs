@@ -1,5 +1,5 @@
-//! Counts for one candidate for the primary key: which rows it would lose, whether rows arrive in
-//! its order, and how much reads by it leave unread.
+//! Counts for one candidate for the primary key: rows that it would lose, rows that arrive in its
+//! order, and data that reads by it would prune.
 
 mod arrivals;
 mod key_rows;
@@ -30,13 +30,13 @@ use evenkeel_stats::sketch::{RepeatedKeys, Repeats, Reservoir};
 
 /// Number of examples of repeated keys.
 pub(crate) const EXAMPLES: usize = 5;
-/// Sampled rows by which the order of arrival and the merged layout are judged.
+/// Number of sampled rows to judge the order of arrival and the merged layout.
 const SAMPLE_ROWS: usize = 100_000;
 const SAMPLE_SEED: u64 = 0x5A4D;
 /// Maximum number of batches whose portions are kept; beyond it, the portions of every two are
 /// joined.
 const MOST_BATCHES: u64 = 2000;
-/// Rows whose keys show whether uniqueness is due to chance.
+/// Number of rows whose keys show whether uniqueness is due to chance.
 const UNIQUENESS_ROWS: usize = 20_000;
 
 /// Plan of one candidate.
@@ -78,7 +78,7 @@ pub(crate) struct PrimaryKeyCounter {
 /// Keys that repeat.
 #[derive(Debug)]
 enum Repetition {
-    /// The keys of all rows, from which they are found.
+    /// The keys of all rows, to find repeated ones.
     OfRows(RepeatedKeys),
     /// How many there are.
     Sums(Repeats),
@@ -320,17 +320,17 @@ fn obstacles(plan: &PrimaryKeyPlan, null_rows: u64, rows: u64, max_key_bytes: u6
     let mut obstacles = Vec::new();
     for (part, column_type) in plan.candidate.part_names().iter().zip(&plan.types) {
         if plan.placement.function().of_ydb().is_some() && !column_type.is_key_type() {
-            obstacles.push(format!("{part} is of type {column_type}, which YDB takes in no key"));
+            obstacles.push(format!("{part} is of type {column_type}, which YDB does not accept in keys"));
         }
     }
     if !can_be_filled_in(null_rows, rows) {
         obstacles.push(format!("{null_rows} rows have NULL in the key; key columns are NOT NULL"));
     }
     if plan.key.len() > MAX_KEY_COLUMNS {
-        obstacles.push(format!("it has {} columns; YDB takes {}", plan.key.len(), MAX_KEY_COLUMNS));
+        obstacles.push(format!("it has {} columns; YDB accepts {}", plan.key.len(), MAX_KEY_COLUMNS));
     }
     if max_key_bytes > MAX_KEY_BYTES as u64 {
-        obstacles.push(format!("a key has {max_key_bytes} bytes; YDB takes {}", MAX_KEY_BYTES));
+        obstacles.push(format!("a key has {max_key_bytes} bytes; YDB accepts {}", MAX_KEY_BYTES));
     }
     obstacles
 }

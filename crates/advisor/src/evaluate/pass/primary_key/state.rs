@@ -11,7 +11,7 @@ use evenkeel_model::wire::{Left, Wire, WireError};
 use evenkeel_stats::sketch::{RepeatedKeys, Repeats, Reservoir, SpillError};
 
 impl PrimaryKeyCounter {
-    /// Key that is counted, and the partition key in whose partitions.
+    /// Key that is counted, and the partition key of the partitions within which it is counted.
     pub(crate) fn keys(&self) -> (&Candidate, &Candidate) {
         (&self.plan.candidate, &self.plan.partition_key)
     }
@@ -62,8 +62,8 @@ impl PrimaryKeyCounter {
         Ok(())
     }
 
-    /// Replaces the counts, of which there are none yet, by those that [`PrimaryKeyCounter::put`]
-    /// wrote of the same key. Without the keys of all rows, it remains to be said how many repeat.
+    /// Loads the counts that [`PrimaryKeyCounter::put`] wrote for the same key into an empty
+    /// counter. If the keys themselves were not saved, the number of repeats is set later.
     pub(crate) fn fill(&mut self, left: &mut Left<'_>) -> Result<(), WireError> {
         self.repetition = match bool::take(left)? {
             true => Repetition::OfRows(RepeatedKeys::take(self.plan.budget, left)?),
@@ -77,7 +77,7 @@ impl PrimaryKeyCounter {
         }
         (self.batches, self.batches_joined) = Wire::take(left)?;
         if !self.batches_joined.is_power_of_two() {
-            return Err(WireError("its batches are not joined in twos"));
+            return Err(WireError("its batches are not joined in pairs"));
         }
         self.sample = Reservoir::take(SAMPLE_ROWS, SAMPLE_SEED, left)?;
         let conditions = self.plan.conditions.len();
@@ -91,8 +91,8 @@ impl PrimaryKeyCounter {
         Ok(())
     }
 
-    /// Adds the counts of later rows with the same key. Rows are late as if both were one, as far
-    /// as the counts tell; a batch of the simulated ingest ends between them.
+    /// Adds the counts of later rows with the same key. Late rows are found as if both were one, as
+    /// far as the counts allow; a batch of the simulated ingest ends between them.
     pub(crate) fn merge(&mut self, mut other: Self) -> Result<(), EvaluateError> {
         self.end_last_batch();
         other.end_last_batch();

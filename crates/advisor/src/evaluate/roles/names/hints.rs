@@ -1,4 +1,4 @@
-//! Roles that names speak for.
+//! Roles suggested by names.
 
 use crate::evaluate::roles::names::words::{last_part, without_brackets, words};
 use crate::evaluate::roles::words::{
@@ -9,7 +9,7 @@ use crate::evaluate::roles::words::{
 /// Weight of a hint.
 pub(in crate::evaluate::roles) const WEIGHT: f64 = 2.5;
 
-/// Kind of thing that a name stands for.
+/// Kind of thing that a name denotes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Hint {
     Identifier,
@@ -37,12 +37,12 @@ fn ends_with_thing(word: &str) -> bool {
     ENTITIES.iter().any(|thing| thing.len() >= LETTERS_OF_A_THING && word.ends_with(thing))
 }
 
-/// Returns what the name hints at, the most telling word last: "event_type" is a type, "user_id" an
+/// Returns the hints of a name, the most telling word's last: "event_type" is a type, "user_id" an
 /// identifier, "time_hour" a time.
 pub(in crate::evaluate::roles) fn hints(name: &str) -> Vec<Hint> {
     let words = words(without_brackets(last_part(name)));
     let hint_of = |word: &str| {
-        // A prefix or suffix that stands for an identifier, as in "orderkey" and "userid".
+        // A prefix or suffix that denotes an identifier, as in "orderkey" and "userid".
         let is_word = NOT_IDS.iter().any(|ending| word.ends_with(ending));
         let joined = ["key", "id", "uuid", "nummer", "nr"]
             .iter()
@@ -76,9 +76,13 @@ pub(in crate::evaluate::roles) fn hints(name: &str) -> Vec<Hint> {
         [.., last] if words.iter().any(|word| COORDINATES.contains(&word.as_str())) && !says_more(last) => {
             vec![Hint::Measure]
         }
+        // One half of an identifier of 128 bits.
+        [.., of, "high" | "hi" | "low" | "lo" | "msb" | "lsb"] if hint_of(of) == Some(Hint::Identifier) => {
+            vec![Hint::Identifier]
+        }
         // How long a request took.
         [.., "time", "taken" | "spent" | "elapsed"] => vec![Hint::Measure],
-        // "line_no" counts lines, "order_no" is that of an order.
+        // "line_no" counts lines, "order_no" identifies an order.
         [.., thing, last] if NUMBERS.contains(last) && LINES.contains(thing) => vec![Hint::Line],
         [.., last] if words.len() > 1 && NUMBERS.contains(last) => vec![Hint::Identifier],
         // The hash of a content is no identity: equal contents have equal ones.
@@ -99,7 +103,7 @@ pub(in crate::evaluate::roles) fn hints(name: &str) -> Vec<Hint> {
     }
 }
 
-/// Returns the role that the name speaks for: that of its last telling word.
+/// Returns the role that the name suggests, by its last telling word.
 pub(in crate::evaluate::roles) fn hint(name: &str) -> Option<Hint> {
     let hints = hints(name);
     // "user_count" counts users, "amount_id" identifies amounts; but "from" and "to" alone name

@@ -22,8 +22,8 @@ pub(in crate::evaluate::roles) use crate::evaluate::roles::names::things::{
 };
 pub(crate) use crate::evaluate::roles::names::things::{is_bare_id, is_derived, is_of_events};
 pub(in crate::evaluate::roles) use crate::evaluate::roles::names::times::{
-    is_duration, is_of_before, is_of_bound, is_of_calendar, is_of_commit, is_of_load, is_of_part_of_day,
-    is_of_step, is_of_transmission,
+    is_duration, is_of_before, is_of_bound, is_of_calendar, is_of_commit, is_of_julian_date, is_of_load,
+    is_of_part_of_day, is_of_step, is_of_transmission, is_of_year,
 };
 pub(crate) use crate::evaluate::roles::names::times::{
     is_later, is_of_birth, is_of_creation, is_of_creator, is_of_log, is_of_period, is_of_receipt,

@@ -1,4 +1,4 @@
-//! Names of numbers: those of rows, amounts and counts.
+//! Names of numbers: of rows, amounts and counts.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use crate::evaluate::roles::names::hints::{Hint, hint};
 use crate::evaluate::roles::names::words::{last_part, plural, without_brackets, words};
 use crate::evaluate::roles::words::{AMOUNT_HEADS, COUNTED, ENTITIES, LINES, UNITS};
 
-/// Number of names from which they are counted: `cat1` to `cat9`.
+/// Smallest number of names that form a numbered series: `cat1` to `cat9`.
 const MANY_COUNTED: usize = 4;
 
 /// Whether each of several names is one of many that differ only in the number at their end.
@@ -21,13 +21,12 @@ pub(in crate::evaluate::roles) fn counted<'n>(names: impl Iterator<Item = &'n st
         .collect()
 }
 
-/// Whether the name is that of a number that counts: an offset, an index, but no item.
+/// Whether the name denotes a count: an offset, an index, but not an item.
 pub(in crate::evaluate::roles) fn is_of_count(name: &str) -> bool {
     words(last_part(name)).last().is_some_and(|word| LINES.contains(&word.as_str()) && word != "item")
 }
 
-/// Whether the name of a number is that of several things, which it counts: "requests",
-/// "new_users".
+/// Whether the name of a number is a plural, which it counts: "requests", "new_users".
 pub(in crate::evaluate::roles) fn counts_things(name: &str) -> bool {
     let is_plural = |word: &String| {
         COUNTED.contains(&word.as_str()) || ENTITIES.iter().any(|thing| plural(thing) == *word)
@@ -35,7 +34,7 @@ pub(in crate::evaluate::roles) fn counts_things(name: &str) -> bool {
     words(last_part(name)).last().is_some_and(is_plural)
 }
 
-/// Whether the name is that of the number of a row in its file, as pandas and SQL write them.
+/// Whether the name denotes the number of a row in its file, as pandas and SQL write them.
 pub(in crate::evaluate::roles) fn is_row_number(name: &str) -> bool {
     match words(name).iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["unnamed", number] | ["level", number] => number.bytes().all(|byte| byte.is_ascii_digit()),
@@ -45,14 +44,14 @@ pub(in crate::evaluate::roles) fn is_row_number(name: &str) -> bool {
     }
 }
 
-/// Whether the name says no more than that the column numbers something: `n`, `seq`, `row_number`.
+/// Whether the name only says that the column numbers something: `n`, `seq`, `row_number`.
 pub(crate) fn is_bare_number(name: &str) -> bool {
     const COUNTS: &[&str] =
         &["n", "i", "no", "nr", "num", "number", "seq", "sequence", "idx", "index", "serial", "counter"];
     is_row_number(name) || words(name).iter().all(|word| COUNTS.contains(&word.as_str()))
 }
 
-/// Whether the name of a number is that of an amount of a thing, with the amount first, as in many
+/// Whether the name of a number denotes an amount of a thing, with the amount first, as in many
 /// languages: "massa_voertuig", "saldo_cuenta".
 pub(in crate::evaluate::roles) fn is_amount_of_thing(name: &str) -> bool {
     let words = words(without_brackets(last_part(name)));

@@ -5,7 +5,7 @@ use crate::evaluate::roles::words::{
     CONTACTS, EVENTS, IDENTIFIERS, LABELS, LINES, NUMBERS, RECURRING, WHOLES,
 };
 
-/// Whether the name is that of what messages are part of: `channel_id`, `thread`.
+/// Whether the name denotes a container of messages: `channel_id`, `thread`.
 pub(in crate::evaluate::roles) fn is_of_talk(name: &str) -> bool {
     const TALKS: &[&str] = &[
         "channel",
@@ -22,23 +22,23 @@ pub(in crate::evaluate::roles) fn is_of_talk(name: &str) -> bool {
     has_word(name, TALKS)
 }
 
-/// Whether the name is that of who wrote a message: `author_id`, `sender`.
+/// Whether the name denotes the author of a message: `author_id`, `sender`.
 pub(in crate::evaluate::roles) fn is_of_author(name: &str) -> bool {
     const AUTHORS: &[&str] = &["author", "sender", "poster", "speaker", "commenter", "writer"];
     has_word(name, AUTHORS)
 }
 
-/// Whether the name is that of a step of a traced request.
+/// Whether the name denotes a step of a traced request.
 pub(in crate::evaluate::roles) fn is_of_span(name: &str) -> bool {
     has_word(name, &["span"])
 }
 
-/// Whether the name is that of a traced request.
+/// Whether the name denotes a traced request.
 pub(in crate::evaluate::roles) fn is_of_trace(name: &str) -> bool {
     has_word(name, &["trace"])
 }
 
-/// Whether the name is that of a number that an operating system gives to processes.
+/// Whether the name denotes a number that an operating system gives to processes.
 pub(in crate::evaluate::roles) fn is_of_process(name: &str) -> bool {
     matches!(
         words(last_part(name)).iter().map(String::as_str).collect::<Vec<_>>().as_slice(),
@@ -46,7 +46,7 @@ pub(in crate::evaluate::roles) fn is_of_process(name: &str) -> bool {
     )
 }
 
-/// Whether the name is that of a number that an operating system gives to threads.
+/// Whether the name denotes a number that an operating system gives to threads.
 pub(in crate::evaluate::roles) fn is_of_thread(name: &str) -> bool {
     matches!(
         words(last_part(name)).iter().map(String::as_str).collect::<Vec<_>>().as_slice(),
@@ -54,12 +54,12 @@ pub(in crate::evaluate::roles) fn is_of_thread(name: &str) -> bool {
     )
 }
 
-/// Whether the name, of an export or of its time, says that its rows are events.
+/// Whether the name of an export or of its time indicates that its rows are events.
 pub(crate) fn is_of_events(name: &str) -> bool {
     words(name).iter().any(|word| EVENTS.contains(&word.as_str()))
 }
 
-/// Whether the name is that of a thing whose rows are its parts.
+/// Whether the name denotes a thing whose rows are its parts.
 pub(in crate::evaluate::roles) fn is_whole(name: &str) -> bool {
     let words = words(name);
     let is_whole = |word: &String| {
@@ -74,12 +74,12 @@ pub(in crate::evaluate::roles) fn is_whole(name: &str) -> bool {
     }
 }
 
-/// Whether the name is that of a name: what a thing is called beside its id.
+/// Whether the name denotes a name of a thing, in addition to its id.
 pub(in crate::evaluate::roles) fn is_label(name: &str) -> bool {
     words(last_part(name)).last().is_some_and(|word| LABELS.contains(&word.as_str()))
 }
 
-/// Whether the name is that of a thing that comes back: "user_id", "customer", "o_custkey".
+/// Whether the name denotes a thing that recurs: "user_id", "customer", "o_custkey".
 pub(in crate::evaluate::roles) fn recurs(name: &str) -> bool {
     let words = words(last_part(name));
     let stem = |word: &str| {
@@ -95,7 +95,7 @@ pub(in crate::evaluate::roles) fn recurs(name: &str) -> bool {
     }
 }
 
-/// Whether the name is that of an address or a number by which a person is reached.
+/// Whether the name denotes a contact address or number of a person.
 pub(in crate::evaluate::roles) fn is_contact(name: &str) -> bool {
     let words = words(last_part(name));
     let is_contact = |word: &str| CONTACTS.contains(&word);
@@ -106,21 +106,21 @@ pub(in crate::evaluate::roles) fn is_contact(name: &str) -> bool {
     }
 }
 
-/// Whether the name is that of what stands for a thing beside its id: its hash, its address.
+/// Whether the name denotes something derived from a thing, such as its hash or its address.
 pub(crate) fn is_derived(name: &str) -> bool {
     words(name)
         .iter()
         .any(|word| ["hash", "hashed", "ip", "masked", "md5", "sha1", "sha256"].contains(&word.as_str()))
 }
 
-/// Whether the name is that of a code, which things have: "precinct_code".
+/// Whether the name denotes a code of a thing: "precinct_code".
 pub(in crate::evaluate::roles) fn is_of_code(name: &str) -> bool {
     const CODES: &[&str] = &["code", "cd", "codes", "kode", "codigo", "código", "codice"];
     let words = words(last_part(name));
     words.len() > 1 && words.last().is_some_and(|word| CODES.contains(&word.as_str()))
 }
 
-/// Whether the name is that of something that ledgers have beside their blocks.
+/// Whether the name denotes something that ledgers have in addition to blocks.
 pub(in crate::evaluate::roles) fn is_of_transaction(name: &str) -> bool {
     const OF_LEDGERS: &[&str] = &[
         "hash",
@@ -144,7 +144,7 @@ pub(in crate::evaluate::roles) fn is_of_transaction(name: &str) -> bool {
     words(name).iter().any(|word| OF_LEDGERS.contains(&word.as_str()))
 }
 
-/// Whether the name is that of the number of a block of a ledger.
+/// Whether the name denotes the number of a block of a ledger.
 pub(in crate::evaluate::roles) fn is_of_block(name: &str) -> bool {
     let words = words(last_part(name));
     let is_number = |word: &str| NUMBERS.contains(&word) || ["height", "index", "id"].contains(&word);
@@ -155,12 +155,12 @@ pub(in crate::evaluate::roles) fn is_of_block(name: &str) -> bool {
     }
 }
 
-/// Whether the name is that of an address.
+/// Whether the name denotes an address.
 pub(in crate::evaluate::roles) fn is_of_address(name: &str) -> bool {
     words(name).last().is_some_and(|word| ["address", "addr"].contains(&word.as_str()))
 }
 
-/// First word of a name, if it is that of a thing: "session" of `session_line` and `session_id`.
+/// First word of a name, if it denotes a thing: "session" of `session_line` and `session_id`.
 pub(in crate::evaluate::roles) fn noun(name: &str) -> Option<String> {
     let is_thing = |word: &String| !IDENTIFIERS.contains(&word.as_str()) && !LINES.contains(&word.as_str());
     words(last_part(name)).into_iter().next().filter(is_thing)
@@ -171,13 +171,12 @@ pub(in crate::evaluate::roles) fn has_several_words(name: &str) -> bool {
     words(last_part(name)).len() > 1
 }
 
-/// Whether the name says no more than that the column identifies something: `id`, `uuid`.
+/// Whether the name only says that the column identifies something: `id`, `uuid`.
 pub(crate) fn is_bare_id(name: &str) -> bool {
     words(name).iter().all(|word| IDENTIFIERS.contains(&word.as_str()))
 }
 
-/// Whether the column identifies what the export has rows of: `id`, or `trade_id` in
-/// `stock_trades`.
+/// Whether the column identifies the rows of the export: `id`, or `trade_id` in `stock_trades`.
 pub(in crate::evaluate::roles) fn is_of_rows(column: &str, export: &str) -> bool {
     let column = words(column);
     let nouns: Vec<&String> = column.iter().filter(|word| !IDENTIFIERS.contains(&word.as_str())).collect();
@@ -187,7 +186,7 @@ pub(in crate::evaluate::roles) fn is_of_rows(column: &str, export: &str) -> bool
     let export = words(export);
     let row = export.iter().rev().find(|word| word.chars().any(char::is_alphabetic));
     match (nouns.as_slice(), row) {
-        // A "uid" is that of a user.
+        // A "uid" identifies a user.
         ([], _) => column.iter().all(|word| ["id", "pk", "uuid", "guid"].contains(&word.as_str())),
         ([noun], Some(row)) => *noun == row || plural(noun) == *row,
         _ => false,

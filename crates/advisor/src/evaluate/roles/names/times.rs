@@ -1,4 +1,4 @@
-//! Names of times, and of what orders rows in time: loads, transactions, steps.
+//! Names of times, and of columns that order rows in time: loads, transactions, steps.
 
 use crate::evaluate::roles::names::words::{has_word, last_part, words};
 use crate::evaluate::roles::words::{
@@ -6,7 +6,7 @@ use crate::evaluate::roles::words::{
     TRANSMISSION,
 };
 
-/// Whether the name of a time says that it is later than what a row is about.
+/// Whether the name of a time suggests that it is later than the event of the row.
 pub(crate) fn is_later(name: &str) -> bool {
     let is_later = |word: &String| {
         LATER.contains(&word.as_str())
@@ -15,42 +15,42 @@ pub(crate) fn is_later(name: &str) -> bool {
     words(name).iter().any(is_later) || is_of_receipt(name)
 }
 
-/// Whether the name of a time is that of the receipt of a row.
+/// Whether the name of a time denotes the receipt of a row.
 pub(crate) fn is_of_receipt(name: &str) -> bool {
     words(name).iter().any(|word| RECEIPT.contains(&word.as_str()))
 }
 
-/// Whether the name of a time is that of the creation of a record.
+/// Whether the name of a time denotes the creation of a record.
 pub(crate) fn is_of_creation(name: &str) -> bool {
     const CREATION: &[&str] = &["create", "created", "creation", "insert", "inserted", "erdat"];
     words(name).iter().any(|word| CREATION.contains(&word.as_str()))
 }
 
-/// Whether the name is that of the user who created a record: `CREATED_BY`, `create_uid`.
+/// Whether the name denotes the user who created a record: `CREATED_BY`, `create_uid`.
 pub(crate) fn is_of_creator(name: &str) -> bool {
     let is_user = |word: &String| ["by", "uid", "user", "nam"].contains(&word.as_str());
     is_of_creation(name) && words(name).last().is_some_and(is_user)
 }
 
-/// Whether the name may be that of the time at which a thing began or ended: `gameStart`.
+/// Whether the name may denote the start or end time of a thing: `gameStart`.
 pub(in crate::evaluate::roles) fn is_of_bound(name: &str) -> bool {
     words(last_part(name)).last().is_some_and(|word| BOUNDS.contains(&word.as_str()))
 }
 
-/// Whether the name of a time is that of a birth.
+/// Whether the name of a time denotes a birth.
 pub(crate) fn is_of_birth(name: &str) -> bool {
     words(name).iter().any(|word| BIRTH.contains(&word.as_str()))
 }
 
-/// Whether the name is that of a reference to a row that came before.
+/// Whether the name denotes a reference to an earlier row.
 pub(in crate::evaluate::roles) fn is_of_before(name: &str) -> bool {
     words(name).iter().any(|word| BEFORE.contains(&word.as_str()))
 }
 
-/// Whether the name is that of the number of a message or a load that brought rows.
+/// Whether the name denotes the number of a message or a load that delivered rows.
 pub(in crate::evaluate::roles) fn is_of_transmission(name: &str) -> bool {
     let words = words(last_part(name));
-    // A control number, but no control group; an interchange, whatever it is called.
+    // A control number, but not a control group; an interchange in any case.
     let is_word = |word: &String| TRANSMISSION.contains(&word.as_str());
     let is_control = |word: &str| ["ctl", "control"].contains(&word);
     match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
@@ -59,7 +59,7 @@ pub(in crate::evaluate::roles) fn is_of_transmission(name: &str) -> bool {
     }
 }
 
-/// Whether the name is that of the run that brought a row from another system: `etl_batch_id`.
+/// Whether the name denotes the run that loaded a row from another system: `etl_batch_id`.
 pub(in crate::evaluate::roles) fn is_of_load(name: &str) -> bool {
     let words = words(last_part(name));
     let is_batch = |word: &String| word == "batch";
@@ -67,24 +67,24 @@ pub(in crate::evaluate::roles) fn is_of_load(name: &str) -> bool {
         || words.iter().any(is_batch) && words.iter().any(|word| word == "load")
 }
 
-/// Whether the name is that of a transaction: `tx_id`, `xid`.
+/// Whether the name denotes a transaction: `tx_id`, `xid`.
 pub(in crate::evaluate::roles) fn is_of_commit(name: &str) -> bool {
     const COMMITS: &[&str] = &["tx", "txn", "txid", "xid", "transaction", "gtid"];
     has_word(name, COMMITS)
 }
 
-/// Whether the name is that of a place in the log of a database: `lsn`, `scn`.
+/// Whether the name denotes a place in the log of a database: `lsn`, `scn`.
 pub(crate) fn is_of_log(name: &str) -> bool {
     const LOGS: &[&str] = &["lsn", "scn", "gtid", "binlog", "wal"];
     has_word(name, LOGS)
 }
 
-/// Whether the name is that of a step in time: a sample, a tick.
+/// Whether the name denotes a step in time: a sample, a tick.
 pub(in crate::evaluate::roles) fn is_of_step(name: &str) -> bool {
     has_word(name, STEPS)
 }
 
-/// Whether the name of a number is that of a row of a calendar: "date_sk", "day_id", "timekey".
+/// Whether the name of a number denotes a row of a calendar: "date_sk", "day_id", "timekey".
 pub(in crate::evaluate::roles) fn is_of_calendar(name: &str) -> bool {
     let words = words(last_part(name));
     let is_unit = |word: &str| CALENDAR.contains(&word);
@@ -98,7 +98,25 @@ pub(in crate::evaluate::roles) fn is_of_calendar(name: &str) -> bool {
     }
 }
 
-/// Whether the name is that of a time or of a part of a calendar: "year", "time_code".
+/// Whether the name is that of the dates of astronomers, which are days with fractions.
+pub(in crate::evaluate::roles) fn is_of_julian_date(name: &str) -> bool {
+    has_word(name, &["mjd", "jd", "bjd", "hjd", "tjd"])
+}
+
+/// Whether the name denotes a year, but not the year of a thing: "Year" and "fiscal_year", but not
+/// "birth_year" or "model_year".
+pub(in crate::evaluate::roles) fn is_of_year(name: &str) -> bool {
+    const YEARS: &[&str] = &["year", "yr", "jahr", "annee", "année", "ano", "año", "anno", "rok", "год"];
+    const KINDS: &[&str] = &["fiscal", "calendar", "school", "academic", "report", "reporting", "season"];
+    let is_year = |word: &str| YEARS.contains(&word);
+    match words(last_part(name)).iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        [year] => is_year(year),
+        [kind, year] => is_year(year) && KINDS.contains(kind),
+        _ => false,
+    }
+}
+
+/// Whether the name denotes a time or of a part of a calendar: "year", "time_code".
 pub(crate) fn is_of_period(name: &str) -> bool {
     let is_period = |word: &str| TIMES.contains(&word) || CALENDAR.contains(&word) || PERIODS.contains(&word);
     match words(last_part(name)).iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
@@ -108,7 +126,7 @@ pub(crate) fn is_of_period(name: &str) -> bool {
     }
 }
 
-/// Whether the name of a number is that of a part of the day: "hour", "settlement_period".
+/// Whether the name of a number denotes a part of the day: "hour", "settlement_period".
 pub(in crate::evaluate::roles) fn is_of_part_of_day(name: &str) -> bool {
     const PARTS: &[&str] = &[
         "hour",
@@ -128,7 +146,7 @@ pub(in crate::evaluate::roles) fn is_of_part_of_day(name: &str) -> bool {
     words(last_part(name)).last().is_some_and(|word| PARTS.contains(&word.as_str()))
 }
 
-/// Whether the name of a number that is no point in time is that of a length of time: "air_time".
+/// Whether the name of a number that is not a point in time denotes a duration: "air_time".
 pub(in crate::evaluate::roles) fn is_duration(name: &str) -> bool {
     words(last_part(name)).last().is_some_and(|word| word == "time")
 }

@@ -15,12 +15,12 @@ pub(super) fn last_part(name: &str) -> &str {
     name.rsplit('.').find(|part| !part.is_empty()).unwrap_or(name)
 }
 
-/// Whether one of the words of a name, apart from what it is nested in, is among others.
+/// Whether a name, without the names that it is nested in, contains one of `others`.
 pub(super) fn has_word(name: &str, others: &[&str]) -> bool {
     words(last_part(name)).iter().any(|word| others.contains(&word.as_str()))
 }
 
-/// The name without what is in brackets behind it, such as a unit: "price (EUR)".
+/// The name without a suffix in brackets, such as a unit: "price (EUR)".
 pub(super) fn without_brackets(name: &str) -> &str {
     let outside = name.split(['(', '[']).next().unwrap_or(name);
     if outside.trim().is_empty() { name } else { outside }

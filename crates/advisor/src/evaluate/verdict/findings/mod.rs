@@ -11,15 +11,15 @@ use crate::evaluate::figures::recommendation::{RankedKey, Recommendation};
 use crate::evaluate::verdict::findings::partition_key::{balance, dealing, defects, values};
 use crate::evaluate::verdict::findings::primary_key::{append, nulls, rows_lost, unique_by_chance};
 use crate::evaluate::verdict::findings::statements::reach;
-use evenkeel_model::finding::{Finding, FindingCode, Severity};
+use evenkeel_model::finding::{Finding, FindingCode, Severity, Subject};
 use evenkeel_model::units::{ByteRate, Micros, PartitionCount};
 use evenkeel_stats::skew::Verdict;
 
 /// Rows per partition below which a key is not judged; some keys need more.
 const FEWEST_ROWS_PER_PARTITION: f64 = 10.0;
-/// Sample size below which a sample says little.
+/// Sample size below which a sample is not reliable.
 const FEWEST_SAMPLED: u64 = 10_000;
-/// Fraction of rows out of time order from which they are reported.
+/// Fraction of rows out of time order above which they are reported.
 const UNORDERED: f64 = 0.01;
 
 /// Returns the findings, the most severe first.
@@ -71,7 +71,7 @@ fn no_key(
         findings.push(Finding {
             code,
             severity: Severity::Problem,
-            subject: "the export".to_owned(),
+            subject: "the export".into(),
             message: match tried {
                 0 => format!("no column can be in a {what}"),
                 _ => format!("none of {tried} candidates can be a {what}"),
@@ -82,13 +82,13 @@ fn no_key(
         });
     };
     if recommendation.partition_key.is_empty() {
-        let advice = "Key columns have no NULL and a type that keys take. Name candidates with --partition-key, or export an id.";
+        let advice = "Key columns have no NULL and a type that keys can have. Name candidates with --partition-key, or export an id.";
         add(FindingCode::NoUsablePartitionKey, "partition key", evaluation.candidates.len(), advice);
     }
     let usable =
         evaluation.primary_keys.iter().any(|key| key.obstacles.is_empty() && key.candidate.is_plain());
     if wants_primary_key && !usable {
-        let advice = "Key columns have no NULL and a type that keys take. Name candidates with --primary-key, or export an id.";
+        let advice = "Key columns have no NULL and a type that keys can have. Name candidates with --primary-key, or export an id.";
         add(FindingCode::NoUsablePrimaryKey, "primary key", evaluation.primary_keys.len(), advice);
     }
 }
@@ -103,14 +103,14 @@ fn few_rows(evaluation: &Evaluation, partitions: PartitionCount) -> Option<Findi
     (withheld > 0).then(|| Finding {
         code: FindingCode::FewRows,
         severity: if withheld == all { Severity::Problem } else { Severity::Warning },
-        subject: "the export".to_owned(),
+        subject: "the export".into(),
         message: format!(
             "{} rows are too few to judge {withheld} of {all} partition keys over {partitions} partitions: {each:.1} rows for each",
             evaluation.rows
         ),
         measured: each,
         threshold: FEWEST_ROWS_PER_PARTITION,
-        advice: "Evaluate more rows, or fewer partitions. Nothing is said of the balance of these keys until then.".to_owned(),
+        advice: "Evaluate more rows, or fewer partitions. Until then the balance of these keys is not judged.".to_owned(),
     })
 }
 
@@ -145,22 +145,22 @@ fn peak(
         findings.push(Finding {
             code: FindingCode::PeakRate,
             severity: Severity::Warning,
-            subject: format!("HASH({})", recommendation.partition_key.join(", ")),
+            subject: Subject::PartitionKey(recommendation.partition_key.clone()),
             message: format!(
-                "in the busiest window of {} one partition would have to take {}, where it takes {}",
+                "in the busiest window of {} one partition would have to sustain {}, but it handles {}",
                 time.window_micros,
                 ByteRate(rate),
                 ByteRate(capacity)
             ),
             measured: rate,
             threshold: capacity,
-            advice: "Take more partitions, or buffer the peak.".to_owned(),
+            advice: "Use more partitions, or buffer the peak.".to_owned(),
         });
     }
 }
 
-pub(super) fn hash(key: &PartitionKeyReport) -> String {
-    format!("HASH({})", key.partition_key.join(", "))
+pub(super) fn hash(key: &PartitionKeyReport) -> Subject {
+    Subject::PartitionKey(key.partition_key.clone())
 }
 
 pub(super) fn percent(fraction: f64) -> String {
@@ -172,18 +172,18 @@ fn time(evaluation: &Evaluation, sorted_by: Option<&str>, findings: &mut Vec<Fin
         findings.push(Finding {
             code: FindingCode::SmallSample,
             severity: Severity::Problem,
-            subject: "--sample".to_owned(),
+            subject: "--sample".into(),
             message: format!("the sample has {} of {} rows", sample.rows_sampled, sample.rows_read),
             measured: sample.rows_sampled as f64,
             threshold: FEWEST_SAMPLED as f64,
-            advice: "Read a greater share: so few rows say little about keys.".to_owned(),
+            advice: "Read a greater share: this few rows say little about keys.".to_owned(),
         });
     }
     let mut add = |code, message, measured, threshold, advice: &str| {
         findings.push(Finding {
             code,
             severity: Severity::Note,
-            subject: evaluation.time.clone().unwrap_or_else(|| "time".to_owned()),
+            subject: evaluation.time.as_deref().unwrap_or("time").into(),
             message,
             measured,
             threshold,
@@ -193,10 +193,10 @@ fn time(evaluation: &Evaluation, sorted_by: Option<&str>, findings: &mut Vec<Fin
     let Some(range) = &evaluation.time_range else {
         add(
             FindingCode::NoTime,
-            "there is no time column: hotspots over time cannot be seen".to_owned(),
+            "there is no time column: hotspots over time cannot be detected".to_owned(),
             0.0,
             1.0,
-            "Name the column with --time; where there are several points in time, none is taken by itself.",
+            "Name the column with --time.",
         );
         return;
     };
@@ -206,7 +206,7 @@ fn time(evaluation: &Evaluation, sorted_by: Option<&str>, findings: &mut Vec<Fin
             format!("{} of {} rows have no time and are in no window", range.null_rows, evaluation.rows),
             range.null_rows as f64,
             0.0,
-            "Figures over time are those of the other rows.",
+            "Figures over time cover the other rows.",
         );
     }
     let window = evaluation.candidates.iter().find_map(|key| Some(key.over_time.as_ref()?.window_micros));

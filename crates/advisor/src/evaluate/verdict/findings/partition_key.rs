@@ -6,7 +6,7 @@ use crate::evaluate::figures::pattern::Pattern;
 use crate::evaluate::nulls::can_be_filled_in;
 use crate::evaluate::verdict::FEWEST_KEYS_PER_PARTITION;
 use crate::evaluate::verdict::findings::{hash, percent};
-use evenkeel_model::finding::{Finding, FindingCode, Severity};
+use evenkeel_model::finding::{Finding, FindingCode, Severity, Subject};
 use evenkeel_placement::placement::systems::system;
 use evenkeel_stats::skew::Verdict;
 
@@ -14,7 +14,7 @@ use evenkeel_stats::skew::Verdict;
 /// its share.
 const PROBLEM_MAX_OVER_MEAN: f64 = 1.5;
 
-/// Max/mean up to which a key is even, whatever the reason.
+/// Largest max/mean of a key that is even, whatever the reason.
 const EVEN_MAX_OVER_MEAN: f64 = 1.15;
 
 /// Adds the problems of how a key spreads rows. They follow the verdict: an even key has notes at
@@ -36,7 +36,7 @@ pub(super) fn balance(key: &PartitionKeyReport, placement: &PlacementReport, fin
     }
 }
 
-/// Severity of an uneven key, by how far it is off.
+/// Severity of an uneven key, by its unevenness.
 fn severity(placement: &PlacementReport) -> Severity {
     if placement.skew.max_over_mean > PROBLEM_MAX_OVER_MEAN { Severity::Problem } else { Severity::Warning }
 }
@@ -50,7 +50,7 @@ fn hotspot(key: &PartitionKeyReport, placement: &PlacementReport, findings: &mut
             ", others each time",
             "Either the key follows time, or only a few of its values have rows at one time, such as sessions. If it follows \
              time, hash a column with many values at any moment instead, or add one to the key; otherwise this matters \
-             only if a partition cannot take the load.",
+             only if a partition cannot handle the load.",
         ),
         Pattern::Periodic => (
             FindingCode::PeriodicHotspot,
@@ -60,7 +60,7 @@ fn hotspot(key: &PartitionKeyReport, placement: &PlacementReport, findings: &mut
         Pattern::Concentrated => (
             FindingCode::ConstantHotspot,
             ", always the same",
-            "A few values take most rows. Add a column to the key that splits them.",
+            "A few values have most rows. Add a column to the key that splits them.",
         ),
     };
     let partitions = placement.skew.partitions;
@@ -69,7 +69,7 @@ fn hotspot(key: &PartitionKeyReport, placement: &PlacementReport, findings: &mut
         severity: Severity::Problem,
         subject: hash(key),
         message: format!(
-            "at a time ({}) {:.1} of {partitions} partitions are at work, and the fullest takes {} of the rows{how}",
+            "at a time ({}) {:.1} of {partitions} partitions are at work, and the fullest gets {} of the rows{how}",
             time.examined_words(),
             time.lasting_effective_partitions.median,
             percent(time.lasting_share_of_fullest.median),
@@ -103,9 +103,9 @@ fn few_keys(key: &PartitionKeyReport, placement: &PlacementReport, findings: &mu
         threshold: FEWEST_KEYS_PER_PARTITION as f64,
         advice: match of_ydb(placement) {
             true => {
-                "YDB advises 100 to 1000 distinct values for each partition. Take fewer partitions; or add a column, if reads of one value may visit all of them."
+                "YDB advises 100 to 1000 distinct values for each partition. Choose fewer partitions; or add a column, if reads of one value may visit all of them."
             }
-            false => "So few values fill partitions unevenly by chance alone. Take fewer partitions; or add a column, if reads of one value may visit all of them.",
+            false => "This few values fill partitions unevenly by chance alone. Choose fewer partitions; or add a column, if reads of one value may visit all of them.",
         }
         .to_owned(),
     });
@@ -126,7 +126,7 @@ fn heavy_key(key: &PartitionKeyReport, placement: &PlacementReport, findings: &m
         },
         subject: hash(key),
         message: format!(
-            "one value has {} of the rows; its partition gets {}, where {} would be its share",
+            "one value has {} of the rows; its partition gets {} instead of its share of {}",
             percent(heaviest),
             percent(placement.share_of_heaviest_partition),
             percent(due)
@@ -159,11 +159,11 @@ fn beyond_chance(key: &PartitionKeyReport, placement: &PlacementReport, findings
         subject: hash(key),
         message: match leaves_empty {
             true => format!(
-                "{} of {} partitions have no key, where chance leaves {:.0} empty",
+                "{} of {} partitions have no key; chance leaves {:.0} empty",
                 placement.skew.empty_partitions, placement.skew.partitions, placement.empty_by_chance
             ),
             false => format!(
-                "the CV is {}, where these keys let expect {}",
+                "the CV is {}; {} is expected for these keys",
                 percent(placement.skew.cv),
                 percent(placement.noise_floor.expected_cv_weighted)
             ),
@@ -171,12 +171,12 @@ fn beyond_chance(key: &PartitionKeyReport, placement: &PlacementReport, findings
         measured: placement.skew.cv,
         threshold: placement.noise_floor.expected_cv_weighted,
         advice: if !even_ranges {
-            "Its ranges are unequal, whatever the keys: take more tokens for each node, or let the system choose them."
+            "Its ranges are unequal, whatever the keys: use more tokens for each node, or let the system choose them."
         } else if placement.has_active_partitions() {
-            "This function has few active partitions at a time, and spreads over all of them only as time goes on."
+            "This function has few active partitions at a time, and spreads rows over all of them only over time."
         } else {
             "The hash function itself sends these keys to few partitions. Decimal columns add nothing to the hash of YDB, and \
-             text columns are joined without a separator; take another column or another number of partitions."
+             text columns are joined without a separator; choose another column or another number of partitions."
         }
         .to_owned(),
     });
@@ -195,9 +195,9 @@ fn uneven(key: &PartitionKeyReport, placement: &PlacementReport) -> Finding {
         measured: placement.skew.max_over_mean,
         threshold: EVEN_MAX_OVER_MEAN,
         advice: match placement.verdict {
-            Verdict::HeavyKeys => "Keys differ in rows. Add a column to the key that splits the heavy ones, or take fewer partitions.",
-            Verdict::FewKeys => "So many partitions need more keys. Take fewer partitions; or add a column, if reads of one value may visit all of them.",
-            _ => "Take another column, or another number of partitions.",
+            Verdict::HeavyKeys => "Keys differ in rows. Add a column to the key that splits the heavy ones, or choose fewer partitions.",
+            Verdict::FewKeys => "This many partitions need more keys. Choose fewer partitions; or add a column, if reads of one value may visit all of them.",
+            _ => "Choose another column, or another number of partitions.",
         }
         .to_owned(),
     }
@@ -209,10 +209,12 @@ pub(super) fn values(key: &PartitionKeyReport, rows: u64, findings: &mut Vec<Fin
             code: FindingCode::DerivedKey,
             severity: Severity::Note,
             subject: hash(key),
-            message: "a part of it is derived, and YDB hashes columns as they are".to_owned(),
+            message: "a part of it is derived, but YDB hashes only stored columns".to_owned(),
             measured: 1.0,
             threshold: 0.0,
-            advice: "To have it, store the derived value as a column of its own, and name that column in statements.".to_owned(),
+            advice:
+                "To use it, store the derived value in a separate column, and name that column in statements."
+                    .to_owned(),
         });
     }
     if key.null_rows > 0 {
@@ -228,7 +230,7 @@ pub(super) fn values(key: &PartitionKeyReport, rows: u64, findings: &mut Vec<Fin
             threshold: 0.0,
             advice: match key.placements.first().is_none_or(of_ydb) {
                 true => "Key columns are NOT NULL: give these rows values of their own (a common one puts them all into one partition), or leave the column out of the key.",
-                false => "Many systems take no NULL in such a key: give these rows values of their own, or leave the column out of it.",
+                false => "Many systems accept no NULL in such a key: give these rows values of their own, or leave the column out of it.",
             }
             .to_owned(),
         });
@@ -241,7 +243,7 @@ pub(super) fn values(key: &PartitionKeyReport, rows: u64, findings: &mut Vec<Fin
             message: obstacle.clone(),
             measured: 1.0,
             threshold: 0.0,
-            advice: "Take another column, or store it as a type that YDB takes in keys.".to_owned(),
+            advice: "Choose another column, or store it as a type that YDB accepts in keys.".to_owned(),
         });
     }
 }
@@ -255,21 +257,25 @@ pub(super) fn defects(key: &PartitionKeyReport, findings: &mut Vec<Finding>) {
         findings.push(Finding {
             code: FindingCode::HashDefect,
             severity: Severity::Problem,
-            subject: format!("{} by {} over {partitions}", hash(key), placement.function),
+            subject: Subject::Placement {
+                key: key.partition_key.clone(),
+                function: placement.function.to_string(),
+                partitions,
+            },
             message: format!(
-                "{empty} of {partitions} partitions have no key, where chance leaves {:.0} empty",
+                "{empty} of {partitions} partitions have no key; chance leaves {:.0} empty",
                 placement.empty_by_chance
             ),
             measured: empty as f64,
             threshold: placement.empty_by_chance,
             advice: match key.candidate.is_plain() {
                 true => format!(
-                    "'evenkeel lint FILE --key {} --placement {} --partitions {partitions}', with the same --type, finds a number of partitions or a type \
-                     that does not.",
+                    "'evenkeel lint FILE --key {} --placement {} --partitions {partitions}', with the same --type, finds a number of partitions or a type without \
+                     this defect.",
                     key.partition_key.join(","),
                     placement.function
                 ),
-                false => "Take another number of partitions, or another key.".to_owned(),
+                false => "Choose another number of partitions, or another key.".to_owned(),
             },
         });
     }
@@ -294,11 +300,11 @@ pub(super) fn dealing(evaluation: &Evaluation, findings: &mut Vec<Finding>) {
         findings.push(Finding {
             code: FindingCode::WeightsDoNotDivide,
             severity: Severity::Warning,
-            subject: format!("{partitions} partitions"),
-            message: format!("a node has {} more or fewer of them than its weight stands for", percent(off)),
+            subject: format!("{partitions} partitions").into(),
+            message: format!("a node has {} more or fewer of them than its weight implies", percent(off)),
             measured: off,
             threshold: 0.0,
-            advice: "Take a number of partitions that the sum of the weights divides.".to_owned(),
+            advice: "Choose a number of partitions that is a multiple of the sum of the weights.".to_owned(),
         });
     }
 }

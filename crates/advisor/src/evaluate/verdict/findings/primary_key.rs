@@ -6,9 +6,9 @@ use crate::evaluate::figures::recommendation::Recommendation;
 use crate::evaluate::figures::uniqueness::{UniqueBy, Uniqueness};
 use crate::evaluate::verdict::findings::percent;
 use crate::evaluate::verdict::reasons::unique_words;
-use evenkeel_model::finding::{Finding, FindingCode, Severity};
+use evenkeel_model::finding::{Finding, FindingCode, Severity, Subject};
 
-/// Rank correlation from which MongoDB `analyzeShardKey` calls a key monotonic.
+/// Rank correlation at which MongoDB `analyzeShardKey` calls a key monotonic.
 const MONOTONIC: f64 = 0.7;
 
 /// Minimum fraction of the rows in key order for a primary key to count as appended to.
@@ -17,7 +17,7 @@ const APPENDS: f64 = 0.9;
 /// Write amplification above which merging is a cost.
 const AMPLIFICATION: f64 = 2.0;
 
-/// Expected repeats from which finding none is evidence of an identifier.
+/// Expected number of repeats above which having none is evidence of an identifier.
 const MOST_BY_CHANCE: f64 = 5.0;
 
 /// Names two rows that share a key, by their places.
@@ -32,21 +32,21 @@ fn collision(key: &PrimaryKeyReport) -> String {
 }
 
 pub(super) fn rows_lost(key: &PrimaryKeyReport, findings: &mut Vec<Finding>) {
-    let subject = format!("PRIMARY KEY ({})", key.columns.join(", "));
+    let subject = Subject::PrimaryKey(key.columns.clone());
     if key.conflicting_rows > 0 {
         findings.push(Finding {
             code: FindingCode::ConflictingRows,
             severity: Severity::Problem,
             subject: subject.clone(),
             message: format!(
-                "{} rows have the key of an earlier row and other values: an upsert would lose what they replace{}",
+                "{} rows have the key of an earlier row and other values: an upsert would lose the rows that they replace{}",
                 key.conflicting_rows,
                 collision(key)
             ),
             measured: key.conflicting_rows as f64,
             threshold: 0.0,
-            advice: "If they are versions of one row, keep the newest: that is what an upsert does. If they are rows of \
-                     their own, add what tells them apart: an id of the event, a sequence number of its source, or a finer time."
+            advice: "If they are versions of one row, keep the newest: that is what an upsert does. If they are separate \
+                     rows, add a column that distinguishes them: an id of the event, a sequence number of its source, or a finer time."
                 .to_owned(),
         });
     }
@@ -61,7 +61,7 @@ pub(super) fn rows_lost(key: &PrimaryKeyReport, findings: &mut Vec<Finding>) {
             ),
             measured: key.identical_rows as f64,
             threshold: 0.0,
-            advice: "Where they are deliveries of one event, load with upsert, which drops copies; where each is an event of its own, give them an id.".to_owned(),
+            advice: "If they are deliveries of one event, load with upsert, which drops copies; if each is a separate event, give them an id.".to_owned(),
         });
     }
     for obstacle in &key.obstacles {
@@ -72,13 +72,13 @@ pub(super) fn rows_lost(key: &PrimaryKeyReport, findings: &mut Vec<Finding>) {
             message: obstacle.clone(),
             measured: 1.0,
             threshold: 0.0,
-            advice: "Leave the column out, or make it fit.".to_owned(),
+            advice: "Leave the column out, or change it to fit.".to_owned(),
         });
     }
 }
 
-/// Adds a finding for rows with NULL in a key that a table can have, unless that is already known of
-/// the partition key within it.
+/// Adds a finding for rows with NULL in a key that a table can have, unless that is already known
+/// of the partition key within it.
 pub(super) fn nulls(key: &PrimaryKeyReport, evaluation: &Evaluation, findings: &mut Vec<Finding>) {
     let mut partition_keys = evaluation.candidates.iter();
     let within = partition_keys.find(|other| other.candidate == key.placed_by);
@@ -89,7 +89,7 @@ pub(super) fn nulls(key: &PrimaryKeyReport, evaluation: &Evaluation, findings: &
     findings.push(Finding {
         code: FindingCode::NullKeys,
         severity: Severity::Warning,
-        subject: format!("PRIMARY KEY ({})", key.columns.join(", ")),
+        subject: Subject::PrimaryKey(key.columns.clone()),
         message: format!("{} of {} rows have NULL in the key", key.null_rows, evaluation.rows),
         measured: key.null_rows as f64,
         threshold: 0.0,
@@ -109,7 +109,7 @@ pub(super) fn unique_by_chance(
     findings.push(Finding {
         code: FindingCode::UniqueByChance,
         severity: if is_chosen { Severity::Warning } else { Severity::Note },
-        subject: format!("PRIMARY KEY ({})", key.columns.join(", ")),
+        subject: Subject::PrimaryKey(key.columns.clone()),
         message: unique_words(key),
         measured: repeats_by_chance,
         threshold: MOST_BY_CHANCE,
@@ -119,7 +119,7 @@ pub(super) fn unique_by_chance(
 }
 
 pub(super) fn append(key: &PrimaryKeyReport, findings: &mut Vec<Finding>) {
-    let subject = format!("PRIMARY KEY ({})", key.columns.join(", "));
+    let subject = Subject::PrimaryKey(key.columns.clone());
     let amplification = key.layout.write_amplification;
     if amplification > AMPLIFICATION {
         findings.push(Finding {
@@ -127,15 +127,15 @@ pub(super) fn append(key: &PrimaryKeyReport, findings: &mut Vec<Finding>) {
             severity: Severity::Warning,
             subject: subject.clone(),
             message: format!(
-                "only {} of the rows come in key order; batches of {} rows overlap {:.1} deep, and merging them writes each row \
+                "only {} of the rows arrive in key order; on average {:.1} batches of {} rows overlap, and merging them writes each row \
                  {amplification:.1} times",
                 percent(key.in_order_fraction),
-                key.layout.batch_rows,
                 key.layout.depth.average_depth,
+                key.layout.batch_rows,
             ),
             measured: amplification,
             threshold: AMPLIFICATION,
-            advice: "Begin the primary key with what rows arrive in the order of, such as the time.".to_owned(),
+            advice: "Begin the primary key with the column in whose order rows arrive, such as the time.".to_owned(),
         });
     }
     if let Some(correlation) = key.rank_correlation {
@@ -146,13 +146,13 @@ pub(super) fn append(key: &PrimaryKeyReport, findings: &mut Vec<Finding>) {
                 severity: Severity::Note,
                 subject,
                 message: format!(
-                    "the rank correlation of {correlation:.2} says {}, while {} of the rows come in key order",
+                    "the rank correlation of {correlation:.2} says {}, while {} of the rows arrive in key order",
                     if says { "monotonic" } else { "not monotonic" },
                     percent(key.in_order_fraction),
                 ),
                 measured: correlation,
                 threshold: MONOTONIC,
-                advice: "Trust the order and the overlap: the correlation does not see order within short stretches, nor runs \
+                advice: "Trust the order and the overlap: the correlation does not see order within short ranges, nor runs \
                          that start over."
                     .to_owned(),
             });

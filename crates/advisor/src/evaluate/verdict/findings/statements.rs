@@ -14,7 +14,7 @@ pub(super) fn reach(
     ranking: &[RankedKey],
     findings: &mut Vec<Finding>,
 ) {
-    // Answering from one partition does not speak for an overloaded key.
+    // Answering from one partition does not justify an overloaded key.
     let serves = |key: &[String]| {
         ranking.iter().any(|ranked| {
             ranked.partition_key == key && ranked.obstacle.is_none() && ranked.verdict == Verdict::Even
@@ -56,7 +56,7 @@ pub(super) fn reach(
         findings.push(Finding {
             code: FindingCode::NoStatementPlanned,
             severity: Severity::Warning,
-            subject: "--queries".to_owned(),
+            subject: "--queries".into(),
             message: format!(
                 "none of the {} statements can be planned, so none of them counts",
                 statements.len()
@@ -71,7 +71,7 @@ pub(super) fn reach(
             findings.push(Finding {
                 code: FindingCode::StatementNotPlanned,
                 severity: Severity::Note,
-                subject: statement.statement.clone(),
+                subject: statement.statement.clone().into(),
                 message: problem.clone(),
                 measured: 1.0,
                 threshold: 0.0,

@@ -52,7 +52,7 @@ fn value_of(json: &Json) -> Value {
     }
 }
 
-/// Turns `partitioningSettings` into `partitioning_settings`; other names stay.
+/// Turns `partitioningSettings` into `partitioning_settings`; other names are unchanged.
 fn snake_case(name: &str) -> String {
     let mut out = String::new();
     for letter in name.chars() {

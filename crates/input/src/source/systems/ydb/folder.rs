@@ -12,7 +12,7 @@ const SCHEME: &str = "scheme.pb";
 /// Left in a folder while it is written.
 const UNFINISHED: [&str; 2] = ["incomplete", "incomplete.csv"];
 
-/// Returns the tables of a dump, sorted by path; none if the folder is not a dump.
+/// Returns the tables of a dump, sorted by path; empty if the folder is not a dump.
 ///
 /// # Errors
 /// [`SourceError`] if the dump is encrypted or unfinished, or if a schema cannot be read.
@@ -37,7 +37,7 @@ fn table(listing: &Listing, scheme: &Listed) -> Result<ForeignTable, SourceError
         return Err(SourceError::Foreign {
             file: file.input.name(),
             what: "a mark of a YDB dump that was not finished".to_owned(),
-            advice: "dump the table again; the rows that are there are not all of them".to_owned(),
+            advice: "dump the table again; rows are missing".to_owned(),
         });
     }
     let mut data: Vec<(u64, &Listed)> =
@@ -70,8 +70,8 @@ fn declared_in(scheme: &Listed, folder: &str, is_export: bool) -> Result<Declare
     Ok(declared)
 }
 
-/// Returns the files of a folder that have a checksum. It is that of the content before
-/// compression, and so is the name of its file.
+/// Returns the files of a folder that have a checksum. The checksum, and the name of its file,
+/// refer to the content before compression.
 fn checksums<'a>(
     listing: &Listing,
     folder: &str,
@@ -86,8 +86,8 @@ fn checksums<'a>(
     files.filter_map(checksum).collect()
 }
 
-/// Returns the table that data files of a dump belong to, if the schema is beside them; `folder`
-/// lists the files of their folder.
+/// Returns the table of data files of a dump, if the schema is next to them; `folder` lists the
+/// files of their folder.
 ///
 /// # Errors
 /// As for [`tables`], and [`SourceError`] if a file does not have its checksum.

@@ -3,7 +3,7 @@
 //! ```text
 //! dump/ads/events/scheme.pb      columns, keys, partitions, time to live
 //!                 data_00.csv    rows without a header; also .csv.zst and .parquet
-//!                 data_00.csv.sha256  checksum of the decompressed file, only in exports; also of other files
+//!                 data_00.csv.sha256  checksum of the decompressed file; only in exports
 //!                 metadata.json  only in exports to S3 and NFS: one data file per partition
 //! ```
 

@@ -1,8 +1,8 @@
 //! Fields of the data files of a YDB dump.
 //!
 //! A line is a row, without a header; fields are separated by commas. `null` is NULL, `"null"` is
-//! text. Text and bytes stand in quotes with the escapes of URLs: `+` is a space, `%2C` a comma, so
-//! that a field never holds a comma, a quote or a line break of its own.
+//! text. Text and bytes are in quotes with the escapes of URLs: `+` is a space, `%2C` a comma, so
+//! that a field never contains a comma, a quote or a line break.
 
 use crate::source::lines::{LineReader, Spelling};
 
@@ -33,8 +33,8 @@ impl Spelling for DumpFields {
     }
 }
 
-/// Appends text without its escapes. A `%` without two hexadecimal digits stands for itself, as in
-/// `ydb tools restore`.
+/// Appends text without its escapes. A `%` without two hexadecimal digits is literal, as in `ydb
+/// tools restore`.
 fn unescape(escaped: &[u8], value: &mut Vec<u8>) {
     let digit = |byte: Option<&u8>| char::from(*byte?).to_digit(16);
     let mut rest = escaped;

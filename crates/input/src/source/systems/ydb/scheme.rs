@@ -13,7 +13,7 @@ fn wrong(problem: impl Into<String>) -> SchemeError {
     SchemeError::Table { problem: problem.into() }
 }
 
-/// Reads the text of `scheme.pb`; `file` and `name` are those of the file and of the table.
+/// Reads the text of `scheme.pb`; `file` and `name` are the names of the file and of the table.
 ///
 /// # Errors
 /// [`SchemeError`] if the text does not declare a table.
@@ -65,8 +65,8 @@ pub(super) fn read_message(message: &Message, file: &str, name: &str) -> Result<
     })
 }
 
-/// Returns the number of partitions: that of the hash partitions of a column table, or the number
-/// of ranges that a row table was declared or dumped with.
+/// Returns the number of partitions: the hash partitions of a column table, or the ranges of a row
+/// table as declared or dumped.
 fn read_partitions(message: &Message, settings: Option<&Message>, layout: TableLayout) -> Option<u64> {
     let splits = message.message("partition_at_keys");
     let ranges = splits.map(|splits| splits.messages("split_points").count() as u64 + 1);
@@ -90,7 +90,7 @@ fn read_column(message: &Message, notes: &mut Vec<String>) -> Result<Column, Sch
     let not_null = message.word("not_null").is_some_and(|word| matches!(word, "true" | "True" | "t" | "1"));
     let (column_type, remark) = read_type(item, &name)?;
     notes.extend(remark);
-    // Types of PostgreSQL take NULL without being optional.
+    // Types of PostgreSQL are nullable without being optional.
     let takes_null = is_optional || item.has("pg_type");
     Ok(Column { name, column_type, nullable: takes_null && !not_null })
 }

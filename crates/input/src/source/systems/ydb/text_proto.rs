@@ -1,8 +1,9 @@
-//! Text form of protocol buffers, as far as the schema files of YDB use it.
+//! Text form of protocol buffers, the subset used by the schema files of YDB.
 //!
 //! ```text
 //! message  = { name [":"] value [";" | ","] }
-//! value    = "{" message "}" | "<" message ">" | "[" [value {"," value}] "]" | string {string} | word
+//! value    = "{" message "}" | "<" message ">" | "[" [value {"," value}] "]"
+//!          | string {string} | word
 //! string   = '"' characters with C escapes '"', or the same with single quotes
 //! ```
 //! Words are numbers and names of enum values; `#` begins a comment. A list is read as a repeated
@@ -184,7 +185,7 @@ impl Parser<'_> {
             } else {
                 let is_message = matches!(self.peek(), Some(b'{' | b'<'));
                 if !has_colon && !is_message {
-                    return Err(self.error(&format!("':' or '{{' is missing behind '{name}'")));
+                    return Err(self.error(&format!("':' or '{{' is missing after '{name}'")));
                 }
                 let value = self.value(depth)?;
                 message.fields.push((name, value));
@@ -194,7 +195,7 @@ impl Parser<'_> {
     }
 
     fn name(&mut self) -> Result<String, SchemeError> {
-        // Names of extensions stand in brackets.
+        // Names of extensions are in brackets.
         if self.peek() == Some(b'[') {
             return self.until(|byte| byte == b']').map(|name| format!("{name}]")).and_then(|name| {
                 if self.takes(b']') { Ok(name) } else { Err(self.error("a bracket is not closed")) }
@@ -269,7 +270,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Reads what follows a backslash.
+    /// Reads an escape after its backslash.
     fn escape(&mut self, text: &mut Vec<u8>) -> Result<(), SchemeError> {
         let Some(byte) = self.peek() else { return Err(self.error("a quote is not closed")) };
         let value = match byte {

@@ -1,0 +1,115 @@
+//! Sorts that the rules of DataFusion leave out.
+
+use std::sync::Arc;
+
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::config::ConfigOptions;
+use datafusion::error::Result;
+use datafusion::physical_expr::LexOrdering;
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::sorts::sort::SortExec;
+use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, replace_children_if_necessary};
+
+/// Sorts the inputs of nodes that require an order which these do not have.
+///
+/// DataFusion 55 moves a sort by (k, count) below a semi join and leaves it out above a grouping by
+/// k, whose rows it is sure to differ in k. The join, however, is not known to keep that, and the
+/// check of the plan refuses the window above: `SELECT ..., rank() OVER (PARTITION BY k ORDER BY count)
+/// FROM (SELECT k, count(*) ... GROUP BY k) WHERE EXISTS (...)`. Likewise, a merge of streams that are
+/// sorted by a constant moves below the projection that makes the constant any other column. Must run
+/// before that check, after the rules that place and move sorts.
+#[derive(Debug)]
+pub(in crate::query) struct MissingSorts;
+
+impl PhysicalOptimizerRule for MissingSorts {
+    fn optimize(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        _config: &ConfigOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let sorted = |node: Arc<dyn ExecutionPlan>| {
+            let mut is_changed = false;
+            let mut inputs = Vec::new();
+            for (input, required) in node.children().into_iter().zip(node.required_input_ordering()) {
+                let mut input = Arc::clone(input);
+                if let Some(required) = required {
+                    let order = required.into_single();
+                    let known = input.equivalence_properties();
+                    if !known.ordering_satisfy_requirement(order.clone())? {
+                        let keeps_streams = input.output_partitioning().partition_count() > 1;
+                        let sort = SortExec::new(LexOrdering::from(order), input);
+                        input = Arc::new(sort.with_preserve_partitioning(keeps_streams));
+                        is_changed = true;
+                    }
+                }
+                inputs.push(input);
+            }
+            Ok(match is_changed {
+                true => Transformed::yes(replace_children_if_necessary(node, inputs)?),
+                false => Transformed::no(node),
+            })
+        };
+        Ok(plan.transform_up(sorted)?.data)
+    }
+
+    fn name(&self) -> &'static str {
+        "MissingSorts"
+    }
+
+    fn schema_check(&self) -> bool {
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::AsArray;
+    use arrow::datatypes::UInt64Type;
+
+    use crate::query::Params;
+    use crate::testing::joins::{Tables, answer, tables};
+    use crate::testing::{Score, scores};
+
+    #[tokio::test]
+    async fn windows_over_groups_below_semi_joins_are_sorted() {
+        let values: Vec<Score> = (0..300).map(|row| (row % 50, row / 50, row * 7 % 11)).collect();
+        let (_folder, table) = scores(&[values[..200].to_vec(), values[200..].to_vec()]).await;
+        for condition in
+            ["EXISTS (SELECT 1 FROM t b WHERE a.player = b.player)", "a.player IN (SELECT player FROM t)"]
+        {
+            for cores in [1, 2, 5] {
+                let session = table.session().unwrap();
+                {
+                    let state = session.context().state_ref();
+                    let mut state = state.write();
+                    let config = state.config_mut();
+                    *config = config.clone().with_target_partitions(cores);
+                }
+                let sql = format!(
+                    "SELECT rank() OVER (PARTITION BY a.player ORDER BY a.n) FROM \
+                     (SELECT player, count(*) AS n FROM t GROUP BY player) a WHERE {condition}"
+                );
+                let rows = session.collect(&sql, &Params::default()).await.unwrap();
+                let ranks =
+                    rows.iter().flat_map(|batch| batch.column(0).as_primitive::<UInt64Type>().values());
+                assert_eq!(ranks.copied().collect::<Vec<_>>(), [1; 50], "{sql} with {cores} cores");
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn constants_of_an_outer_join_without_matches_can_be_sorted_by() {
+        let Tables { ours, .. } = &tables().await;
+        let sql = "SELECT b.player AS g0, a.game AS g1, c.game AS g2, c.player AS g3
+            FROM (SELECT * FROM big WHERE player = 15 LIMIT 5) a
+            FULL JOIN big b ON a.player = b.player
+            RIGHT JOIN big c ON b.player = c.player AND b.game IS NULL AND b.points > 3
+            ORDER BY b.player, a.game DESC, c.game DESC, c.player LIMIT 2";
+        // The players whose game is the last of 13.
+        let players: Vec<i64> = (0..240).filter(|player| player * 7 % 13 == 12).take(2).collect();
+        let expected = players.iter().map(|player| format!("|    |    | 12 | {player:<2} |"));
+        let found = answer(ours, sql).await;
+        let rows: Vec<&str> = found.lines().filter(|line| line.contains(" 12 ")).collect();
+        assert_eq!(rows, expected.collect::<Vec<_>>(), "{found}");
+    }
+}
