@@ -6,7 +6,8 @@
 //! evenkeel.Table                    table.rs: a handle of a table; query.rs: rows of a query;
 //!                                   provider.rs: the table for the package `datafusion`
 //! evenkeel.place                    place.rs: partitions of whole arrays
-//! frames and streams                source.rs: batches of any Arrow object; ingest.rs: into a table;
+//! frames and streams                source.rs: batches of any Arrow object; ingest.rs: into a
+//! table;
 //!                                   producer.rs: threads that read them
 //! all of them                       waiting.rs: threads, Ctrl-C, progress, forks
 //! ```

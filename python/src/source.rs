@@ -59,7 +59,8 @@ impl Plain {
         Self { reader, schema, columns, rows: 0 }
     }
 
-    /// Gives texts and bytes one form, whatever the source has: samples depend on the size of batches.
+    /// Gives texts and bytes one form, whatever the source has: samples depend on the size of
+    /// batches.
     fn with_one_form(mut self) -> Self {
         let fields = self.schema.fields().iter().map(|field| {
             let plain = match field.data_type() {

@@ -33,8 +33,8 @@ pub(crate) struct Args {
     #[arg(long = "where", value_name = "SQL", allow_hyphen_values = true)]
     condition: String,
 
-    /// Another table that the condition reads, and its name: a directory of a table, or an export in
-    /// any input format; repeatable.
+    /// Another table that the condition reads, and its name: a directory of a table, or an export
+    /// in any input format; repeatable.
     #[arg(long = "table", value_name = "NAME=PLACE")]
     tables: Vec<String>,
 

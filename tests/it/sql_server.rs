@@ -11,8 +11,8 @@ use evenkeel::Table;
 use evenkeel::query::Params;
 use serde_json::{Value, json};
 
-/// Time for one statement. The tables are small: a statement that takes this long works on more rows
-/// than it has to.
+/// Time for one statement. The tables are small: a statement that takes this long works on more
+/// rows than it has to.
 const LONGEST: Duration = Duration::from_secs(120);
 
 /// A column as JSON: whole numbers as text, points in time as microseconds, floats as Rust prints

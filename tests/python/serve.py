@@ -298,6 +298,9 @@ def drivers(fixture, server):
         check(tuple(found[0]), (decimal.Decimal(7), datetime.datetime(2026, 1, 1, 0, 0, 7)))
         found = await session.fetchrow("SELECT $1::int + 1, $2::text, $3::timestamp, $4::bool", 4, "007", datetime.datetime(2026, 1, 1), True)
         check(tuple(found), (5, "007", datetime.datetime(2026, 1, 1), True))
+        found = await session.fetchrow("SELECT count(*), array_agg(id) FROM events WHERE id = ANY($1::bigint[])", [1, 2])
+        check((found[0], sorted(found[1])), (2, [1, 2]))
+        check(await session.fetchval("SELECT count(*) FROM events WHERE id = ANY($1)", [decimal.Decimal(1), decimal.Decimal(7)]), 2)
         async with session.transaction():
             check(len([row async for row in session.cursor("SELECT id FROM events", prefetch=100)]), 3000)
         await session.close()
@@ -346,6 +349,14 @@ def recorded(server):
     check(connection.execute(columns).fetchall()[:2], [("id", "numeric", "NO"), ("at", "timestamp without time zone", "NO")])
     version = "SELECT current_setting('server_version_num')::int / 100 AS version"
     check(connection.execute(version).fetchone(), (1600,))
+    check(connection.execute("SELECT current_user, session_user").fetchone(), ("tester", "tester"))
+    for code, sql in [("0A000", "SELECT set_config('evenkeel.version', '1', false)"), ("22023", "SET evenkeel.version = 'events=1, events=2'"),
+                      ("22023", "SET ROLE bob"), ("22003", "SELECT id FROM events WHERE id = 99999999999999999999")]:
+        refused(code, lambda: connection.execute(sql), sql)
+    # A value that no memory holds ends its query, again and again, and nothing else.
+    for sql in ["SELECT range(0, 1000000000000)", "SELECT repeat('x', 2000000000)"] * 2:
+        refused("53200", lambda: connection.execute(sql).fetchall(), sql)
+        check(connection.execute("SELECT 1").fetchone(), (1,))
 
 
 def versions(fixture, server):

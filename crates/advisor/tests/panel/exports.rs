@@ -5,6 +5,7 @@ use arrow::array::{ArrayRef, RecordBatch};
 use crate::columns::*;
 use crate::more_exports as more;
 use crate::odd_exports as odd;
+use crate::public_exports as public;
 
 /// An export with accepted answers.
 pub(crate) struct Case {
@@ -1641,5 +1642,53 @@ pub(crate) fn cases() -> Vec<Case> {
             "rows that were sent again say nothing about how often values repeat"
         ),
         case!("members", emails, &[&["email"]], never & ["age"], by & [&["email"]], "the table's own id"),
+        case!(by name
+            "figures of countries",
+            public::country_years,
+            &[&["Country Code"], &["Country Name"]],
+            never & ["Value"],
+            by & [&["Country Code", "Year"], &["Country Name", "Year"]],
+            "a year is a time, even if it counts within each country"
+        ),
+        case!(
+            "daily counts, as R writes them",
+            public::daily_counts,
+            &[&[], &["service", "area"]],
+            never & ["monthly", "trips"],
+            by & [&["date", "service", "area"]],
+            "numbers are numbers although some are NA"
+        ),
+        case!(by name
+            "charges of hospitals",
+            public::hospital_charges,
+            &[&["Provider Id"]],
+            never & ["Total Discharges", "Average Payments"],
+            by & [&["Provider Id", "DRG"], &["Provider Id", "Definition"]],
+            "an amount with separators is an amount, and a long label of few kinds a kind"
+        ),
+        case!(
+            "openings",
+            public::openings,
+            &[&[], &["eco"], &["pgn"], &["name"]],
+            never & [],
+            by & [&["pgn"]],
+            "if only a text tells rows apart, it identifies them"
+        ),
+        case!(by name
+            "towns",
+            public::towns,
+            &[&["geonameid"]],
+            never & ["country"],
+            by & [&["geonameid"]],
+            "a table of things is read by their id, not by where they are"
+        ),
+        case!(by name
+            "hits of visitors in two halves",
+            public::hits,
+            &[&["visid_high"], &["visid_low"], &["visid_high", "visid_low"]],
+            never & ["load_ms", "title"],
+            by & [&["visid_high", "hit_num"], &["visid_low", "hit_num"], &["visid_high", "hit_time"], &["visid_low", "hit_time"]],
+            "half of an identifier is no amount because it is called high or low"
+        ),
     ]
 }

@@ -169,7 +169,8 @@ impl Table {
         Ok(format!("SELECT {} FROM {name} WHERE (\n{condition}\n)", key.join(", ")))
     }
 
-    /// Counts the visible rows that meet a condition of SQL, which may read other tables and exports.
+    /// Counts the visible rows that meet a condition of SQL, which may read other tables and
+    /// exports.
     ///
     /// # Errors
     /// [`TableError`] if the condition cannot be run.

@@ -126,7 +126,7 @@ fn form_of_texts(mut texts: Vec<String>) -> Form {
         has_marks |= plain.len() < text.trim().len();
         numbers.push(plain);
     }
-    if has_marks && numbers.iter().all(|text| is_plain_number(text) || is_decimal(text)) {
+    if has_marks && numbers.iter().all(|text| is_number(text)) {
         let whole: Option<Vec<i128>> = numbers.iter().map(|text| text.parse().ok()).collect();
         return match whole {
             Some(whole) => Whole::of_numbers(whole).map_or(Form::Other, Form::Whole),
@@ -163,6 +163,12 @@ fn without_marks(text: &str) -> String {
     let plain = [sign, &whole].concat();
     let plain = fraction.map_or(plain.clone(), |fraction| format!("{plain}.{fraction}"));
     if is_plain_number(&plain) || is_decimal(&plain) { plain } else { text.trim().to_owned() }
+}
+
+/// Whether a text is a number as programs write it, with or without a fraction and an exponent.
+fn is_number(text: &str) -> bool {
+    let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+    (is_plain_number(mantissa) || is_decimal(mantissa)) && exponent.parse::<i16>().is_ok()
 }
 
 /// Whether a text is a whole number as programs write it: no code with zeros in front.
@@ -448,6 +454,7 @@ mod tests {
             assert!(matches!(form(&texts), Form::Whole(_)), "{texts:?}");
         }
         assert_eq!(form(&["NULL", "1.5", "2", "1,000.25"]), Form::Fractions);
+        assert_eq!(form(&["NA", "1e+05", "4700.28", "0"]), Form::Fractions);
         for texts in [
             ["12", "5", "7", "4711"],
             ["NA", "007", "12", "5"],

@@ -429,6 +429,17 @@ pub(super) const ENTITIES: &[&str] = &[
     "товар",
     "устройство",
     "сотрудник",
+    "team",
+    "club",
+    "species",
+    "taxon",
+    "asset",
+    "airport",
+    "tournament",
+    "tourney",
+    "athlete",
+    "competitor",
+    "contestant",
 ];
 pub(super) const TIMES: &[&str] = &[
     "time",

@@ -34,7 +34,7 @@ static SERVERS: AtomicUsize = AtomicUsize::new(0);
 /// Number of threads that wait for ever because an allocation failed.
 static STOPPED_THREADS: AtomicUsize = AtomicUsize::new(0);
 
-/// What a thread does whose allocation failed. It cannot go on.
+/// Next step of a thread whose allocation failed: it cannot go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AfterFailedAllocation {
     /// Ends the process: nothing watches its memory.

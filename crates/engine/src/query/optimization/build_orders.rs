@@ -23,13 +23,13 @@ use crate::query::optimization::nulls_of_joins::without_knowledge;
 
 /// Places sorts as the wrapped rule does, but without the orders of build sides.
 ///
-/// A hash join returns the rows of its probe side in their order, each with its matches in the order
-/// of the build side. DataFusion 55 takes the result for sorted by the one and then by the other,
-/// which it is only if no two rows of the probe side are equal in their order: two rows with k = 1
-/// and the matches v = 5 and 7 give v = 5, 7, 5, 7. Sorts by (k, v), windows and groups over such
-/// joins were wrong. While the wrapped rule runs, an [`UnorderedExec`] hides the order of each build
-/// side, also one that the rule itself gives it. Afterwards a union with no rows, which all codecs
-/// of plans know, hides those that are left:
+/// A hash join returns the rows of its probe side in their order, each with its matches in the
+/// order of the build side. DataFusion 55 takes the result for sorted by the one and then by the
+/// other, which it is only if no two rows of the probe side are equal in their order: two rows with
+/// k = 1 and the matches v = 5 and 7 give v = 5, 7, 5, 7. Sorts by (k, v), windows and groups over
+/// such joins were wrong. While the wrapped rule runs, an [`UnorderedExec`] hides the order of each
+/// build side, also one that the rule itself gives it. Afterwards a union with no rows, which all
+/// codecs of plans know, hides those that are left:
 ///
 /// ```text
 /// hash join                    hash join

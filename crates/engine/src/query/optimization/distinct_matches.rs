@@ -97,8 +97,8 @@ fn distinct(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPla
     Ok((first_step.schema() == schema).then(|| Arc::new(first_step) as Arc<dyn ExecutionPlan>))
 }
 
-/// Whether each group of a type stands for one value. That of zeros has no sign, which the conditions
-/// of a join tell apart.
+/// Whether each group of a type stands for one value. That of zeros has no sign, which the
+/// conditions of a join tell apart.
 fn is_exact(data_type: &DataType) -> bool {
     match data_type {
         DataType::Dictionary(_, value) => is_exact(value),

@@ -40,8 +40,8 @@ use crate::query::optimization::projection_pushdown::without_projection;
 /// or a join finds out while it runs. So below a node that would read another column, a [`Barrier`]
 /// lets only filters on the other columns through. The barriers are removed afterwards.
 ///
-/// Neither does a filter on a column that `random()` returns pass the node that computes it, because
-/// it would be evaluated on other values.
+/// Neither does a filter on a column that `random()` returns pass the node that computes it,
+/// because it would be evaluated on other values.
 #[derive(Debug)]
 pub(in crate::query) struct SafeFilterPushdown {
     rule: Arc<dyn PhysicalOptimizerRule + Send + Sync>,
@@ -115,7 +115,8 @@ fn with_barriers(node: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn Exe
 }
 
 /// Columns of an input of a hash join whose keys of floating-point numbers they are. To a join -0.0
-/// equals 0.0, but the least and the greatest key that it passes on while it runs exclude the other.
+/// equals 0.0, but the least and the greatest key that it passes on while it runs exclude the
+/// other.
 fn fractional_keys(node: &dyn ExecutionPlan, position: usize, input: &Schema) -> Vec<usize> {
     let Some(join) = node.downcast_ref::<HashJoinExec>() else { return Vec::new() };
     let keys = join.on().iter().map(|(left, right)| if position == 0 { left } else { right });

@@ -24,11 +24,11 @@ pub(in crate::query) struct LimitBarrier;
 
 /// Keeps the limit of a sort in a node of its own, unless it sorts the rows of a scan.
 ///
-/// When DataFusion 55 pushes a sort with a limit down, or finds that rows have its order already, it
-/// gives the limit to the sorts below, even below joins: in `... WHERE k IN (SELECT k FROM t ORDER BY
-/// k DESC LIMIT 100) ORDER BY k LIMIT 10`, the inner limit became 10. If there is no sort below, the
-/// limit is lost: `SELECT ..., rank() OVER (ORDER BY k) ... ORDER BY k LIMIT 10` returned all rows.
-/// The pushdown of limits, which runs later, gives the sort its limit back.
+/// When DataFusion 55 pushes a sort with a limit down, or finds that rows have its order already,
+/// it gives the limit to the sorts below, even below joins: in `... WHERE k IN (SELECT k FROM t
+/// ORDER BY k DESC LIMIT 100) ORDER BY k LIMIT 10`, the inner limit became 10. If there is no sort
+/// below, the limit is lost: `SELECT ..., rank() OVER (ORDER BY k) ... ORDER BY k LIMIT 10`
+/// returned all rows. The pushdown of limits, which runs later, gives the sort its limit back.
 #[derive(Debug)]
 pub(in crate::query) struct LimitsOverSorts;
 

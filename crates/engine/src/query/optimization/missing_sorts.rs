@@ -14,10 +14,10 @@ use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, replace_
 ///
 /// DataFusion 55 moves a sort by (k, count) below a semi join and leaves it out above a grouping by
 /// k, whose rows it is sure to differ in k. The join, however, is not known to keep that, and the
-/// check of the plan refuses the window above: `SELECT ..., rank() OVER (PARTITION BY k ORDER BY count)
-/// FROM (SELECT k, count(*) ... GROUP BY k) WHERE EXISTS (...)`. Likewise, a merge of streams that are
-/// sorted by a constant moves below the projection that makes the constant any other column. Must run
-/// before that check, after the rules that place and move sorts.
+/// check of the plan refuses the window above: `SELECT ..., rank() OVER (PARTITION BY k ORDER BY
+/// count) FROM (SELECT k, count(*) ... GROUP BY k) WHERE EXISTS (...)`. Likewise, a merge of
+/// streams that are sorted by a constant moves below the projection that makes the constant any
+/// other column. Must run before that check, after the rules that place and move sorts.
 #[derive(Debug)]
 pub(in crate::query) struct MissingSorts;
 

@@ -15,9 +15,9 @@ use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, replace_
 /// Hides from outer joins which columns are constant in a side that they fill with NULL.
 ///
 /// DataFusion 55 takes a column that is constant in that side for one that is so in the result,
-/// where it is NULL in rows without a match: `(SELECT * FROM t WHERE k = 3) a RIGHT JOIN t b ON a.k =
-/// b.k ORDER BY a.k, b.k` was not sorted by a.k. A union with no rows gives the same rows and knows
-/// nothing about them:
+/// where it is NULL in rows without a match: `(SELECT * FROM t WHERE k = 3) a RIGHT JOIN t b ON a.k
+/// = b.k ORDER BY a.k, b.k` was not sorted by a.k. A union with no rows gives the same rows and
+/// knows nothing about them:
 ///
 /// ```text
 /// right join               right join

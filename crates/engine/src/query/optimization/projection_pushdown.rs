@@ -52,7 +52,8 @@ impl PhysicalOptimizerRule for SafeProjectionPushdown {
     }
 }
 
-/// Returns the optimized plan, or the one before if only that has the orders that its nodes require.
+/// Returns the optimized plan, or the one before if only that has the orders that its nodes
+/// require.
 fn unless_order_is_lost(
     optimized: Arc<dyn ExecutionPlan>,
     before: Arc<dyn ExecutionPlan>,

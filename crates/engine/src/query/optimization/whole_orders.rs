@@ -14,9 +14,9 @@ use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 /// Merges streams by their whole order instead of the beginning that the node above needs.
 ///
 /// DataFusion 55 takes the result of a merge for sorted as each of its streams is. But streams that
-/// are sorted by (k, j) and merged by k come out sorted by k alone: rows with the same k follow each
-/// other in the order of the streams. `SELECT ..., rank() OVER (ORDER BY k) ... ORDER BY k, j` was
-/// not sorted by j.
+/// are sorted by (k, j) and merged by k come out sorted by k alone: rows with the same k follow
+/// each other in the order of the streams. `SELECT ..., rank() OVER (ORDER BY k) ... ORDER BY k, j`
+/// was not sorted by j.
 #[derive(Debug)]
 pub(in crate::query) struct WholeOrders;
 

@@ -100,8 +100,8 @@ impl Database {
         session.with_exports(&self.exports)
     }
 
-    /// Returns a session with all tables and exports beside a main table, which has its own name and
-    /// that of the only table of a session.
+    /// Returns a session with all tables and exports beside a main table, which has its own name
+    /// and that of the only table of a session.
     pub(crate) fn session_beside(
         &self,
         main: Arc<SnapshotTable>,

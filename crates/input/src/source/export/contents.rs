@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 
 use crate::source::error::SourceError;
-use crate::source::export::opening::KeptCopy;
+use crate::source::export::kept_copy::KeptCopy;
 use crate::source::format::InputFormat;
 use crate::source::input_path::InputPath;
 use crate::source::meter::Reading;

@@ -2,6 +2,7 @@
 
 mod blocks;
 mod contents;
+mod kept_copy;
 mod opening;
 mod places;
 mod reading;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -13,6 +13,7 @@ use arrow::datatypes::DataType;
 
 use crate::source::error::SourceError;
 use crate::source::export::contents::Export;
+use crate::source::export::kept_copy::KeptCopy;
 use crate::source::export::reading::OnUnreadable;
 use crate::source::format::InputFormat;
 use crate::source::guess::type_of_values;
@@ -155,35 +156,4 @@ fn is_device(path: &Path) -> bool {
     }
     #[cfg(not(unix))]
     false
-}
-
-/// Copy of a pipe. It ends with this value.
-#[derive(Debug)]
-pub(super) enum KeptCopy {
-    /// A file without a name, of which nothing is left even if the process is killed.
-    Unnamed(File),
-    Named(tempfile::NamedTempFile),
-}
-
-impl KeptCopy {
-    /// Creates an empty copy, and returns the path by which it can be read.
-    fn create() -> io::Result<(PathBuf, Self)> {
-        let named = tempfile::NamedTempFile::new()?;
-        #[cfg(target_os = "linux")]
-        {
-            use std::os::fd::AsRawFd;
-            let path = PathBuf::from(format!("/proc/self/fd/{}", named.as_file().as_raw_fd()));
-            if path.exists() {
-                return Ok((path, Self::Unnamed(named.into_file())));
-            }
-        }
-        Ok((named.path().to_path_buf(), Self::Named(named)))
-    }
-
-    fn file(&mut self) -> &mut File {
-        match self {
-            Self::Unnamed(file) => file,
-            Self::Named(file) => file.as_file_mut(),
-        }
-    }
 }
