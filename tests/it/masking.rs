@@ -217,6 +217,11 @@ fn no_finding_and_no_note_holds_a_value() {
         &mut seen,
     );
 
+    // In order but for neighbours: the correlation is 1, and half of the rows come late.
+    let swapped = (0..20_000u64).map(|row| (format!("w{row}"), row ^ 1, time(row)));
+    write("swapped.csv", &csv(swapped));
+    evaluate(folder, "{}/swapped.csv --partition-key who --primary-key id,who --partitions 1", &mut seen);
+
     // Few rows; no time.
     write("small.csv", &csv((0..40).map(|row| (format!("w{row}"), row, time(row * 1000)))));
     evaluate(folder, "{}/small.csv --partitions 8", &mut seen);

@@ -190,10 +190,12 @@ fn moving_hotspot(windows: usize, design: &DesignReport) -> Option<Finding> {
     let others = partitions.in_total.max_over_mean.max(partitions.max_over_mean_at_a_time_by_chance);
     let of_window = partitions.in_total.rows / windows.max(1) as u64;
     let in_total = partitions.in_total.max_over_mean;
-    let (at_a_time, threshold) = match lasting >= MOVES * in_total {
+    let (when, at_a_time, threshold) = match lasting >= MOVES * in_total {
         // This figure excludes chance.
-        true => (lasting, MOVES * in_total),
-        false if are_enough_rows(of_window, design.partitions) => (in_windows, MOVES * others),
+        true => ("at a moment", lasting, MOVES * in_total),
+        false if are_enough_rows(of_window, design.partitions) => {
+            ("within a window", in_windows, MOVES * others)
+        }
         false => return None,
     };
     (at_a_time >= threshold).then(|| Finding {
@@ -201,7 +203,7 @@ fn moving_hotspot(windows: usize, design: &DesignReport) -> Option<Finding> {
         severity: Severity::Warning,
         subject: Subject::from(design.name()),
         message: format!(
-            "at a time the hottest partition gets {at_a_time:.1} times the mean, over the whole time {:.1} times: the load moves from partition to partition",
+            "{when} the hottest partition gets {at_a_time:.1} times the mean, over the whole time {:.1} times: the load moves from partition to partition",
             partitions.in_total.max_over_mean
         ),
         measured: at_a_time,
@@ -482,7 +484,7 @@ mod tests {
         assert_eq!(
             finding.message,
             "rows wait up to 90.0 s, more than 1.0 s; 1000 rows arrive per second on average, but it sustains 250: \
-             at a time one node gets 25 % of them; the same holds for 2 other designs of this key"
+             at a moment one node gets 25 % of them; the same holds for 2 other designs of this key"
         );
     }
 

@@ -59,7 +59,7 @@ pub(super) fn falls_behind(simulation: &NodeSimulation, design: &DesignReport) -
                 grows for as long as rows arrive"
         ),
         (false, false) => format!(
-            "{average} rows arrive per second on average, but it sustains {sustained_rows}: at a time one \
+            "{average} rows arrive per second on average, but it sustains {sustained_rows}: at a moment one \
                 {} gets {:.0} % of them",
             if design.limited_by_partition { "partition" } else { "node" },
             share * 100.0

@@ -436,7 +436,7 @@ mod tests {
         );
         let behind = of_moving(FindingCode::FallsBehind);
         assert!(
-            behind.message.contains("it sustains 60: at a time one node gets 100 % of them"),
+            behind.message.contains("it sustains 60: at a moment one node gets 100 % of them"),
             "{behind:?}"
         );
         assert_eq!(found.recommended.unwrap().partition_key, ["user"]);

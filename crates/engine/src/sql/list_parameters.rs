@@ -1,4 +1,4 @@
-//! Parameters that hold a list: `x = ANY($1)` and `x <> ALL($1)`.
+//! Parameters that hold a list: `x = ANY($1)` and `x <> ALL($1::bigint[])`.
 //!
 //! They are planned as `x IN ($1)` and `x NOT IN ($1)`, and the elements replace the parameter once
 //! they are known: a list of values excludes partitions, a search in an array does not.
@@ -40,9 +40,14 @@ impl VisitorMut for Lists {
             SqlExpr::AllOp { left, compare_op: BinaryOperator::NotEq, right } => (left, right, true),
             _ => return ControlFlow::Continue(()),
         };
-        // In parentheses, or not.
-        while let SqlExpr::Nested(inner) = right.as_mut() {
-            **right = std::mem::replace(inner.as_mut(), SqlExpr::value(Value::Null));
+        // The column tells the type of the elements better than a cast does: no type of PostgreSQL
+        // is that of a Uint64.
+        let mut inner = right.as_ref();
+        while let SqlExpr::Nested(next) | SqlExpr::Cast { expr: next, .. } = inner {
+            inner = next.as_ref();
+        }
+        if matches!(inner, SqlExpr::Value(ValueWithSpan { value: Value::Placeholder(_), .. })) {
+            **right = inner.clone();
         }
         if let SqlExpr::Value(ValueWithSpan { value: Value::Placeholder(name), .. }) = right.as_ref() {
             self.0.insert(name.trim_start_matches('$').to_owned());

@@ -7,19 +7,19 @@ use crate::values::rows_per_second;
 use evenkeel_capacity::{DesignReport, NodeSimulation};
 
 /// Meaning of the figures of designs.
-const LEGEND: &str = "hottest: rate over the mean, over the whole time and within a window; by chance: the \
+const LEGEND: &str = "hottest: rate over the mean, over the whole time and within a window (in window); by chance: the \
     hottest node if a perfect hash placed as many equal keys; busy: average load of the hottest node; rows \
     per second: no queue up to: the highest rate at which nothing waits at the end of any window; long run: \
     the highest rate at which every backlog drains in the end; sustains: the rate at which the hottest \
-    partition or node at a time is at its capacity, as in evaluate and bench ingest\n";
+    partition or node at a moment is at its capacity, as in evaluate and bench ingest\n";
 
 /// Draws the balance and the capacity of each design, and explains them.
 pub(super) fn designs(simulation: &NodeSimulation, layout: Layout) -> String {
     let others = [
         Heading::number("hottest partition"),
-        Heading::number("at a time"),
+        Heading::number("in window"),
         Heading::number("hottest node"),
-        Heading::number("at a time"),
+        Heading::number("in window"),
         Heading::number("by chance"),
         Heading::number("node handles"),
         Heading::number("busy"),

@@ -122,10 +122,10 @@ impl SampledColumns<'_> {
             }
         }
         // If nothing else distinguishes rows, a text or a level may: the moves of an opening, the
-        // bins of a forecast. One that happens to do so identifies nothing.
+        // bins of a forecast. Events may happen again, whatever their texts were so far.
         let may_tell_apart = |at: &&usize| self.may_tell_apart(**at);
         let others: Vec<usize> = second.iter().filter(may_tell_apart).copied().collect();
-        if keys.is_empty() && !others.is_empty() {
+        if keys.is_empty() && !others.is_empty() && self.time.is_none() {
             let all: Vec<usize> = first.iter().chain(&others).copied().collect();
             keys.extend(natural(&all, 0).0.into_iter().filter(is_natural));
         }
@@ -325,13 +325,18 @@ impl SampledColumns<'_> {
         self.role(at) == Role::Time && !self.is_time(at) && !self.completes_date(at)
     }
 
+    /// Whether a key can have a time whose name does not call it an end or a change.
+    fn has_earlier_time(&self) -> bool {
+        let is_earlier =
+            |at: usize| self.role(at) == Role::Time && !is_later(self.name(at)) && self.can_be_in_key(at);
+        (0..self.columns.len()).any(is_earlier)
+    }
+
     /// Whether a column is the time at which rows were received or loaded, and there is another
     /// time.
     pub(super) fn is_time_of_receipt(&self, at: usize) -> bool {
         let is_of_receipt = |at: usize| self.role(at) == Role::Time && is_of_receipt(self.name(at));
-        let is_of_event =
-            |at: usize| self.role(at) == Role::Time && !is_later(self.name(at)) && self.can_be_in_key(at);
-        is_of_receipt(at) && (0..self.columns.len()).any(is_of_event)
+        is_of_receipt(at) && self.has_earlier_time()
     }
 
     /// Whether a column numbers the rows within others.
@@ -387,15 +392,19 @@ impl SampledColumns<'_> {
         let sum: f64 = key.columns.iter().map(weight).sum();
         // A time that is not the event time is an accident in a key. So is a line number without
         // its parent.
-        let is_strange = |at: &&usize| match self.role(**at) {
-            Role::Time => self.is_other_time(**at),
-            Role::LineNumber => {
-                (self.has_parents(**at) && !self.counts_within(**at, &key.columns)) || self.is_age(**at)
+        let strangeness = |at: &usize| match self.role(*at) {
+            // The end of what the row begins is the worse choice.
+            Role::Time => {
+                usize::from(self.is_other_time(*at))
+                    + usize::from(is_later(self.name(*at)) && self.has_earlier_time())
             }
-            Role::Entity => self.is_address_beside_id(**at),
-            _ => false,
+            Role::LineNumber => usize::from(
+                (self.has_parents(*at) && !self.counts_within(*at, &key.columns)) || self.is_age(*at),
+            ),
+            Role::Entity => usize::from(self.is_address_beside_id(*at)),
+            _ => 0,
         };
-        let strange = key.columns.iter().filter(is_strange).count();
+        let strange: usize = key.columns.iter().map(strangeness).sum();
         let evidence = if key.columns.len() > 1 { key.repeats_by_chance.max(1.0).ln() } else { 0.0 };
         let sum = sum - WEIGHT_OF_EVIDENCE * evidence;
         let position = key.columns.iter().sum();

@@ -56,8 +56,11 @@ impl Dependencies {
             let column = columns.get(at);
             let hint = column.and_then(|column| column.hint);
             let is_derived = column.is_some_and(|column| names::is_derived(&column.column.name));
+            // A code stands for the kind that words describe.
+            let describes_kind =
+                |column: &Profile<'_>| column.form.is_words() && column.distinct <= MANY_VALUES;
             let is_label =
-                column.is_some_and(|column| names::is_label(&column.column.name) || column.form.is_words());
+                column.is_some_and(|column| names::is_label(&column.column.name) || describes_kind(column));
             let is_time = column.is_some_and(|column| column.column.column_type.is_time());
             let order = match hint {
                 _ if is_derived => 6,
