@@ -472,7 +472,7 @@ def sql(bench):
         "doubled texts": "SELECT length(s || s) FROM (SELECT s || s AS s FROM (SELECT s || s AS s FROM (SELECT repeat('x', 500000000) AS s) AS a) AS b) AS c",
     }.items():
         # The guard looks at the process now and then; what is allocated in between comes on top.
-        yield query(f"limit: {name}", text, says=limits + ["overflow"], memory=1200, seconds=20)
+        yield query(f"limit: {name}", text, says=limits + ["overflow", "the limit for a batch"], memory=1200, seconds=20)
     for name, text in {
         "percentile of 10^12 centroids": "SELECT approx_percentile_cont(k, 0.5, 1000000000000) FROM t",
         "percentile of -1 centroids": "SELECT approx_percentile_cont(k, 0.5, -1) FROM t",

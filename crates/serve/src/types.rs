@@ -59,6 +59,12 @@ pub(crate) fn oid_field(name: &str, nullable: bool) -> Field {
     Field::new(name, DataType::Int32, nullable).with_metadata(marked.into())
 }
 
+/// Field of a list of numbers of objects.
+pub(crate) fn oid_element() -> Field {
+    let marked = [(OID_KEY.to_owned(), "oid".to_owned())];
+    Field::new_list_field(DataType::Int64, true).with_metadata(marked.into_iter().collect())
+}
+
 /// Field of a catalog table that holds the numbers of columns; `is_vector` if PostgreSQL has it as
 /// a vector, not as an array.
 pub(crate) fn numbers_field(name: &str, is_vector: bool) -> Field {
@@ -92,7 +98,8 @@ pub(crate) fn from_arrow(data_type: &DataType) -> PgType {
         DataType::Duration(_) | DataType::Interval(_) => plain(Type::INTERVAL),
         DataType::Dictionary(_, values) => from_arrow(values),
         DataType::List(field) | DataType::LargeList(field) | DataType::FixedSizeList(field, _) => {
-            let element = from_arrow(field.data_type());
+            let is_oid = field.metadata().contains_key(OID_KEY);
+            let element = if is_oid { plain(Type::OID) } else { from_arrow(field.data_type()) };
             // Lists of lists may be ragged, which arrays are not.
             match array_of(&element.base) {
                 Some(base) => PgType { base, modifier: element.modifier },
@@ -114,9 +121,10 @@ fn numeric(precision: u8, scale: i8) -> PgType {
 }
 
 /// Types with the types of their arrays.
-const ARRAYS: [(Type, Type); 16] = [
+const ARRAYS: [(Type, Type); 17] = [
     (Type::INT2, Type::INT2_VECTOR),
     (Type::BOOL, Type::BOOL_ARRAY),
+    (Type::OID, Type::OID_ARRAY),
     (Type::INT2, Type::INT2_ARRAY),
     (Type::INT4, Type::INT4_ARRAY),
     (Type::INT8, Type::INT8_ARRAY),

@@ -243,7 +243,7 @@ impl CatalogSession {
             let mut found = BTreeMap::new();
             for (placeholder, inferred) in plan.get_parameter_types()? {
                 let name = placeholder.trim_start_matches('$').to_owned();
-                let list = lists.get(&name).map(|element| DataType::new_list(element.clone(), true));
+                let list = lists.get(&name).map(|element| DataType::List(Arc::new(element.clone())));
                 let inferred = list.or(inferred);
                 let known = types.get(&name).or(inferred.as_ref()).unwrap_or(&DataType::Utf8).clone();
                 values.insert(name.clone(), ScalarValue::try_from(&known)?.into());

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
-use arrow::datatypes::DataType;
+use arrow::datatypes::{DataType, Field};
 use datafusion::sql::sqlparser::ast::{
     AccessExpr, BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr,
     Ident, Join, JoinOperator, ObjectName, ObjectNamePart, Query, SelectItem, SetExpr, Statement,
@@ -14,6 +14,7 @@ use datafusion::sql::sqlparser::parser::Parser;
 use evenkeel_engine::sql::{call, plain_text_comparisons};
 
 use crate::catalog::tables::DYNAMIC;
+use crate::types::oid_element;
 
 /// Columns with the name of a function, which PostgreSQL compares with numbers too.
 const FUNCTION_COLUMNS: [&str; 8] =
@@ -40,8 +41,8 @@ pub(super) fn complete(statement: &mut Statement) {
     plain_text_comparisons(statement);
 }
 
-/// Returns the parameters that hold a list, without `$`, with the type of its elements.
-pub(super) fn list_parameters(sql: &str) -> BTreeMap<String, DataType> {
+/// Returns the parameters that hold a list, without `$`, with its elements.
+pub(super) fn list_parameters(sql: &str) -> BTreeMap<String, Field> {
     let mut lists = Lists::default();
     if let Ok(statements) = Parser::parse_sql(&PostgreSqlDialect {}, sql) {
         let _ = statements.visit(&mut lists);
@@ -50,14 +51,14 @@ pub(super) fn list_parameters(sql: &str) -> BTreeMap<String, DataType> {
 }
 
 #[derive(Default)]
-struct Lists(BTreeMap<String, DataType>);
+struct Lists(BTreeMap<String, Field>);
 
 impl Visitor for Lists {
     type Break = ();
 
     fn pre_visit_expr(&mut self, expression: &Expr) -> ControlFlow<()> {
         if let Expr::AnyOp { right, .. } | Expr::AllOp { right, .. } = expression {
-            let (mut right, mut element) = (right.as_ref(), DataType::Utf8);
+            let (mut right, mut element) = (right.as_ref(), element_of("text[]"));
             while let Expr::Nested(inner) | Expr::Cast { expr: inner, .. } = right {
                 if let Expr::Cast { data_type, .. } = right {
                     element = element_of(&data_type.to_string());
@@ -72,14 +73,15 @@ impl Visitor for Lists {
     }
 }
 
-/// Type of the elements of a list type of PostgreSQL: numbers of objects and other whole numbers,
-/// or texts.
-fn element_of(list: &str) -> DataType {
+/// Elements of a list type of PostgreSQL: numbers of objects, other whole numbers, or texts.
+fn element_of(list: &str) -> Field {
     let name = list.to_ascii_lowercase();
-    let name = name.trim_end_matches("[]").trim_start_matches("pg_catalog.").trim_matches('"').to_owned();
-    match name.as_str() {
-        "oid" | "int" | "int2" | "int4" | "int8" | "integer" | "smallint" | "bigint" => DataType::Int64,
-        _ => DataType::Utf8,
+    match name.trim_end_matches("[]").trim_start_matches("pg_catalog.").trim_matches('"') {
+        "oid" => oid_element(),
+        "int" | "int2" | "int4" | "int8" | "integer" | "smallint" | "bigint" => {
+            Field::new_list_field(DataType::Int64, true)
+        }
+        _ => Field::new_list_field(DataType::Utf8, true),
     }
 }
 
