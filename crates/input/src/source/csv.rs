@@ -283,7 +283,7 @@ impl Read for Limited {
         let read = buffer.get(..count).unwrap_or_default();
         let quotes = read.iter().filter(|byte| **byte == b'"').count();
         self.watched.quotes.fetch_add(quotes, Ordering::Relaxed);
-        self.scanner.see(read);
+        self.scanner.see(read, quotes);
         if self.in_header {
             self.see_header(read);
         }

@@ -43,8 +43,16 @@ impl QuoteScanner {
         Self { delimiter, is_quoted: false, is_open: false, last: None, offset: 0, misplaced }
     }
 
-    /// Looks at the next bytes.
-    pub(super) fn see(&mut self, bytes: &[u8]) {
+    /// Looks at the next bytes, of which `quotes` are quotes.
+    pub(super) fn see(&mut self, bytes: &[u8], quotes: usize) {
+        if quotes > 0 || self.is_open {
+            self.follow(bytes);
+        }
+        self.last = bytes.last().copied().or(self.last);
+        self.offset += bytes.len() as u64;
+    }
+
+    fn follow(&mut self, bytes: &[u8]) {
         let mut at = 0;
         if self.is_open
             && let Some(next) = bytes.first()
@@ -66,8 +74,6 @@ impl QuoteScanner {
                 self.is_open = true;
             }
         }
-        self.last = bytes.last().copied().or(self.last);
-        self.offset += bytes.len() as u64;
     }
 
     fn ends_field(&self, byte: u8) -> bool {
@@ -97,7 +103,8 @@ mod tests {
     fn places(chunks: &[&[u8]]) -> Vec<u64> {
         let misplaced = MisplacedQuotes::default();
         let mut scanner = QuoteScanner::new(b',', misplaced.clone());
-        chunks.iter().for_each(|chunk| scanner.see(chunk));
+        let quotes = |chunk: &[u8]| chunk.iter().filter(|byte| **byte == b'"').count();
+        chunks.iter().for_each(|chunk| scanner.see(chunk, quotes(chunk)));
         let places = misplaced.0.lock().unwrap();
         places.iter().copied().collect()
     }
