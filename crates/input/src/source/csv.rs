@@ -46,7 +46,7 @@ pub(super) struct CsvReader {
     batch_rows: usize,
 }
 
-/// What is known of the bytes that were read, which the reader of records does not tell.
+/// Facts about the bytes read so far that the record reader does not expose.
 #[derive(Debug, Clone, Default)]
 struct Watched {
     /// Number of bytes that the reader took since its last record.
@@ -209,7 +209,7 @@ impl CsvReader {
     }
 }
 
-/// What is wrong with `"5"6`.
+/// Problem of a field such as `"5"6`.
 const TEXT_AFTER_QUOTE: &str = "text after the closing quote of a field";
 
 /// Signs that a file has backslash escapes although it is read as CSV. A NULL that is spelled `\N`

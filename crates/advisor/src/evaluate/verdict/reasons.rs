@@ -153,8 +153,8 @@ pub(crate) fn unique_words(key: &PrimaryKeyReport) -> String {
             if repeats_by_chance < FEWEST_REPEATS =>
         {
             format!(
-                "is unique in these {rows}, and numbered or named as an identifier; the values alone do not show it, as \
-                 hardly any would repeat if combined at random. No row is lost"
+                "is unique in these {rows}: none is lost; they do not show whether it stays unique, as hardly any would \
+                 repeat with values combined at random"
             )
         }
         Some(Uniqueness { by: UniqueBy::Nature, repeats_by_chance }) => {

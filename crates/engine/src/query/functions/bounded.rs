@@ -102,18 +102,14 @@ impl ScalarUDFImpl for Bounded {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let are_scalars = args.args.iter().all(|arg| matches!(arg, ColumnarValue::Scalar(_)));
-        let rows = if are_scalars { 1 } else { args.number_rows };
         let arrays = args.args.iter().map(|arg| match arg {
             ColumnarValue::Array(array) => Ok(Arc::clone(array)),
-            // The rows of a constant are counted instead of made.
+            // A constant is one row, which the estimates read for each of the others.
             ColumnarValue::Scalar(value) => value.to_array(),
         });
         let arrays = arrays.collect::<Result<Vec<ArrayRef>>>()?;
         let Bytes(estimate) = self.estimate;
-        let is_one = arrays.iter().all(|array| array.len() == 1);
-        let times = if is_one { rows.max(1) as u128 } else { 1 };
-        let bytes = estimate(&arrays).map_or(0, |bytes| bytes.saturating_mul(times));
+        let bytes = estimate(&arrays).unwrap_or(0);
         if bytes > u128::from(MOST_BYTES) {
             return Err(DataFusionError::External(Box::new(LimitExceeded::Values {
                 function: self.name().to_owned(),
