@@ -276,7 +276,7 @@ async fn time_queries(args: QueriesArgs, limits: &QueryLimits, out: &mut Output)
     if let Some(unused) = args.params.iter().find(|param| !is_used(param)) {
         return Err(Failure::wrong_usage(format!("no query uses the parameter of --param {unused}")));
     }
-    let tables = args.tables.open(None, out).await?;
+    let tables = args.tables.open(&[], out).await?;
     let session = tables.session_with(limits)?;
     let mut planned = Vec::new();
     let several = queries.len() > 1;

@@ -65,7 +65,8 @@ Examples:
   evenkeel ingest events erased.csv --deletes            delete rows by their primary keys
   evenkeel ingest events changes.ndjson --delete-column op=d   changes of another database
 
-Inputs are recognised by content: ingesting one again does nothing, and a message says so.")]
+Inputs are recognised by content: ingesting one again does nothing, and a message says so. Inputs of \
+--deletes are not: their keys are deleted each time.")]
 pub(crate) struct Args {
     /// Directory of the table.
     dir: PathBuf,

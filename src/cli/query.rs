@@ -20,7 +20,7 @@ use crate::cli::check::check;
 use crate::cli::limits::{LimitArgs, within};
 use crate::cli::local_path::LocalPath;
 use crate::cli::pipe::Pipe;
-use crate::cli::tables::{Tables, TablesArgs};
+use crate::cli::tables::{TableVersion, Tables, TablesArgs};
 use crate::cli::workers::WorkerArgs;
 use crate::cli::{Failure, Output};
 
@@ -55,9 +55,9 @@ pub(crate) struct Args {
     #[command(flatten)]
     tables: TablesArgs,
 
-    /// Version to read [default: the newest].
-    #[arg(long = "version", value_name = "N")]
-    at_version: Option<u64>,
+    /// Version to read [default: the newest]. With several tables, NAME=N; repeatable.
+    #[arg(long = "version", value_name = "N", value_delimiter = ',')]
+    at_versions: Vec<TableVersion>,
 
     /// Query to run; alternatively use -c SQL or -f FILE.
     #[arg(conflicts_with_all = ["command", "file"])]
@@ -139,7 +139,7 @@ async fn answer(args: Args, limits: &QueryLimits, out: &mut Output) -> Result<()
     let params = Params::parse(&args.params).map_err(Failure::usage)?;
     let format = format(&args)?;
     let sql = sql(&args)?;
-    let mut tables = args.tables.open(args.at_version, out).await?;
+    let mut tables = args.tables.open(&args.at_versions, out).await?;
     args.output.iter().try_for_each(|path| tables.check_output(path))?;
     if args.skip_damaged {
         for (_, table) in &mut tables.tables {

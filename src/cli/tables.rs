@@ -1,7 +1,8 @@
 //! The tables of a query: a single one, all of a folder, and others by name.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::sync::Arc;
 
 use clap::Args;
@@ -10,6 +11,7 @@ use evenkeel::query::{Database, QueryLimits, TableSession};
 use evenkeel::source::{Export, InputPath, SourceError, find_inputs};
 use evenkeel::storage::{StorageError, TableStorage, is_table};
 use evenkeel::table::ColumnType;
+use evenkeel::units::Version;
 use evenkeel::{Table, TableError};
 
 use crate::cli::declaring::{column_type, table_name};
@@ -43,6 +45,26 @@ pub(crate) struct ExportArgs {
     format: FormatArgs,
 }
 
+/// A version of the only table, or of the one with a name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TableVersion {
+    table: Option<String>,
+    version: Version,
+}
+
+impl FromStr for TableVersion {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (table, version) = match text.rsplit_once('=') {
+            Some((table, version)) => (Some(table.trim().to_owned()), version),
+            None => (None, text),
+        };
+        let version = version.trim().parse().map(Version).map_err(|_| "write N or NAME=N".to_owned())?;
+        Ok(Self { table, version })
+    }
+}
+
 /// A place with the name that its table gets; without one, the place decides.
 #[derive(Debug, Clone)]
 pub(crate) struct NamedPlace {
@@ -66,11 +88,17 @@ pub(crate) struct Tables {
 }
 
 impl TablesArgs {
-    /// Opens the tables, and prints notes on exports. `version` applies to a single table.
-    pub(crate) async fn open(&self, version: Option<u64>, out: &Output) -> Result<Tables, Failure> {
+    /// Opens the tables at the given versions, or else the newest ones, and prints notes on exports.
+    pub(crate) async fn open(&self, versions: &[TableVersion], out: &Output) -> Result<Tables, Failure> {
+        let mut opened = self.open_newest(out).await?;
+        opened.move_to(versions).await?;
+        Ok(opened)
+    }
+
+    async fn open_newest(&self, out: &Output) -> Result<Tables, Failure> {
         let named = named_places(&self.tables)?;
         let mut opened = Tables { has_main: true, ..Tables::default() };
-        match at(&self.dir, version).await? {
+        match at(&self.dir).await? {
             At::Table(table) => {
                 opened.main_place = name_of_place(&self.dir);
                 opened.tables.push((table.spec().name().to_owned(), *table));
@@ -78,14 +106,9 @@ impl TablesArgs {
             At::Folder(tables) => {
                 opened.has_main = false;
                 opened.tables = tables;
-                if version.is_some() {
-                    let dir = self.dir.display();
-                    let message = format!("{dir}: --version applies to one table, and this is a folder");
-                    return Err(Failure::wrong_usage(message));
-                }
             }
             At::Other(no_table) => {
-                if !is_export(&self.dir) || version.is_some() {
+                if !is_export(&self.dir) {
                     return Err(no_table.into());
                 }
                 opened.has_main = false;
@@ -190,8 +213,8 @@ enum At {
 }
 
 /// Opens the table at the place, or else all tables directly below it.
-async fn at(place: &Path, version: Option<u64>) -> Result<At, Failure> {
-    let no_table = match open(place, version).await {
+async fn at(place: &Path) -> Result<At, Failure> {
+    let no_table = match open(place, None).await {
         Ok(table) => return Ok(At::Table(Box::new(table))),
         Err(error @ TableError::Log(LogError::NotATable { .. })) => error,
         Err(error @ TableError::Storage(StorageError::NoDirectory { .. } | StorageError::File { .. })) => {
@@ -222,6 +245,11 @@ async fn as_table(place: &Path) -> Result<Option<Table>, Failure> {
     }
 }
 
+/// Lists the tables by their own names.
+fn own_names(names: &[Vec<String>]) -> String {
+    names.iter().filter_map(|names| names.last()).cloned().collect::<Vec<_>>().join(", ")
+}
+
 impl Tables {
     /// Opens tables, folders of tables and exports, and prints notes on exports.
     pub(crate) async fn open(
@@ -245,7 +273,7 @@ impl Tables {
         let mut exports: Vec<(String, &Path)> = Vec::new();
         for NamedPlace { name, place } in places {
             let is_stdin = place.as_os_str() == "-";
-            let found = if is_stdin { None } else { Some(at(place, None).await?) };
+            let found = if is_stdin { None } else { Some(at(place).await?) };
             match found {
                 Some(At::Table(table)) => {
                     if name.is_none() && self.main_place.is_none() {
@@ -254,7 +282,15 @@ impl Tables {
                     let name = name.clone().unwrap_or_else(|| table.spec().name().to_owned());
                     self.tables.push((name, *table));
                 }
-                Some(At::Folder(tables)) if name.is_none() => self.tables.extend(tables),
+                Some(At::Folder(tables)) => match name {
+                    None => self.tables.extend(tables),
+                    Some(name) => {
+                        let shown = place.display();
+                        return Err(Failure::wrong_usage(format!(
+                            "{name}={shown}: {shown} is a folder of tables; name one of them: {name}={shown}/TABLE"
+                        )));
+                    }
+                },
                 _ => {
                     let text = place.display().to_string();
                     exports.push((name.clone().unwrap_or_else(|| table_name(&[text])), place));
@@ -274,6 +310,44 @@ impl Tables {
         for (name, place) in exports {
             let types = types.remove(&name).unwrap_or_default();
             self.exports.push((name, args.open(place, types, out).await?));
+        }
+        Ok(())
+    }
+
+    /// Moves tables to other versions. A version without a name is that of the main table, or else
+    /// of the only one.
+    async fn move_to(&mut self, versions: &[TableVersion]) -> Result<(), Failure> {
+        let names: Vec<Vec<String>> = self.named().map(|(names, _)| names).collect();
+        let mut moved = BTreeSet::new();
+        for TableVersion { table, version } in versions {
+            let position = match table {
+                None if self.has_main || names.len() == 1 => Some(0),
+                None if names.is_empty() => {
+                    return Err(Failure::wrong_usage("--version: exports have no versions; only tables do"));
+                }
+                None => {
+                    return Err(Failure::wrong_usage(format!(
+                        "--version {version}: there are several tables; write --version NAME={version}, \
+                         with one of: {}",
+                        own_names(&names)
+                    )));
+                }
+                Some(table) => names.iter().position(|names| names.contains(table)),
+            };
+            let Some((position, (_, table))) =
+                position.and_then(|position| Some((position, self.tables.get_mut(position)?)))
+            else {
+                let table = table.as_deref().unwrap_or_default();
+                return Err(Failure::wrong_usage(format!(
+                    "--version {table}={version}: there is no such table; there are: {}",
+                    own_names(&names)
+                )));
+            };
+            if !moved.insert(position) {
+                let name = table.spec().name();
+                return Err(Failure::wrong_usage(format!("--version: two versions of table {name}")));
+            }
+            table.move_to(table.log().at(*version).await.map_err(TableError::from)?);
         }
         Ok(())
     }

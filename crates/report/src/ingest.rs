@@ -61,7 +61,7 @@ fn committed(report: &IngestReport, version: &str, layout: Layout) -> String {
         );
     }
     if report.deletes > 0 {
-        let _ = writeln!(text, "{} deleted", counted(report.deletes, "key"));
+        let _ = writeln!(text, "{} deleted, whether or not they had rows", counted(report.deletes, "key"));
     }
     if report.skew.rows == 0 {
         return text;

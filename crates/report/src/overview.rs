@@ -109,7 +109,9 @@ pub fn files(files: &TableFiles, layout: Layout) -> String {
     text.push_str(&match files.max_depth {
         0 | 1 => "each row is in exactly one of them\n\n".to_owned(),
         depth => format!(
-            "up to {depth} of them share keys, so they may contain superseded rows; 'evenkeel compact --max-depth 1' removes these\n\n"
+            "up to {depth} of them share keys, so they may contain superseded{} rows; 'evenkeel compact \
+             --max-depth 1' removes these\n\n",
+            if files.has_deletes { " and deleted" } else { "" }
         ),
     });
     let rows = files.files.iter().map(|file| {

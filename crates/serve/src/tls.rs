@@ -17,6 +17,11 @@ use x509_certificate::CapturedX509Certificate;
 pub enum TlsError {
     #[error("{path}: cannot be read as PEM: {reason}", path = quote_path(path))]
     Pem { path: PathBuf, reason: String },
+    #[error(
+        "{path}: other users can read or replace this key (mode {mode:03o}); run 'chmod 600 {shown}'",
+        path = quote_path(path), shown = path.display()
+    )]
+    Readable { path: PathBuf, mode: u32 },
     #[error("{path}: has no certificate", path = quote_path(path))]
     NoCertificate { path: PathBuf },
     #[error("{path}: the certificate is valid from {from} to {to} only", path = quote_path(path))]
@@ -43,9 +48,10 @@ impl Tls {
     /// Reads a chain of certificates, the server's first, and its key, both as PEM.
     ///
     /// # Errors
-    /// [`TlsError`] if one cannot be read, they do not belong together, or the certificate is not
-    /// valid now.
+    /// [`TlsError`] if one cannot be read, they do not belong together, the certificate is not valid
+    /// now, or other users can read the key.
     pub fn read(certificate: &Path, key: &Path) -> Result<Self, TlsError> {
+        check_mode(key)?;
         let unreadable = |path: &Path, reason: String| TlsError::Pem { path: path.to_owned(), reason };
         let pem = std::fs::read(certificate).map_err(|error| unreadable(certificate, error.to_string()))?;
         let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_slice_iter(&pem)
@@ -71,5 +77,45 @@ impl Tls {
             .map_err(unusable)?;
         config.alpn_protocols = vec![b"postgresql".to_vec()];
         Ok(Self { acceptor: TlsAcceptor::from(Arc::new(config)), certificates: Arc::new(pem) })
+    }
+}
+
+/// Refuses a key that users outside the file's group can read, or that others than its owner can
+/// replace. A group may read it: certificate managers share keys in that way.
+#[cfg(unix)]
+fn check_mode(key: &Path) -> Result<(), TlsError> {
+    use std::os::unix::fs::MetadataExt;
+    // A file that is missing is reported when it is read.
+    let Ok(metadata) = std::fs::metadata(key) else { return Ok(()) };
+    let mode = metadata.mode() & 0o777;
+    if mode & 0o027 != 0 {
+        return Err(TlsError::Readable { path: key.to_owned(), mode });
+    }
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn check_mode(_: &Path) -> Result<(), TlsError> {
+    Ok(())
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn keys_that_others_can_read_are_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let key = dir.path().join("key.pem");
+        std::fs::write(&key, "no key").unwrap();
+        for (mode, is_refused) in
+            [(0o600, false), (0o400, false), (0o640, false), (0o644, true), (0o660, true), (0o604, true)]
+        {
+            std::fs::set_permissions(&key, std::fs::Permissions::from_mode(mode)).unwrap();
+            let refused = matches!(Tls::read(&key, &key), Err(TlsError::Readable { .. }));
+            assert_eq!(refused, is_refused, "{mode:o}");
+        }
     }
 }

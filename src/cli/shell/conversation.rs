@@ -5,6 +5,7 @@ use std::sync::{Arc, PoisonError};
 
 use evenkeel::bounded::message;
 use evenkeel::report;
+use evenkeel::units::Version;
 use rustyline::error::ReadlineError;
 use rustyline::history::FileHistory;
 use rustyline::{ColorMode, CompletionType, Config, Editor};
@@ -12,6 +13,9 @@ use rustyline::{ColorMode, CompletionType, Config, Editor};
 use crate::cli::Failure;
 use crate::cli::shell::editor::{LineHelper, Words};
 use crate::cli::shell::{Flow, Shell, history};
+
+/// Most versions of tables in the prompt.
+const SHOWN_PINS: usize = 2;
 
 type LineEditor = Editor<LineHelper, FileHistory>;
 
@@ -79,9 +83,15 @@ impl Shell<'_> {
     }
 
     fn prompt(&self) -> String {
-        match self.pins.values().next() {
-            Some(version) => format!("evenkeel@{version}> "),
-            None => "evenkeel> ".to_owned(),
+        let is_single = self.tables.tables.len() == 1;
+        let pin = |(name, version): (&String, &Version)| match is_single {
+            true => version.to_string(),
+            false => format!("{name}={version}"),
+        };
+        match self.pins.iter().map(pin).collect::<Vec<_>>().as_slice() {
+            [] => "evenkeel> ".to_owned(),
+            pins if pins.len() <= SHOWN_PINS => format!("evenkeel@{}> ", pins.join(",")),
+            pins => format!("evenkeel@{} versions> ", pins.len()),
         }
     }
 

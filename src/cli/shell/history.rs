@@ -8,7 +8,7 @@ use std::path::PathBuf;
 const VARIABLE: &str = "EVENKEEL_HISTORY";
 
 /// Signs of passwords and keys, in lower case.
-const SECRETS: [&str; 10] = [
+const SECRETS: [&str; 11] = [
     "password",
     "passwd",
     "secret",
@@ -19,6 +19,7 @@ const SECRETS: [&str; 10] = [
     "apikey",
     "signature=",
     "credential",
+    "private key",
 ];
 
 /// Whether a line may contain a password or a key, and is not kept.
@@ -87,6 +88,7 @@ mod tests {
             "\\set pw hunter2",
             "SELECT 'Bearer abc'",
             "SELECT 'AKIAIOSFODNN7EXAMPLE'",
+            "SELECT '-----BEGIN RSA PRIVATE KEY-----'",
             "SELECT 'sk-live-4242'",
             "SELECT 'eyJhbGciOiJIUzI1NiJ9.e30.abc'",
         ] {

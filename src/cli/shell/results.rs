@@ -110,6 +110,14 @@ impl Results {
                 )));
             }
         };
+        // The file itself is written with the first result; its folder has to exist now.
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
+            return Err(Failure::wrong_usage(format!("{}: there is no such folder", folder.display())));
+        }
+        if path.is_dir() {
+            return Err(Failure::wrong_usage(format!("{} is a folder; name a file", path.display())));
+        }
         self.file = Some(File { path, format, has_result: false });
         Ok(())
     }

@@ -31,6 +31,8 @@ pub struct TableFiles {
     pub version: Version,
     /// Most files that cover one key. If it is more than 1, the files may hold superseded rows.
     pub max_depth: u64,
+    /// Whether rows of the files may have been deleted, too.
+    pub has_deletes: bool,
     /// The files, by partition and age.
     pub files: Vec<VisibleFile>,
 }
@@ -45,11 +47,13 @@ pub(crate) fn files(snapshot: &Snapshot) -> TableFiles {
         bytes: portion.bytes,
         keys: portion.key_range.display(&types),
     };
+    let portions = snapshot.portions();
     TableFiles {
         name: snapshot.spec().name().to_owned(),
         version: snapshot.version(),
         max_depth: snapshot.max_depth(),
+        has_deletes: portions.iter().any(|portion| portion.deletes),
         // Deletes that overlap no rows delete nothing; others add to the depth.
-        files: snapshot.portions().into_iter().filter(|portion| !portion.deletes).map(file).collect(),
+        files: portions.into_iter().filter(|portion| !portion.deletes).map(file).collect(),
     }
 }

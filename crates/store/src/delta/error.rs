@@ -34,7 +34,7 @@ pub enum DeltaError {
     Foreign { table: String, file: String },
     #[error(
         "{table}: {depth} portions of partition {partition} overlap in keys, so they may contain \
-            superseded rows, which readers of Delta would show. Compact first: --compact, or 'evenkeel compact {table} --max-depth 1'"
+            superseded or deleted rows, which readers of Delta would show. Compact first: --compact, or 'evenkeel compact {table} --max-depth 1'"
     )]
     Overlap { table: String, partition: PartitionId, depth: u64 },
     #[error("--without names column '{name}', which the table does not have; it has: {}", names(declared), name = quote(name))]

@@ -101,7 +101,7 @@ async fn plan(
     found.plan(&options.without).map_err(|error| unwritable(log, &error))
 }
 
-/// Refuses a snapshot that may contain superseded rows.
+/// Refuses a snapshot that may contain superseded or deleted rows.
 fn check_overlap(table: &str, snapshot: &Snapshot) -> Result<(), DeltaError> {
     let portions = snapshot.portions();
     for of_partition in portions.chunk_by(|a, b| a.partition == b.partition) {
