@@ -207,6 +207,33 @@ fn a_folder_of_tables_is_a_database_and_exports_join_it() {
 }
 
 #[test]
+fn a_query_reads_each_table_at_its_version() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    database(dir);
+    fs::write(dir.join("more.csv"), "id,name\n8,user 8\n9,user 9\n").unwrap();
+    done(dir, "ingest {}/db/users {}/more.csv");
+    let counts = |places: &str| {
+        let sql = "SELECT (SELECT count(*) FROM events), (SELECT count(*) FROM users)";
+        let answered = query(dir, places, sql);
+        assert_eq!(answered.code, 0, "{places}: {}", answered.stderr);
+        answered.stdout.lines().nth(1).unwrap().to_owned()
+    };
+    for (versions, expected) in [
+        ("", "600,10"),
+        ("--version users=1", "600,8"),
+        ("--version users=0,events=0", "0,0"),
+        ("--version users=1 --version events=0", "0,8"),
+    ] {
+        assert_eq!(counts(&format!("{{}}/db {versions}")), expected, "{versions}");
+    }
+    // Beside other tables, a version without a name is that of the main table.
+    let both = "{}/db/events --table users={}/db/users";
+    assert_eq!(counts(&format!("{both} --version 0")), "0,10");
+    assert_eq!(counts(&format!("{both} --version users=1,t=0")), "0,8");
+}
+
+#[test]
 fn exports_in_queries_take_the_options_of_inputs_and_note_what_they_leave_out() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
@@ -255,7 +282,13 @@ fn wrong_names_and_places_of_tables_are_refused_in_one_line() {
         ("{}/db --table more={}/absent.csv", 1, "absent.csv"),
         ("{}/db --table a=- --table b=-", 1, "standard input"),
         ("{}/db/notes", 1, "is not a table"),
-        ("{}/db --version 1", 2, "--version applies to one table"),
+        ("{}/db --version 1", 2, "write --version NAME=1, with one of: events, users"),
+        ("{}/db --version user=1", 2, "there is no such table; there are: events, users"),
+        ("{}/db --version users=1 --version events=1,users=0", 2, "two versions of table users"),
+        ("{}/db --version users=2", 1, "version 2"),
+        ("{}/users.csv --version 1", 2, "exports have no versions"),
+        ("{}/db/events --version x", 2, "write N or NAME=N"),
+        ("{}/db/events --table more={}/db", 2, "is a folder of tables; name one of them"),
     ] {
         let found = query(dir, places, "SELECT 1");
         assert_eq!(found.code, code, "{places}: {}", found.stderr);

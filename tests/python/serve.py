@@ -537,6 +537,7 @@ def security(fixture):
     def issue(**more):
         issued = authority.issue_cert("localhost", "127.0.0.1", **more)
         issued.private_key_pem.write_to_path(key)
+        os.chmod(key, stat.S_IRUSR | stat.S_IWUSR)
         with open(certificate, "wb") as file:
             file.writelines(blob.bytes() for blob in issued.cert_chain_pems)
 
@@ -557,6 +558,10 @@ def security(fixture):
     done = subprocess.run([fixture.program, "serve", fixture.events, "--listen", "0.0.0.0:0"], capture_output=True, text=True, timeout=60)
     check((done.returncode, "--password-file" in done.stderr), (2, True), done.stderr)
     encrypted = ["--tls-cert", certificate, "--tls-key", key]
+    os.chmod(key, 0o644)
+    done = starts("--password-file", users, *encrypted)
+    check((done.returncode, "chmod 600" in done.stderr), (1, True), done.stderr)
+    os.chmod(key, 0o640)
     with Server(fixture.program, fixture.events, "--password-file", users, *encrypted) as server:
         url = f"{server.url('ada')}?sslmode=verify-full&sslrootcert={root}"
         connection = psycopg.connect(url, password="se:crét")

@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 use arrow::array::timezone::Tz;
 use chrono::format::{Fixed, Item, Parsed, StrftimeItems, parse};
-use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, TimeZone, Utc};
+use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, TimeZone, Utc};
 use thiserror::Error;
 
 use crate::bounded::quote;
@@ -136,9 +136,25 @@ fn instant(text: &str, format: &TimestampFormat) -> Result<DateTime<Utc>, CellEr
             let text = without_fine_zeros(text)?;
             let time = strftime(&text, pattern)
                 .ok_or_else(|| CellError::from(format!("does not match the format '{}'", quote(pattern))))?;
+            if has_short_year(&text, time.year()) {
+                return Err(format!(
+                    "matches the format '{}' only as the year {}; write %y for years of two digits",
+                    quote(pattern),
+                    time.year()
+                )
+                .into());
+            }
             without_leap_second(time)
         }
     }
+}
+
+/// Whether a year before 100 was read from fewer than four digits: chrono reads 26 as a year of
+/// `%Y`, too.
+fn has_short_year(text: &str, year: i32) -> bool {
+    let mut numbers = text.split(|c: char| !c.is_ascii_digit());
+    // An offset may move the first and the last day into the neighbouring years.
+    (-1..=100).contains(&year) && !numbers.any(|digits| digits.len() >= 4 && digits.starts_with("00"))
 }
 
 fn usual(text: &str) -> Result<DateTime<Utc>, CellError> {

@@ -56,6 +56,8 @@ const EMPTY_BEYOND_CHANCE: f64 = 5.0;
 const FEWEST_KEYS_PER_PARTITION: f64 = 100.0;
 /// Fewest rows per partition that allow a verdict: a handful of rows cannot be spread evenly.
 const FEWEST_ROWS_PER_PARTITION: u64 = 10;
+/// Fewest rows of a key, on average and in total, for which more rows are taken to bring no keys.
+const REPEATED_ROWS: (f64, u64) = (20.0, 100);
 /// From this balance on, rows count as spread over the partitions at a time: half-way between all
 /// in one partition and all partitions equal.
 const EVEN_BALANCE: f64 = 0.5;
@@ -97,7 +99,8 @@ impl Verdict {
             return Self::Empty;
         }
         if !are_enough_rows(skew.rows, skew.partitions) {
-            return Self::FewRows;
+            let repeats = floor.is_some_and(|floor| floor.has_only_repeated_keys(skew));
+            return if repeats { Self::FewKeys } else { Self::FewRows };
         }
         if at_a_time == AtATime::Moves {
             return Self::Moving;
@@ -186,6 +189,16 @@ pub fn leaves_empty(skew: &SkewFigures, floor: &NoiseFloor) -> bool {
 }
 
 impl NoiseFloor {
+    /// Whether there are fewer keys than partitions, and each has so many rows that more rows would
+    /// hardly bring other keys.
+    #[must_use]
+    fn has_only_repeated_keys(&self, skew: &SkewFigures) -> bool {
+        let (per_key, total) = REPEATED_ROWS;
+        self.keys_per_partition < 1.0
+            && skew.rows >= total
+            && skew.rows as f64 >= per_key * self.distinct_keys as f64
+    }
+
     /// Whether there are about as many keys as the rows allow, so that their number reflects the
     /// number of rows.
     #[must_use]
@@ -232,6 +245,15 @@ mod tests {
         for keys in [vec![1; 5], vec![5]] {
             assert_eq!(judged(&[5, 0, 0, 0], &keys, AtATime::Spread), Verdict::FewRows);
         }
+        // Rows that repeat a few keys would not be spread by more rows.
+        let mut counts = vec![0u64; 64];
+        counts[7] = 500;
+        assert_eq!(judged(&counts, &[500], AtATime::Spread), Verdict::FewKeys);
+        counts[8] = 40;
+        assert_eq!(
+            judged(&counts, &[[500].as_slice(), &[1; 40]].concat(), AtATime::Spread),
+            Verdict::FewRows
+        );
         // An id with enough rows to count, but too few to predict the number of ids.
         let mut counts = [20u64; 16];
         (counts[3], counts[4]) = (30, 10);

@@ -87,6 +87,9 @@ fn a_declared_format_takes_no_instant_that_cannot_be_held() {
         Some(1_769_853_600_000_000),
         "literal text"
     );
+    assert_eq!(read("31.01.26", "%d.%m.%Y"), None, "a year of two digits");
+    assert_eq!(read("31.01.26", "%d.%m.%y"), Some(1_769_817_600_000_000));
+    assert_eq!(read("31.01.0026", "%d.%m.%Y"), Some(-61_344_086_400_000_000));
     for pattern in ["%Y-%m-%d %H:%M %Z", "%Z"] {
         assert!(pattern.parse::<TimestampFormat>().is_err(), "{pattern}");
     }
