@@ -1,202 +1,24 @@
-//! Random tables against a map: newest wins, pruning loses nothing, every row is in one partition.
+//! Random histories of a table by several writers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow::array::{
-    Array, ArrayRef, AsArray, BooleanArray, Int64Array, RecordBatch, StringArray, new_null_array,
-};
-use arrow::datatypes::{DataType, Int64Type};
+use arrow::array::{BooleanArray, RecordBatch, new_null_array};
+use arrow::datatypes::DataType;
 use evenkeel::compact::{CompactionOptions, CompactionPolicy, Scope};
 use evenkeel::ingest::{Ingest, IngestMode, IngestOptions};
 use evenkeel::maintenance::{CheckScope, CleanOptions};
 use evenkeel::query::{Params, QueryLimits};
 use evenkeel::storage::TableStorage;
-use evenkeel::table::{Column, ColumnType, PlacementFunction, TableDefinition, TableSpec};
-use evenkeel::units::{ByteSize, Micros, PartitionCount};
+use evenkeel::table::{Column, ColumnType};
+use evenkeel::units::{ByteSize, Micros};
 use evenkeel::{Table, TableError};
 use object_store::ObjectStore;
 use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop_oneof, proptest};
 
 use crate::common::{objects, test_store};
+use crate::model::{Condition, Row, assert_rows_are_placed, batch, condition, found, spec};
 use crate::scripted_store::{Fault, ScriptedStore};
-
-type Row = (i64, String, Option<i64>);
-
-fn spec(partitions: u64, partition_key: &str) -> TableSpec {
-    TableSpec::new(TableDefinition {
-        name: "model".into(),
-        columns: vec![
-            Column::nullable("value", ColumnType::Int64),
-            Column::required("at", ColumnType::Int64),
-            Column::required("user", ColumnType::Utf8),
-        ],
-        primary_key: vec!["at".into(), "user".into()],
-        partition_key: partition_key.split(',').map(str::to_owned).collect(),
-        partitions: PartitionCount::new(partitions).unwrap(),
-        placement: PlacementFunction::Ydb,
-        ttl: None,
-    })
-    .unwrap()
-}
-
-fn batch(rows: &[Row]) -> RecordBatch {
-    let at: Int64Array = rows.iter().map(|row| Some(row.0)).collect();
-    let user: StringArray = rows.iter().map(|row| Some(row.1.as_str())).collect();
-    let value: Int64Array = rows.iter().map(|row| row.2).collect();
-    RecordBatch::try_from_iter_with_nullable([
-        ("value", Arc::new(value) as ArrayRef, true),
-        ("at", Arc::new(at) as ArrayRef, false),
-        ("user", Arc::new(user) as ArrayRef, false),
-    ])
-    .unwrap()
-}
-
-async fn table(spec: &TableSpec, ingests: &[Vec<Row>]) -> Table {
-    let storage = TableStorage::new(objects(), "model".into());
-    let mut table = Table::create_at(storage, spec).await.unwrap();
-    for rows in ingests {
-        // Batches of seven, so that one ingest has several.
-        let batches = rows.chunks(7).map(|rows| Ok::<_, std::io::Error>(batch(rows)));
-        table.ingest(futures::stream::iter(batches), &IngestOptions::default()).await.unwrap();
-    }
-    table
-}
-
-async fn found(table: &Table, condition: &str) -> Vec<Row> {
-    let sql = format!("SELECT at, user, value FROM t WHERE {condition} ORDER BY at, user");
-    let session = table.session().unwrap();
-    // More cores than portions, and files that may be cut anywhere: neither may touch a merge.
-    let state = session.context().state_ref();
-    let mut config = state.read().config().clone();
-    config.options_mut().execution.target_partitions = 9;
-    config.options_mut().optimizer.repartition_file_min_size = 1;
-    *state.write().config_mut() = config;
-    let batches = session.collect(&sql, &Params::default()).await.unwrap();
-    let mut rows = Vec::new();
-    for batch in batches {
-        let at = batch.column(0).as_primitive::<Int64Type>().clone();
-        let user = batch.column(1).as_string_view().clone();
-        let value = batch.column(2).as_primitive::<Int64Type>().clone();
-        rows.extend((0..batch.num_rows()).map(|row| {
-            let value = value.is_valid(row).then(|| value.value(row));
-            (at.value(row), user.value(row).to_owned(), value)
-        }));
-    }
-    rows
-}
-
-/// A condition that is both SQL and a function.
-#[derive(Debug, Clone)]
-enum Condition {
-    User(String),
-    Users(Vec<String>),
-    At(i64),
-    AtBelow(i64),
-    AtFrom(i64),
-    Value(i64),
-    NoValue,
-    And(Box<Condition>, Box<Condition>),
-    Or(Box<Condition>, Box<Condition>),
-}
-
-impl Condition {
-    fn sql(&self) -> String {
-        match self {
-            Self::User(user) => format!("user = '{user}'"),
-            Self::Users(users) => {
-                let list: Vec<String> = users.iter().map(|user| format!("'{user}'")).collect();
-                format!("user IN ({})", list.join(", "))
-            }
-            Self::At(at) => format!("at = {at}"),
-            Self::AtBelow(at) => format!("at < {at}"),
-            Self::AtFrom(at) => format!("at >= {at}"),
-            Self::Value(value) => format!("value = {value}"),
-            Self::NoValue => "value IS NULL".to_owned(),
-            Self::And(a, b) => format!("({} AND {})", a.sql(), b.sql()),
-            Self::Or(a, b) => format!("({} OR {})", a.sql(), b.sql()),
-        }
-    }
-
-    fn holds(&self, row: &Row) -> bool {
-        match self {
-            Self::User(user) => row.1 == *user,
-            Self::Users(users) => users.contains(&row.1),
-            Self::At(at) => row.0 == *at,
-            Self::AtBelow(at) => row.0 < *at,
-            Self::AtFrom(at) => row.0 >= *at,
-            Self::Value(value) => row.2 == Some(*value),
-            Self::NoValue => row.2.is_none(),
-            Self::And(a, b) => a.holds(row) && b.holds(row),
-            Self::Or(a, b) => a.holds(row) || b.holds(row),
-        }
-    }
-}
-
-fn condition() -> impl Strategy<Value = Condition> {
-    let leaf = prop_oneof![
-        "[abc]{0,2}".prop_map(Condition::User),
-        proptest::collection::vec("[abc]{0,2}", 1..4).prop_map(Condition::Users),
-        (-3i64..13).prop_map(Condition::At),
-        (-3i64..13).prop_map(Condition::AtBelow),
-        (-3i64..13).prop_map(Condition::AtFrom),
-        (0i64..5).prop_map(Condition::Value),
-        Just(Condition::NoValue),
-    ];
-    leaf.prop_recursive(2, 4, 2, |inner| {
-        prop_oneof![
-            (inner.clone(), inner.clone()).prop_map(|(a, b)| Condition::And(Box::new(a), Box::new(b))),
-            (inner.clone(), inner).prop_map(|(a, b)| Condition::Or(Box::new(a), Box::new(b))),
-        ]
-    })
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
-
-    #[test]
-    fn a_table_equals_a_map_under_every_condition(
-        ingests in proptest::collection::vec(
-            proptest::collection::vec((0i64..12, "[abc]{0,2}", proptest::option::of(0i64..5)), 1..40),
-            1..5,
-        ),
-        conditions in proptest::collection::vec(condition(), 6),
-        partitions in 1u64..6,
-        by_user in any::<bool>(),
-    ) {
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-        runtime.block_on(async {
-            let spec = spec(partitions, if by_user { "user" } else { "user,at" });
-            let table = table(&spec, &ingests).await;
-            let mut map = BTreeMap::new();
-            for (at, user, value) in ingests.iter().flatten() {
-                map.insert((*at, user.clone()), *value);
-            }
-            let all: Vec<Row> = map.into_iter().map(|((at, user), value)| (at, user, value)).collect();
-            for condition in &conditions {
-                let expected: Vec<Row> = all.iter().filter(|row| condition.holds(row)).cloned().collect();
-                assert_eq!(found(&table, &condition.sql()).await, expected, "{}", condition.sql());
-            }
-            let overview = table.inspect().await.unwrap();
-            assert_eq!(overview.rows, all.len() as u64);
-            assert_eq!(table.skew().await.unwrap().figures.rows, all.len() as u64);
-            assert_rows_are_placed(&table, &all).await;
-        });
-    }
-}
-
-/// Each partition holds exactly the rows that the placement sends there.
-async fn assert_rows_are_placed(table: &Table, all: &[Row]) {
-    let columns = batch(all);
-    let key: Vec<ArrayRef> =
-        table.spec().partition_key().iter().map(|index| Arc::clone(columns.column(*index))).collect();
-    let mut expected = vec![0u64; table.spec().partitions().len()];
-    for partition in table.placement().assign(&key).unwrap() {
-        expected[partition.index()] += 1;
-    }
-    let overview = table.inspect().await.unwrap();
-    assert_eq!(overview.partitions.iter().map(|p| p.rows).collect::<Vec<_>>(), expected);
-}
 
 /// One step of a random history, by one of several writers, each of which sees the table as of its
 /// last look.
