@@ -36,6 +36,6 @@ if [ $# -eq 0 ]; then
     echo "by the client of gs://"
     export EVENKEEL_TEST_STORE=gs://evenkeeltests GOOGLE_ALLOW_HTTP=true
     export GOOGLE_SERVICE_ACCOUNT_KEY="{\"private_key\":\"k\",\"private_key_id\":\"\",\"client_email\":\"\",\"disable_oauth\":true,\"gcs_base_url\":\"$AWS_ENDPOINT_URL\"}"
-    suite=(commit_boundary store::meanwhile crash_objects::a_large objects::opening objects::the_newest objects::exports model::a_table)
+    suite=(commit_boundary store::meanwhile crash_objects::a_large objects::requests::opening objects::requests::the_newest objects::exports model::conditions::a_table)
     cargo test --locked --test it -- "${suite[@]}"
 fi

@@ -14,7 +14,8 @@ use rand_distr::{Distribution, LogNormal, Zipf};
 
 /// 2026-03-01 in microseconds since 1970.
 pub(crate) const START: i64 = 1_772_323_200_000_000;
-const SECOND: i64 = 1_000_000;
+pub(crate) const SECOND: i64 = 1_000_000;
+pub(crate) const DAY: i64 = 86_400 * SECOND;
 
 pub(crate) fn rng(seed: u64) -> ChaCha8Rng {
     ChaCha8Rng::seed_from_u64(seed)

@@ -7,9 +7,6 @@
 
 mod columns;
 mod exports;
-mod more_exports;
-mod odd_exports;
-mod public_exports;
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;

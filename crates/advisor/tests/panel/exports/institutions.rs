@@ -1,0 +1,220 @@
+//! Exports of courts, hospitals, laboratories and schools.
+
+use arrow::array::RecordBatch;
+
+use crate::columns::{
+    START, amounts, choice, codes, export, floats, int64, rising, sentences, serial, shuffled, texts, times,
+    uniform, with_nulls, zipf,
+};
+use crate::exports::{Case, sums};
+
+/// Results of samples, some as bounds.
+fn laboratory() -> RecordBatch {
+    let samples = 6_000;
+    let patient = zipf(samples, 2_500, 0.4, 441);
+    let (mut of, mut test) = (Vec::new(), Vec::new());
+    for (sample, tests) in uniform(samples, 6, 442).iter().enumerate() {
+        for number in 0..=*tests {
+            of.push(sample as u64);
+            test.push((sample as u64 + number) % 12);
+        }
+    }
+    let rows = of.len();
+    let drawn = rising(samples, 300.0, 443);
+    let result = uniform(rows, 20_000, 444).into_iter().map(|value| match value % 20 {
+        0 => format!("<{}.5", value % 9),
+        _ => format!("{}.{}", value / 100, value % 100),
+    });
+    export(vec![
+        ("num_muestra", int64(of.iter().map(|sample| 700_000 + sample * 3))),
+        ("nif_paciente", codes("P", &of.iter().map(|sample| patient[*sample as usize]).collect::<Vec<_>>())),
+        ("cod_prueba", codes("T", &test)),
+        ("resultado", texts(result)),
+        ("fec_extraccion", times(of.iter().map(|sample| drawn[*sample as usize]))),
+    ])
+}
+
+/// Entries of cases that each court numbers by itself.
+fn dockets() -> RecordBatch {
+    let (courts, cases) = (14u64, 90u64);
+    let (mut court, mut case, mut entry) = (Vec::new(), Vec::new(), Vec::new());
+    for (at, entries) in uniform((courts * cases) as usize, 30, 461).iter().enumerate() {
+        for number in 0..=*entries {
+            court.push(at as u64 / cases);
+            case.push(at as u64 % cases);
+            entry.push(1 + number);
+        }
+    }
+    let rows = court.len();
+    export(vec![
+        ("court", codes("D", &court)),
+        ("case_no", texts(case.iter().map(|case| format!("25-{case:05}")))),
+        ("entry_no", int64(entry)),
+        ("filed_on", times(rising(rows, 2_000.0, 462))),
+        ("docket_text", sentences(rows, 463)),
+    ])
+}
+
+/// Revisions of documents with the hash of their content.
+fn revisions() -> RecordBatch {
+    let counts = zipf(6_000, 30, 0.8, 91);
+    let (mut document, mut revision) = (Vec::new(), Vec::new());
+    for (at, count) in counts.iter().enumerate() {
+        for number in 0..=*count {
+            document.push(at as u64 * 3 + 100);
+            revision.push(number + 1);
+        }
+    }
+    let rows = document.len();
+    let digest = |at: usize| {
+        let part =
+            |seed: u64| (at as u64 + seed).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(seed as u32);
+        format!("{:016x}{:016x}{:016x}{:016x}", part(1), part(17), part(33), part(51))
+    };
+    export(vec![
+        ("doc_id", int64(document)),
+        ("rev", int64(revision)),
+        ("edited_by", int64(zipf(rows, 400, 0.7, 92).into_iter().map(|n| n + 5_000))),
+        ("edited_at", times(rising(rows, 30.0, 93))),
+        ("size_bytes", int64(uniform(rows, 90_000, 94))),
+        ("sha256", texts((0..rows).map(digest))),
+    ])
+}
+
+/// Visits of patients, a few of whom are not known.
+fn visits() -> RecordBatch {
+    let rows = 30_000;
+    let patient: Vec<u64> = zipf(rows, 6_000, 0.3, 151).into_iter().map(|n| n * 3 + 7_001).collect();
+    let born = patient.iter().map(|patient| START - (patient % 30_000) as i64 * 86_400_000_000);
+    let visit = export(vec![
+        ("clinic", choice(rows, &["north", "south", "harbour"], 152)),
+        ("ticket_no", serial(rows)),
+        ("patient_id", with_nulls(&int64(patient.clone()), 0.02, 153)),
+        ("date_of_birth", times(born)),
+        ("visited_at", times(rising(rows, 600.0, 154))),
+        ("charge", amounts(rows, 120.0, 155)),
+    ]);
+    shuffled(&visit, 156)
+}
+
+/// Marks of pupils, with the number that pandas gives to each row.
+fn attendance() -> RecordBatch {
+    let (pupils, days, periods) = (400u64, 10u64, 6u64);
+    let marks: Vec<(u64, u64, u64)> = (0..days)
+        .flat_map(|day| {
+            (0..periods).flat_map(move |period| (0..pupils).map(move |pupil| (day, period, pupil)))
+        })
+        .collect();
+    let rows = marks.len();
+    export(vec![
+        ("Unnamed: 0", int64(0..rows as u64)),
+        ("upn", codes("A8", &marks.iter().map(|mark| mark.2 * 7_919 + 310_000).collect::<Vec<_>>())),
+        ("session_date", texts(marks.iter().map(|mark| format!("2026-03-{:02}", mark.0 + 2)))),
+        ("period", int64(marks.iter().map(|mark| mark.1 + 1))),
+        ("mark", choice(rows, &["/", "/", "/", "N", "L"], 371)),
+        ("minutes_late", int64(zipf(rows, 30, 1.6, 372))),
+    ])
+}
+
+/// Rings of birds, some of which were read several times on one day.
+fn ringings() -> RecordBatch {
+    let ring: Vec<u64> = (0..9_000u64).flat_map(|ring| vec![ring; 1 + ring as usize % 3]).collect();
+    let rows = ring.len();
+    let clock = |at: usize| format!("{:02}:{:02}", 4 + at * 5 % 15, at * 17 % 60);
+    export(vec![
+        ("ring_no", codes("KZ", &ring.iter().map(|ring| ring * 3 + 10_000).collect::<Vec<_>>())),
+        ("date", texts(ring.iter().map(|ring| format!("2026-{:02}-{:02}", ring % 9 + 1, ring % 28 + 1)))),
+        ("hour", texts((0..rows).map(clock))),
+        ("species", choice(rows, &["PARMAJ", "TURMER", "ERIRUB", "SYLATR"], 381)),
+        ("fat", choice(rows, &["0", "1", "2", "3"], 382)),
+        ("wing_mm", int64(sums(rows, 12, 4, 383).into_iter().map(|n| n + 50))),
+    ])
+}
+
+/// Charges of hospitals for each of a few kinds of treatment, with separators in the numbers.
+fn hospital_charges() -> RecordBatch {
+    let (hospitals, kinds) = (2_400u64, 30u64);
+    let pairs: Vec<(u64, u64)> = (0..kinds)
+        .flat_map(|kind| (0..hospitals).map(move |hospital| (hospital, kind)))
+        .filter(|(hospital, kind)| (hospital * 7 + kind * 13) % 11 < 4)
+        .collect();
+    let rows = pairs.len();
+    let city = zipf(hospitals as usize, 900, 0.5, 421);
+    let discharges = zipf(rows, 3_000, 0.9, 422).into_iter().map(|number| match number + 11 {
+        large @ 1_000.. => format!("{},{:03}", large / 1_000, large % 1_000),
+        small => small.to_string(),
+    });
+    export(vec![
+        (
+            "Definition",
+            texts(pairs.iter().map(|(_, kind)| format!("DISORDERS OF GROUP {kind} WITH COMPLICATIONS"))),
+        ),
+        ("DRG", int64(pairs.iter().map(|(_, kind)| 280 + kind * 3))),
+        ("Provider Id", int64(pairs.iter().map(|(hospital, _)| 10_000 + hospital * 17))),
+        ("Provider City", codes("CITY", &pairs.iter().map(|(at, _)| city[*at as usize]).collect::<Vec<_>>())),
+        ("Total Discharges", texts(discharges)),
+        ("Average Payments", floats(rows, 9_000.0, 2_000.0, 423)),
+    ])
+}
+
+/// Exports of this file, with the answers that experts accept.
+pub(super) fn cases() -> Vec<Case> {
+    vec![
+        case!(
+            "results of a laboratory",
+            laboratory,
+            &[&["num_muestra"], &["nif_paciente"]],
+            never & ["resultado"],
+            by & [&["num_muestra", "cod_prueba"], &["nif_paciente", "fec_extraccion", "cod_prueba"]],
+            "a result is measured, although it is text"
+        ),
+        case!(
+            "dockets of courts",
+            dockets,
+            &[&["court", "case_no"], &["case_no"]],
+            never & ["docket_text"],
+            by & [&["court", "case_no", "entry_no"]],
+            "entries are numbered within a case of a court"
+        ),
+        case!(
+            "revisions",
+            revisions,
+            &[&["doc_id"]],
+            never & ["size_bytes", "sha256"],
+            by & [&["doc_id", "rev"]],
+            "equal contents have equal hashes"
+        ),
+        case!(
+            "visits of patients",
+            visits,
+            &[&["patient_id"]],
+            never & ["charge", "date_of_birth"],
+            by & [&["ticket_no"]],
+            "the few visits of nobody known need a value, and are no reason to scatter the others"
+        ),
+        case!(by name
+            "marks of pupils",
+            attendance,
+            &[&["upn"]],
+            never & ["Unnamed: 0", "minutes_late"],
+            by & [&["upn", "session_date", "period"]],
+            "the number of a row in a frame is that of another row tomorrow"
+        ),
+        case!(
+            "rings of birds",
+            ringings,
+            &[&["ring_no"]],
+            never & ["species", "fat", "wing_mm"],
+            by & [&["ring_no", "date", "hour"]],
+            "a date and a time of day are one time in two columns"
+        ),
+        case!(by name
+            "charges of hospitals",
+            hospital_charges,
+            &[&["Provider Id"]],
+            never & ["Total Discharges", "Average Payments"],
+            by & [&["Provider Id", "DRG"], &["Provider Id", "Definition"]],
+            "an amount with separators is an amount, and a long label of few kinds a kind"
+        ),
+    ]
+}
