@@ -345,9 +345,9 @@ mod tests {
 
     #[test]
     fn the_extension_of_the_output_file_is_its_format_unless_one_is_given() {
-        let found = |words: &[&str]| format(&args(words)).unwrap();
-        assert_eq!(found(&[]), Format::Table);
-        assert_eq!(found(&["--format", "csv"]), Format::Csv);
+        let format_of = |words: &[&str]| format(&args(words)).unwrap();
+        assert_eq!(format_of(&[]), Format::Table);
+        assert_eq!(format_of(&["--format", "csv"]), Format::Csv);
         for (file, expected) in [
             ("x.csv", Format::Csv),
             ("x.PARQUET", Format::Parquet),
@@ -356,10 +356,10 @@ mod tests {
             ("x.md", Format::Markdown),
             ("x.TXT", Format::Table),
         ] {
-            assert_eq!(found(&["--output", file]), expected, "{file}");
+            assert_eq!(format_of(&["--output", file]), expected, "{file}");
         }
-        assert_eq!(found(&["--output", "x.csv", "--format", "json"]), Format::Json);
-        assert_eq!(found(&["--output", "x", "--format", "json"]), Format::Json);
+        assert_eq!(format_of(&["--output", "x.csv", "--format", "json"]), Format::Json);
+        assert_eq!(format_of(&["--output", "x", "--format", "json"]), Format::Json);
     }
 
     #[test]

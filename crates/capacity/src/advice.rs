@@ -407,10 +407,10 @@ mod tests {
             for turn in 0..designs.len() {
                 let mut turned = designs.clone();
                 turned.rotate_left(turn);
-                let (found, unsure) = recommend(&simulation(turned));
-                let found = found.unwrap();
+                let (design, unsure) = recommend(&simulation(turned));
+                let design = design.unwrap();
                 assert_eq!(
-                    (found.partition_key, found.nodes, found.partitions, unsure),
+                    (design.partition_key, design.nodes, design.partitions, unsure),
                     (best.0.clone(), best.1, best.2, None),
                     "{turn}"
                 );
@@ -511,8 +511,8 @@ mod tests {
         let mut simulation = simulation(vec![design("a", 4, &[1000; 3])]);
         simulation.rows = 29;
         simulation.parameters.headroom = Some(1.5);
-        let found: Vec<FindingCode> = advise(&simulation).iter().map(|finding| finding.code).collect();
-        assert_eq!(found, [FindingCode::IdleNodes, FindingCode::FewRows, FindingCode::AssumedCapacity]);
+        let codes: Vec<FindingCode> = advise(&simulation).iter().map(|finding| finding.code).collect();
+        assert_eq!(codes, [FindingCode::IdleNodes, FindingCode::FewRows, FindingCode::AssumedCapacity]);
         // Ten rows for each of three partitions are enough.
         simulation.rows = 30;
         assert!(!advise(&simulation).iter().any(|finding| finding.code == FindingCode::FewRows));

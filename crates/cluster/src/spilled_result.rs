@@ -120,8 +120,8 @@ mod tests {
             batches.iter().for_each(|batch| fetched.push(batch.clone()).unwrap());
             assert_eq!(fetched.on_disk.is_none(), room == 30 * bytes);
             for _ in 0..2 {
-                let found: Vec<RecordBatch> = fetched.batches().unwrap().map(Result::unwrap).collect();
-                assert_eq!(found, batches);
+                let actual: Vec<RecordBatch> = fetched.batches().unwrap().map(Result::unwrap).collect();
+                assert_eq!(actual, batches);
             }
         }
         assert_eq!(SpilledResult::new(batches[0].schema()).batches().unwrap().count(), 0);

@@ -123,7 +123,7 @@ impl TimeReading {
         if self == Self::Native {
             return instants(array);
         }
-        let found: TimestampMicrosecondArray = match array.data_type() {
+        let instants: TimestampMicrosecondArray = match array.data_type() {
             data_type if data_type.is_integer() => {
                 let numbers = cast(array, &DataType::Int64).ok()?;
                 numbers
@@ -151,7 +151,7 @@ impl TimeReading {
             }
             _ => return None,
         };
-        Some(Arc::new(found))
+        Some(Arc::new(instants))
     }
 
     /// Returns the reading of a column with which all its values are plausible points in time, with
@@ -164,7 +164,7 @@ impl TimeReading {
         if filled < FEWEST {
             return None;
         }
-        let found = readings.iter().find_map(|reading| {
+        let detected = readings.iter().find_map(|reading| {
             if *reading == Self::Snowflake && !has_workers(array) {
                 return None;
             }
@@ -178,7 +178,7 @@ impl TimeReading {
             let is_likely = reading.is_written_out() || (plausible && last - first <= LONGEST_SPAN);
             (is_likely && first < last).then_some((*reading, first, last))
         })?;
-        Some(if found.0 == Self::DayFirst { Self::day_or_month_first(array, found) } else { found })
+        Some(if detected.0 == Self::DayFirst { Self::day_or_month_first(array, detected) } else { detected })
     }
 
     /// Decides whether days or months are first in ambiguous dates such as 01/02/2026. Read in the
@@ -192,7 +192,7 @@ impl TimeReading {
         });
         let span = |(_, first, last): (Self, i64, i64)| last - first;
         // The first days of several months are no days of one.
-        month_first.filter(|found| span(*found) < span(day_first) / 3).unwrap_or(day_first)
+        month_first.filter(|reading| span(*reading) < span(day_first) / 3).unwrap_or(day_first)
     }
 
     /// Order of the parts of dates; `None` for other readings.
@@ -436,8 +436,8 @@ mod tests {
             for days in [12, 31] {
                 let texts = (0..60).map(|at| form.replace('D', &format!("{:02}", at % days + 1)));
                 let array: ArrayRef = Arc::new(StringArray::from_iter_values(texts));
-                let (found, first, last) = TimeReading::detect(&array).unwrap();
-                assert_eq!((found, last - first), (reading, (days - 1) * 86_400_000_000), "{form}");
+                let (detected, first, last) = TimeReading::detect(&array).unwrap();
+                assert_eq!((detected, last - first), (reading, (days - 1) * 86_400_000_000), "{form}");
             }
         }
         // The first days of months, which could be days of January.

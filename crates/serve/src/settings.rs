@@ -254,7 +254,7 @@ fn pins(text: &str) -> Option<Pins> {
 
 /// Reads the settings in `options` of a start-up message: `-c name=value` and `--name=value`.
 pub(crate) fn of_options(options: &str) -> BTreeMap<String, String> {
-    let mut found = BTreeMap::new();
+    let mut settings = BTreeMap::new();
     let mut words = options.split_ascii_whitespace();
     while let Some(word) = words.next() {
         let setting = match word.strip_prefix("--").or_else(|| word.strip_prefix("-c")) {
@@ -262,10 +262,10 @@ pub(crate) fn of_options(options: &str) -> BTreeMap<String, String> {
             setting => setting,
         };
         if let Some((name, value)) = setting.and_then(|setting| setting.split_once('=')) {
-            found.insert(name.replace('-', "_"), value.to_owned());
+            settings.insert(name.replace('-', "_"), value.to_owned());
         }
     }
-    found
+    settings
 }
 
 #[cfg(test)]

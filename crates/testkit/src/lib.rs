@@ -112,9 +112,9 @@ impl AdEvents {
     pub fn batches(&self, batch_rows: usize) -> Result<AdEventBatches, GenerateError> {
         self.check()?;
         let spec = TableSpec::new(ad_events_definition()?)?;
-        let parameter = |name, found: f64| GenerateError::Parameter {
+        let parameter = |name, value: f64| GenerateError::Parameter {
             name,
-            found: found.to_string(),
+            found: value.to_string(),
             expected: "a number that the distribution allows",
         };
         let micros_per_row = self.hours * 3_600e6 / self.rows.max(1) as f64;

@@ -116,13 +116,18 @@ impl Lane {
     }
 
     /// Refuses rows per partition that differ from the prediction.
-    fn verify(&self, predicted: &[u64], found: &[u64]) -> Result<(), BenchError> {
-        match predicted.iter().zip(found).enumerate().find(|(_, (predicted, found))| predicted != found) {
-            Some((partition, (predicted, found))) => Err(BenchError::Prediction {
+    fn verify(&self, predicted: &[u64], ingested: &[u64]) -> Result<(), BenchError> {
+        match predicted
+            .iter()
+            .zip(ingested)
+            .enumerate()
+            .find(|(_, (predicted, ingested))| predicted != ingested)
+        {
+            Some((partition, (predicted, ingested))) => Err(BenchError::Prediction {
                 key: self.key.to_string(),
                 partition,
                 predicted: *predicted,
-                found: *found,
+                found: *ingested,
             }),
             None => Ok(()),
         }

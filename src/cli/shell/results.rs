@@ -81,8 +81,8 @@ impl Results {
     pub(super) fn set_format(&mut self, name: Option<&str>) -> Result<(), Failure> {
         let Some(name) = name else { return Ok(()) };
         let known = FORMATS.iter().filter(|(_, format)| *format != Format::Rows(OutputFormat::Parquet));
-        let found = known.clone().find(|(known, _)| known.eq_ignore_ascii_case(name));
-        let (_, format) = found.ok_or_else(|| {
+        let matching = known.clone().find(|(known, _)| known.eq_ignore_ascii_case(name));
+        let (_, format) = matching.ok_or_else(|| {
             let names: Vec<&str> = known.map(|(name, _)| *name).collect();
             Failure::wrong_usage(format!("there is no format '{name}'; write one of {}", names.join(", ")))
         })?;

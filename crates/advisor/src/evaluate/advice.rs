@@ -280,8 +280,8 @@ fn advise_counted(
     let unreadable_rows = unreadable.rows;
     notes.extend(export.notes_on(unreadable));
     let measured = measure(export, &options, stop)?;
-    let found = Found { evaluation, look, notes, unreadable_rows, measured };
-    let report = found.report(export, &options, started);
+    let evaluated = Found { evaluation, look, notes, unreadable_rows, measured };
+    let report = evaluated.report(export, &options, started);
     Ok(Advice {
         report,
         columns: export.columns().to_vec(),

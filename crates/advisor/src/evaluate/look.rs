@@ -49,8 +49,8 @@ impl Look {
     pub(crate) fn confirm(&mut self, evaluation: &Evaluation) -> Option<Note> {
         let extent = self.considered_from.filter(|extent| !extent.whole)?;
         for candidate in self.considered.iter_mut().filter(|candidate| candidate.kept) {
-            if let Some(found) = figures_of(candidate, evaluation) {
-                candidate.reason = format!("{}; {found}", candidate.reason);
+            if let Some(figures) = figures_of(candidate, evaluation) {
+                candidate.reason = format!("{}; {figures}", candidate.reason);
             }
         }
         Some(Note::CandidatesFromSample {
@@ -131,9 +131,9 @@ pub(crate) fn look(
     }
     if wants_primary_keys {
         let given = if wants_partition_keys { None } else { evaluate.partition_keys.first() };
-        let found = finder.primary_keys(given, &considered);
-        evaluate.primary_keys = kept(&found);
-        considered.extend(found);
+        let primary_candidates = finder.primary_keys(given, &considered);
+        evaluate.primary_keys = kept(&primary_candidates);
+        considered.extend(primary_candidates);
     }
     let joined = options.joined.iter().filter(|join| finder.can_be_in_key(&join.column));
     let joined = joined.map(|join| Candidate::of_columns(std::slice::from_ref(&join.column)));

@@ -33,7 +33,7 @@ pub fn find_joins(tables: &[TableExport<'_>], named: &[String]) -> Result<Vec<Jo
         }
         return joins.into_iter().map(|(left, right)| measure(tables, left, right)).collect();
     }
-    let mut found = Vec::new();
+    let mut joins = Vec::new();
     for (index, left) in tables.iter().enumerate() {
         for (offset, right) in tables.iter().skip(index + 1).enumerate() {
             for a in left.export.columns().iter().filter(|column| joins_by(column.column_type)) {
@@ -41,15 +41,15 @@ pub fn find_joins(tables: &[TableExport<'_>], named: &[String]) -> Result<Vec<Jo
                     let Some(names) = alike((&left.name, &a.name), (&right.name, &b.name)) else { continue };
                     let sides = (Side::read(left, a)?, Side::read(right, b)?);
                     let (left, right) = ((index, a.name.clone()), (index + 1 + offset, b.name.clone()));
-                    let join = Join { left, right, contained: sides.0.contained(&sides.1), found: true };
+                    let join = Join { left, right, contained: sides.0.contained(&sides.1), inferred: true };
                     if is_likely(names, &sides, join.contained, &a.name) {
-                        found.push(join);
+                        joins.push(join);
                     }
                 }
             }
         }
     }
-    Ok(found)
+    Ok(joins)
 }
 
 /// Types that ids have.
@@ -135,8 +135,8 @@ fn parse(tables: &[TableExport<'_>], text: &str) -> Result<(ColumnOf, ColumnOf),
         Some((side(left)?, side(right)?))
     });
     let splits: Vec<_> = splits.filter(|(left, right)| left.0 != right.0).collect();
-    if let Some(found) = splits.iter().find(|(left, right)| has(left) && has(right)) {
-        return Ok(found.clone());
+    if let Some(split) = splits.iter().find(|(left, right)| has(left) && has(right)) {
+        return Ok(split.clone());
     }
     let Some((left, right)) = splits.into_iter().next() else {
         let known = || tables.iter().map(|table| table.name.clone()).collect();
@@ -170,5 +170,5 @@ fn measure(tables: &[TableExport<'_>], left: ColumnOf, right: ColumnOf) -> Resul
         )
     };
     let contained = read(&left)?.contained(&read(&right)?);
-    Ok(Join { left, right, contained, found: false })
+    Ok(Join { left, right, contained, inferred: false })
 }

@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn names_that_refer_to_each_other_are_found() {
-        for (left, right, found) in [
+        for (left, right, expected) in [
             (("orders", "o_orderkey"), ("lineitem", "l_orderkey"), Some(Alike::Refers)),
             (("users", "id"), ("events", "user_id"), Some(Alike::Refers)),
             (("users", "id"), ("events", "userId"), Some(Alike::Refers)),
@@ -77,8 +77,8 @@ mod tests {
             (("orders", "o_orderkey"), ("lineitem", "l_partkey"), None),
             (("a", "x_id"), ("b", "y_id"), None),
         ] {
-            assert_eq!(alike(left, right), found, "{left:?} {right:?}");
-            assert_eq!(alike(right, left), found, "{right:?} {left:?}");
+            assert_eq!(alike(left, right), expected, "{left:?} {right:?}");
+            assert_eq!(alike(right, left), expected, "{right:?} {left:?}");
         }
     }
 }

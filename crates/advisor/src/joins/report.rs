@@ -52,7 +52,8 @@ pub struct JoinReport {
     /// Right side.
     pub right: JoinSide,
     /// Whether names and values suggested the join, rather than the user.
-    pub found: bool,
+    #[serde(rename = "found")]
+    pub inferred: bool,
     /// Whether equal values of both columns have equal hashes.
     pub hashes_alike: bool,
     /// Whether each pair of joined rows is in one partition.
@@ -122,7 +123,7 @@ pub(super) fn report(
     let alike = hashes_alike && by_column(&left) && by_column(&right) && counts.0 == counts.1;
     let local = alike || counts == (Some(1), Some(1));
     let moved_bytes = if local { 0 } else { smaller_bytes };
-    Some(JoinReport { left, right, found: join.found, hashes_alike, local, moved_bytes })
+    Some(JoinReport { left, right, inferred: join.inferred, hashes_alike, local, moved_bytes })
 }
 
 /// Whether equal values of two types have equal hashes: tried with values that both have.

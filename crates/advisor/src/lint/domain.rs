@@ -109,7 +109,7 @@ impl Domain {
 
     /// Returns the keys with one column as another type that holds its values without loss.
     pub(super) fn other_types(&self) -> Vec<OtherType> {
-        let mut found = Vec::new();
+        let mut alternatives = Vec::new();
         for (position, (of, column)) in self.types.iter().zip(&self.columns).enumerate() {
             for (words, other, column) in others(*of, column) {
                 let (mut types, mut columns) = (self.types.clone(), self.columns.clone());
@@ -120,10 +120,10 @@ impl Domain {
                     1 => words,
                     _ => format!("{words} for column {} of the key", position + 1),
                 };
-                found.push(OtherType { words, column_type: other, types, columns });
+                alternatives.push(OtherType { words, column_type: other, types, columns });
             }
         }
-        found
+        alternatives
     }
 }
 
@@ -142,7 +142,7 @@ fn others(of: ColumnType, column: &ArrayRef) -> Vec<(String, ColumnType, ArrayRe
     const OTHERS: [ColumnType; 5] =
         [ColumnType::Int32, ColumnType::Int64, ColumnType::Int16, ColumnType::Uint64, ColumnType::Utf8];
     let others = OTHERS.into_iter().filter(|other| *other != of);
-    let mut found: Vec<(String, ColumnType, ArrayRef)> = others
+    let mut alternatives: Vec<(String, ColumnType, ArrayRef)> = others
         .filter_map(|other| Some((format!("type {other}"), other, losslessly(column, other)?)))
         .collect();
     // A decimal can also be a number of its smallest units.
@@ -153,14 +153,14 @@ fn others(of: ColumnType, column: &ArrayRef) -> Vec<(String, ColumnType, ArrayRe
         let units: Option<Int64Array> =
             units.map(|units| units.map(i64::try_from).transpose()).collect::<Result<_, _>>().ok();
         let words = format!("type Int64, in units of 1e-{scale}");
-        found.extend(units.map(|units| (words, ColumnType::Int64, Arc::new(units) as ArrayRef)));
+        alternatives.extend(units.map(|units| (words, ColumnType::Int64, Arc::new(units) as ArrayRef)));
     }
-    found
+    alternatives
 }
 
 /// Converts a column to another type, if that preserves all of its values.
 fn losslessly(column: &ArrayRef, other: ColumnType) -> Option<ArrayRef> {
-    let found = as_type(column, other)?;
-    let again = cast(&found, column.data_type()).ok()?;
-    (again.as_ref() == column.as_ref()).then_some(found)
+    let converted = as_type(column, other)?;
+    let again = cast(&converted, column.data_type()).ok()?;
+    (again.as_ref() == column.as_ref()).then_some(converted)
 }

@@ -255,8 +255,8 @@ impl FromStr for Target {
             "scylla" | "scylladb" => "cassandra",
             name => name,
         };
-        let found = Self::ALL.iter().find(|target| target.name() == name).copied();
-        found.ok_or_else(|| TargetError { found: text.to_owned() })
+        let target = Self::ALL.iter().find(|target| target.name() == name).copied();
+        target.ok_or_else(|| TargetError { found: text.to_owned() })
     }
 }
 

@@ -116,18 +116,18 @@ impl Reported {
     fn check_inputs(&self, parts: &[InputPart]) -> Result<(), ClusterError> {
         for part in parts {
             let place = (part.number, part.rows.as_ref().map_or(0, |rows| rows.start));
-            let found = self.read.get(&place);
-            if found.is_some() == self.others.contains(&place) {
+            let counts = self.read.get(&place);
+            if counts.is_some() == self.others.contains(&place) {
                 return Err(wrong(format!(
                     "input {}, row {} on: expected exactly one task to read it",
                     place.0, place.1
                 )));
             }
             let expected = part.rows.as_ref().map(|rows| rows.end - rows.start);
-            if let (Some(expected), Some(found)) = (expected, found)
-                && found.rows + found.rejected != expected
+            if let (Some(expected), Some(counts)) = (expected, counts)
+                && counts.rows + counts.rejected != expected
             {
-                let came = found.rows + found.rejected;
+                let came = counts.rows + counts.rejected;
                 return Err(wrong(format!(
                     "input {}, row {} on: {came} of {expected} rows arrived",
                     place.0, place.1

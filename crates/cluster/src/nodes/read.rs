@@ -150,8 +150,9 @@ impl Reader<'_> {
             Err(error) => return Err(error.into()),
         };
         let fingerprint = input.fingerprint();
-        if let Some(found) = fingerprint.as_ref().filter(|found| self.spec.known.contains(&found.xxh3)) {
-            let (name, bytes, xxh3) = (input.name().to_owned(), found.bytes, found.xxh3.clone());
+        if let Some(content) = fingerprint.as_ref().filter(|content| self.spec.known.contains(&content.xxh3))
+        {
+            let (name, bytes, xxh3) = (input.name().to_owned(), content.bytes, content.xxh3.clone());
             return self.note(
                 part.number,
                 0,
@@ -190,7 +191,7 @@ impl Reader<'_> {
             number: part.number,
             first: part.rows.as_ref().map_or(0, |rows| rows.start),
             name: input.name().to_owned(),
-            content: fingerprint.map(|found| (found.bytes, found.xxh3)),
+            content: fingerprint.map(|content| (content.bytes, content.xxh3)),
             rows,
             rejected,
             notes: evenkeel_store::ingest::notes_of(self.table, &input),

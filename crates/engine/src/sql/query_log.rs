@@ -153,7 +153,7 @@ impl Kind {
 }
 
 fn is_word(token: Option<&Token>, word: &str) -> bool {
-    matches!(token, Some(Token::Word(found)) if found.value.eq_ignore_ascii_case(word))
+    matches!(token, Some(Token::Word(parsed)) if parsed.value.eq_ignore_ascii_case(word))
 }
 
 /// Last part of a name: `events` of `public.events` and of `ads/events`.
@@ -329,9 +329,9 @@ mod tests {
     #[test]
     fn logs_of_postgresql_spanner_and_clickhouse() {
         let text = "query,calls\n\"SELECT * FROM public.events WHERE id = $1\",7\n\"BEGIN\",9\n";
-        let found = log("pg.csv", text, "events");
-        assert_eq!(runs(&found), [("SELECT * FROM \"events\" WHERE id = $1", 7.0)]);
-        assert_eq!((found.runs, found.runs_of_others), (16.0, 9.0));
+        let query_log = log("pg.csv", text, "events");
+        assert_eq!(runs(&query_log), [("SELECT * FROM \"events\" WHERE id = $1", 7.0)]);
+        assert_eq!((query_log.runs, query_log.runs_of_others), (16.0, 9.0));
         let text = "TEXT,EXECUTION_COUNT\nSELECT a FROM Singers WHERE SingerId = @id,5\n";
         assert_eq!(
             runs(&log("spanner.csv", text, "x")),

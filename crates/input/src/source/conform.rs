@@ -173,30 +173,30 @@ impl Conform {
     ///
     /// # Errors
     /// [`SourceError`] if a NOT NULL column is missing, or every column.
-    pub fn check_names(&self, found: &[String]) -> Result<(), SourceError> {
+    pub fn check_names(&self, names: &[String]) -> Result<(), SourceError> {
         let declared: Vec<String> = self.columns.iter().map(|column| column.name.clone()).collect();
-        if !found.iter().any(|name| declared.contains(name)) {
+        if !names.iter().any(|name| declared.contains(name)) {
             return Err(SourceError::NoCommonColumn {
                 file: self.file.clone(),
-                found: found.to_vec(),
+                found: names.to_vec(),
                 declared,
             });
         }
         if let Deletes::Where { column, .. } = &self.deletes
-            && !found.contains(column)
+            && !names.contains(column)
         {
             let column = column.clone();
-            return Err(SourceError::DeleteColumn { file: self.file.clone(), column, found: found.to_vec() });
+            return Err(SourceError::DeleteColumn { file: self.file.clone(), column, found: names.to_vec() });
         }
         let is_needed = |index: usize| !self.deletes.needs_only_keys() || self.primary_key.contains(&index);
         let is_missing = |(index, column): &(usize, &Column)| {
-            !column.nullable && is_needed(*index) && !found.contains(&column.name)
+            !column.nullable && is_needed(*index) && !names.contains(&column.name)
         };
         match self.columns.iter().enumerate().find(is_missing) {
             Some((_, column)) => Err(SourceError::MissingColumn {
                 file: self.file.clone(),
                 column: column.name.clone(),
-                found: found.to_vec(),
+                found: names.to_vec(),
             }),
             None => Ok(()),
         }
@@ -213,14 +213,14 @@ impl Conform {
             RawCells::Arrow(batch) => batch.num_rows(),
         };
         if let RawCells::Arrow(batch) = &raw.cells {
-            let found: Vec<String> =
+            let names: Vec<String> =
                 batch.schema().fields().iter().map(|field| field.name().clone()).collect();
             if !self.is_projected {
-                self.check_names(&found)?;
+                self.check_names(&names)?;
             }
         }
-        let marks = delete_marks(&self.deletes, &raw.cells, rows).map_err(|found| {
-            SourceError::DeleteColumnType { file: self.file.clone(), found: found.to_string() }
+        let marks = delete_marks(&self.deletes, &raw.cells, rows).map_err(|data_type| {
+            SourceError::DeleteColumnType { file: self.file.clone(), found: data_type.to_string() }
         })?;
         let mut faults = Faults::new();
         let mut columns = Vec::with_capacity(self.columns.len());

@@ -64,13 +64,13 @@ pub fn find_inputs(arguments: &[String], table: Option<&str>) -> Result<Inputs, 
     // Inputs without a declared table.
     let mut plain = None;
     for argument in arguments {
-        let found = expand(argument, table)?;
-        inputs.notes.extend(found.notes);
-        match found.declared {
+        let expanded = expand(argument, table)?;
+        inputs.notes.extend(expanded.notes);
+        match expanded.declared {
             Some(declared) => inputs.declare(declared)?,
-            None => plain = plain.or(found.paths.first().cloned()),
+            None => plain = plain.or(expanded.paths.first().cloned()),
         }
-        for path in found.paths {
+        for path in expanded.paths {
             if seen.insert(path.clone()) {
                 inputs.paths.push(path);
             } else if path == InputPath::Stdin {
@@ -104,7 +104,7 @@ fn expand(argument: &str, table: Option<&str>) -> Result<Inputs, SourceError> {
             };
         }
     };
-    let found = if path.exists() {
+    let paths = if path.exists() {
         vec![path.clone()]
     } else if let Some(pattern) = path.to_str().filter(|text| text.contains(['*', '?', '['])) {
         expand_glob(pattern)?
@@ -113,8 +113,8 @@ fn expand(argument: &str, table: Option<&str>) -> Result<Inputs, SourceError> {
     };
     let mut inputs = Inputs::default();
     let mut files = Vec::new();
-    let has_files = found.iter().any(|path| !path.is_dir());
-    for path in found {
+    let has_files = paths.iter().any(|path| !path.is_dir());
+    for path in paths {
         if let Some(table) = table_around(&path) {
             return Err(SourceError::Table { path: table.display().to_string() });
         }
@@ -126,7 +126,7 @@ fn expand(argument: &str, table: Option<&str>) -> Result<Inputs, SourceError> {
         let of_folder = match of_folder(&listing, table) {
             // Other paths that match a pattern may hold files.
             Err(SourceError::EmptyFolder { .. }) if path.to_str() != Some(argument) => continue,
-            found => found?,
+            inputs => inputs?,
         };
         inputs.notes.extend(of_folder.notes);
         of_folder.declared.map_or(Ok(()), |declared| inputs.declare(declared))?;
@@ -228,15 +228,15 @@ fn of_folder(listing: &Listing, table: Option<&str>) -> Result<Inputs, SourceErr
 fn expand_glob(pattern: &str) -> Result<Vec<PathBuf>, SourceError> {
     let matches = glob::glob(pattern)
         .map_err(|error| SourceError::Pattern { pattern: pattern.to_owned(), reason: error.to_string() })?;
-    let found: Vec<PathBuf> = matches
-        .map(|found| {
-            found.map_err(|error| SourceError::Read {
+    let paths: Vec<PathBuf> = matches
+        .map(|path| {
+            path.map_err(|error| SourceError::Read {
                 file: error.path().display().to_string(),
                 source: error.into(),
             })
         })
         .collect::<Result<_, _>>()?;
-    if found.is_empty() { Err(SourceError::NoMatch { pattern: pattern.to_owned() }) } else { Ok(found) }
+    if paths.is_empty() { Err(SourceError::NoMatch { pattern: pattern.to_owned() }) } else { Ok(paths) }
 }
 
 /// Lists the files below a folder.
@@ -360,10 +360,10 @@ mod tests {
         let folder = folder();
         #[cfg(unix)]
         std::os::unix::fs::symlink(folder.path(), folder.path().join("b/up")).unwrap();
-        let found = find_inputs(&[folder.path().join("*").display().to_string()], None).unwrap();
-        assert!(found.notes[0].contains("1 file with unknown extensions left out"), "{:?}", found.notes);
-        assert!(found.paths.iter().any(|p| matches!(p, InputPath::File(p) if p.ends_with("b/a.parquet"))));
-        assert!(found.paths.len() < 10, "{:?}", found.paths);
+        let inputs = find_inputs(&[folder.path().join("*").display().to_string()], None).unwrap();
+        assert!(inputs.notes[0].contains("1 file with unknown extensions left out"), "{:?}", inputs.notes);
+        assert!(inputs.paths.iter().any(|p| matches!(p, InputPath::File(p) if p.ends_with("b/a.parquet"))));
+        assert!(inputs.paths.len() < 10, "{:?}", inputs.paths);
     }
 
     #[test]

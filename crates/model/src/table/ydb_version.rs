@@ -266,17 +266,17 @@ pub fn write_create_table_for(spec: &TableSpec, version: YdbVersion) -> Result<Y
     let roles: Vec<ColumnRole> =
         definition.columns.iter().map(|column| role_of(spec.definition(), &column.name)).collect();
     for (column, role) in definition.columns.iter_mut().zip(roles) {
-        let found = column.column_type;
-        let nearest = version.nearest(found, role);
+        let column_type = column.column_type;
+        let nearest = version.nearest(column_type, role);
         let Some(nearest) = nearest else {
-            return Err(refused(&column.name, found, role, version, None));
+            return Err(refused(&column.name, column_type, role, version, None));
         };
-        if nearest != found {
+        if nearest != column_type {
             notes.push(format!(
-                "column {} is {nearest} in place of {found}, which column tables of YDB {version} do not \
+                "column {} is {nearest} in place of {column_type}, which column tables of YDB {version} do not \
                     support: {}",
                 column.name,
-                how(found, nearest)
+                how(column_type, nearest)
             ));
             column.column_type = nearest;
         }
@@ -305,8 +305,8 @@ impl FromStr for YdbVersion {
             let rest = plain.strip_prefix(version.name());
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.') || rest.starts_with('-'))
         };
-        let found = Self::ALL.into_iter().find(is_version);
-        found.ok_or_else(|| YdbVersionError { found: text.chars().take(MOST_QUOTED).collect() })
+        let version = Self::ALL.into_iter().find(is_version);
+        version.ok_or_else(|| YdbVersionError { found: text.chars().take(MOST_QUOTED).collect() })
     }
 }
 
@@ -380,14 +380,14 @@ mod tests {
             (ColumnType::Double, "xxxxx", ".....", None),
             (ColumnType::JsonDocument, "xxxxx", ".....", None),
         ] {
-            let found = |role| {
+            let marks = |role| {
                 let taken =
                     [V25_1, V25_2, V25_4, V26_2, V26_3].map(|version| version.takes(column_type, role));
                 taken.map(|taken| if taken { "x" } else { "." }).concat()
             };
-            assert_eq!(found(ColumnRole::Plain), columns, "{column_type}");
-            assert_eq!(found(ColumnRole::PrimaryKey), keys, "{column_type}");
-            assert_eq!(found(ColumnRole::PartitionKey), keys, "{column_type}");
+            assert_eq!(marks(ColumnRole::Plain), columns, "{column_type}");
+            assert_eq!(marks(ColumnRole::PrimaryKey), keys, "{column_type}");
+            assert_eq!(marks(ColumnRole::PartitionKey), keys, "{column_type}");
             let nearest = V25_1.nearest(column_type, ColumnRole::Plain).filter(|other| *other != column_type);
             assert_eq!(nearest, instead, "{column_type}");
         }

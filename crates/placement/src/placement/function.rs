@@ -59,8 +59,8 @@ pub struct FunctionError {
 }
 
 /// Returns a suggestion for other names of a system.
-fn hint(found: &str) -> String {
-    let here = match found.trim().to_ascii_lowercase().as_str() {
+fn hint(name: &str) -> String {
+    let here = match name.trim().to_ascii_lowercase().as_str() {
         "clickhouse" => "clickhouse-cityhash64, or another of its functions",
         "scylla" | "scylladb" => "cassandra",
         "postgresql" | "pg" => "postgres",

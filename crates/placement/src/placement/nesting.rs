@@ -107,9 +107,9 @@ mod tests {
                 let (fine, coarse) = (placement(function, coarse * times), placement(function, coarse));
                 let nesting = fine.nesting(coarse.partitions()).unwrap();
                 prop_assert!(nesting.coarse.len() == fine.partitions().len());
-                let found: Vec<_> =
+                let actual: Vec<_> =
                     fine.assign(&array).unwrap().into_iter().map(|id| nesting.coarse[id.index()]).collect();
-                prop_assert_eq!(found, coarse.assign(&array).unwrap());
+                prop_assert_eq!(actual, coarse.assign(&array).unwrap());
             }
         }
     }

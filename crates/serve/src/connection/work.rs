@@ -104,9 +104,9 @@ impl Connection {
                     let batches: Vec<RecordBatch> = stream.try_collect().await?;
                     Ok::<_, Failure>((schema, batches))
                 };
-                let (found, mut threads) = self.in_background(deadline, work).await?;
+                let (result, mut threads) = self.in_background(deadline, work).await?;
                 threads.done();
-                let (schema, batches) = found?;
+                let (schema, batches) = result?;
                 let batches = futures::stream::iter(batches.into_iter().map(Ok));
                 Ok((Box::pin(RecordBatchStreamAdapter::new(schema, batches)), None))
             }

@@ -168,8 +168,8 @@ impl Placed {
         statement: &str,
         role: &str,
     ) -> Result<usize, SchemaError> {
-        let found = table.table.columns.iter().position(|column| alike(&column.name, name));
-        found.ok_or_else(|| {
+        let position = table.table.columns.iter().position(|column| alike(&column.name, name));
+        position.ok_or_else(|| {
             let columns = few(table.table.columns.iter().map(|column| &column.name));
             let (name, table) = (quote(name), quote(&table.table.name));
             let problem = format!("{role} names {name}, which is not a column of {table}");

@@ -103,7 +103,7 @@ pub fn migrate(
     let at = position(export.columns(), column)?;
     let is_number =
         export.columns().get(at).is_some_and(|column| column.column_type.arrow_type().is_integer());
-    let mut found = KeyValues {
+    let mut existing = KeyValues {
         rows: 0,
         least: i64::MAX,
         most: i64::MIN,
@@ -120,7 +120,7 @@ pub fn migrate(
         OnUnreadable::Fail,
         &|position| position == at,
         |place, batch| {
-            let taken = if is_number { found.numbers(&batch, at) } else { found.uuids(&batch, at) };
+            let taken = if is_number { existing.numbers(&batch, at) } else { existing.uuids(&batch, at) };
             if let Err((row, reason)) = taken {
                 problem = Some(format!("{}, column '{column}': {reason}", place.row_place(row)));
                 return Ok(false);
@@ -131,11 +131,11 @@ pub fn migrate(
     if let Some(reason) = problem {
         return Err(SimulateError::Migration { reason });
     }
-    if found.rows == 0 {
+    if existing.rows == 0 {
         return Err(SimulateError::NoRows);
     }
-    let found_kind = if is_number { found.kind() } else { KeyKind::Uuid };
-    let kind = kind.unwrap_or(found_kind);
+    let existing_kind = if is_number { existing.kind() } else { KeyKind::Uuid };
+    let kind = kind.unwrap_or(existing_kind);
     if (kind == KeyKind::Uuid) == is_number {
         let what = if is_number { "numbers" } else { "UUIDs" };
         return Err(SimulateError::Migration { reason: format!("column '{column}' holds {what}") });
@@ -144,11 +144,11 @@ pub fn migrate(
         inputs: export.input_names(),
         column: export.columns().get(at).map_or_else(|| column.to_owned(), |column| column.name.clone()),
         kind,
-        rows: found.rows,
-        range: is_number.then_some((found.least, found.most)),
+        rows: existing.rows,
+        range: is_number.then_some((existing.least, existing.most)),
         counters: None,
-        to_normalize: found.to_normalize,
-        versions: (0u8..).zip(found.versions).filter(|(_, count)| *count > 0).collect(),
+        to_normalize: existing.to_normalize,
+        versions: (0u8..).zip(existing.versions).filter(|(_, count)| *count > 0).collect(),
         skip_range: None,
         start_counter: None,
         free_values: None,
@@ -162,8 +162,8 @@ pub fn migrate(
                 probability of 2^-122 per pair"
                 .clone_into(&mut migration.proof);
         }
-        KeyKind::Sequential => migration.skip(&found, room)?,
-        KeyKind::BitReversed => migration.start_above(&found, room)?,
+        KeyKind::Sequential => migration.skip(&existing, room)?,
+        KeyKind::BitReversed => migration.start_above(&existing, room)?,
     }
     Ok(migration)
 }
@@ -246,24 +246,24 @@ fn with_room(most: i64, room: f64) -> Option<i64> {
 
 impl Migration {
     /// Skips a range that covers all values, with headroom for those issued before the switch.
-    fn skip(&mut self, found: &KeyValues, room: f64) -> Result<(), SimulateError> {
-        let wanted = with_room(found.most.max(0), room);
+    fn skip(&mut self, existing: &KeyValues, room: f64) -> Result<(), SimulateError> {
+        let wanted = with_room(existing.most.max(0), room);
         let power = wanted.and_then(|wanted| wanted.cast_unsigned().checked_next_power_of_two());
         let most = power.and_then(|power| i64::try_from(power).ok()).filter(|most| *most <= MOST_SKIPPED);
         let most = most.ok_or_else(|| SimulateError::Migration {
             reason: format!(
                 "column '{}' holds {}: a range with all values, and with headroom until the switch, \
                     leaves the sequence less than half of the numbers. Generate new keys as UUIDs, in a separate column",
-                self.column, found.most
+                self.column, existing.most
             ),
         })?;
         // A positive sequence never returns a smaller value.
         let least = 1;
         self.skip_range = Some((least, most));
         // Values of 0 and below are free too, but a counter that counts up never reaches them.
-        let free = (most - found.most.max(0)).cast_unsigned();
+        let free = (most - existing.most.max(0)).cast_unsigned();
         self.free_values = Some(free);
-        self.look_up(BitReversedSequence::new(1, Some(least..=most)), found)?;
+        self.look_up(BitReversedSequence::new(1, Some(least..=most)), existing)?;
         self.proof = format!(
             "every positive value lies in {least} to {most}, which the sequence skips; {free} of these \
                 are free for values until the switch, {} remain for the sequence",
@@ -273,8 +273,8 @@ impl Migration {
     }
 
     /// Starts at a counter above all counters whose reversal already exists.
-    fn start_above(&mut self, found: &KeyValues, room: f64) -> Result<(), SimulateError> {
-        if found.negative {
+    fn start_above(&mut self, existing: &KeyValues, room: f64) -> Result<(), SimulateError> {
+        if existing.negative {
             return Err(SimulateError::Migration {
                 reason: format!(
                     "column '{}' has negative values, which a positive sequence cannot generate",
@@ -282,35 +282,35 @@ impl Migration {
                 ),
             });
         }
-        self.counters = Some((found.least_counter, found.most_counter));
+        self.counters = Some((existing.least_counter, existing.most_counter));
         // First counter after those that the old sequence may still issue.
-        let start = with_room(found.most_counter, room).and_then(|last| last.checked_add(1));
+        let start = with_room(existing.most_counter, room).and_then(|last| last.checked_add(1));
         let Some(start) = start.filter(|start| *start <= MOST_SKIPPED) else {
             return Err(SimulateError::Migration {
                 reason: format!(
                     "column '{}' holds the reversals of counters up to {}: they leave the sequence less \
                         than half of the numbers. The values look like random numbers; generate new keys as UUIDs, in a separate column",
-                    self.column, found.most_counter
+                    self.column, existing.most_counter
                 ),
             });
         };
-        let free = start - 1 - found.most_counter;
+        let free = start - 1 - existing.most_counter;
         self.start_counter = Some(start);
         self.free_values = Some(free.cast_unsigned());
-        self.look_up(BitReversedSequence::new(start, None), found)?;
+        self.look_up(BitReversedSequence::new(start, None), existing)?;
         self.proof = format!(
             "every value is the reversal of a counter from {} to {}; the sequence starts at {start}, and \
                 reversal is one to one; the {free} counters between are free for values until the switch",
-            found.least_counter, found.most_counter
+            existing.least_counter, existing.most_counter
         );
         Ok(())
     }
 
     /// Generates values and looks them up, to confirm the proof by experiment.
-    fn look_up(&mut self, sequence: BitReversedSequence, found: &KeyValues) -> Result<(), SimulateError> {
+    fn look_up(&mut self, sequence: BitReversedSequence, existing: &KeyValues) -> Result<(), SimulateError> {
         for value in sequence.take(TRIED) {
             self.tried += 1;
-            self.collisions += u64::from(found.values.contains(&value));
+            self.collisions += u64::from(existing.values.contains(&value));
         }
         if self.collisions > 0 {
             let reason =
@@ -356,8 +356,8 @@ impl KeyValues {
             let differs = |text: &str| uuid.is_some_and(|uuid| uuid.hyphenated().to_string() != text);
             self.to_normalize += u64::from(texts.text(row).is_some_and(differs));
             let uuid = uuid.ok_or_else(|| {
-                let found = texts.text(row).map(|text| format!("'{}' ", quote(text)));
-                (row, format!("{}is neither a UUID nor a number", found.unwrap_or_default()))
+                let quoted = texts.text(row).map(|text| format!("'{}' ", quote(text)));
+                (row, format!("{}is neither a UUID nor a number", quoted.unwrap_or_default()))
             })?;
             if !self.uuids.insert(uuid.as_u128()) {
                 return Err((row, format!("{uuid} occurs twice in lower case, but a key is unique")));
@@ -446,11 +446,11 @@ mod tests {
                 }
             }
         }
-        let found = migrated(&[8192], Some(KeyKind::Sequential), 0.0).unwrap();
-        assert_eq!((found.skip_range, found.free_values), (Some((1, 16_384)), Some(8192)));
+        let migration = migrated(&[8192], Some(KeyKind::Sequential), 0.0).unwrap();
+        assert_eq!((migration.skip_range, migration.free_values), (Some((1, 16_384)), Some(8192)));
         // Nor is a start counter right after the last one.
-        let found = migrated(&[bit_reverse(1000, true)], Some(KeyKind::BitReversed), 0.0).unwrap();
-        assert_eq!((found.start_counter, found.free_values), (Some(1002), Some(1)));
+        let migration = migrated(&[bit_reverse(1000, true)], Some(KeyKind::BitReversed), 0.0).unwrap();
+        assert_eq!((migration.start_counter, migration.free_values), (Some(1002), Some(1)));
     }
 
     #[test]

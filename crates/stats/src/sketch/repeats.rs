@@ -212,24 +212,24 @@ impl Bucket {
         records.extend(held);
         // The stable sort keeps the rows of a key in order of arrival.
         records.sort_by_key(|record| record.key);
-        let mut found = Self { repeats: Repeats::default(), conflicting: Vec::new(), identical: Vec::new() };
+        let mut result = Self { repeats: Repeats::default(), conflicting: Vec::new(), identical: Vec::new() };
         for rows in records.chunk_by(|a, b| a.key == b.key) {
-            found.repeats.distinct_keys += 1;
+            result.repeats.distinct_keys += 1;
             if rows.len() < 2 {
                 continue;
             }
             let conflicts =
                 rows.iter().zip(rows.iter().skip(1)).filter(|(a, b)| a.row != b.row).count() as u64;
             let duplicates = rows.len() as u64 - 1;
-            found.repeats.duplicate_rows += duplicates;
-            found.repeats.conflicting_rows += conflicts;
-            found.repeats.identical_rows += duplicates - conflicts;
-            let examples = if conflicts > 0 { &mut found.conflicting } else { &mut found.identical };
+            result.repeats.duplicate_rows += duplicates;
+            result.repeats.conflicting_rows += conflicts;
+            result.repeats.identical_rows += duplicates - conflicts;
+            let examples = if conflicts > 0 { &mut result.conflicting } else { &mut result.identical };
             if let (true, Some(first)) = (examples.len() < most, rows.first()) {
                 examples.push(RepeatedKey { key: first.key, conflicting: conflicts > 0 });
             }
         }
-        found
+        result
     }
 }
 

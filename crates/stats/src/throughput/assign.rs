@@ -130,8 +130,9 @@ impl FromStr for Assignment {
 
     fn from_str(text: &str) -> Result<Self, AssignmentError> {
         let all = [Self::RoundRobin, Self::LeastLoaded, Self::Contiguous];
-        let found = all.into_iter().find(|assignment| assignment.name().eq_ignore_ascii_case(text.trim()));
-        found.ok_or_else(|| AssignmentError { found: text.to_owned() })
+        let assignment =
+            all.into_iter().find(|assignment| assignment.name().eq_ignore_ascii_case(text.trim()));
+        assignment.ok_or_else(|| AssignmentError { found: text.to_owned() })
     }
 }
 

@@ -244,10 +244,13 @@ mod tests {
     fn windows_limit_it_more_than_the_whole_time_and_never_less() {
         let only = |at: usize| (0..4).map(|p| if p == at { 4000 } else { 0 }).collect();
         let moving: Vec<Vec<u64>> = (0..4).map(only).collect();
-        let found = capacity(&[4000; 4], Lasting::from_windows(moving.iter().map(Vec::as_slice), &[]));
-        assert_eq!(found.in_total, 4e6);
+        let moving_capacity =
+            capacity(&[4000; 4], Lasting::from_windows(moving.iter().map(Vec::as_slice), &[]));
+        assert_eq!(moving_capacity.in_total, 4e6);
         assert!(
-            (found.sustained / 1e6 - 1.0).abs() < 0.05 && found.sustains(0.99e6) && !found.sustains(1.1e6)
+            (moving_capacity.sustained / 1e6 - 1.0).abs() < 0.05
+                && moving_capacity.sustains(0.99e6)
+                && !moving_capacity.sustains(1.1e6)
         );
         let even = vec![vec![1000u64; 4]; 3];
         let heavy = capacity(&[3, 1, 1, 1], Lasting::from_windows(even.iter().map(Vec::as_slice), &[]));
@@ -261,10 +264,10 @@ mod tests {
         // One of three nodes has twice the capacity of the others: strengths 1.5, 0.75 and 0.75.
         let partitions = Concentration::from_amounts(&[25; 4], None);
         let strengths = [1.5, 0.75, 0.75];
-        let found = partitions.of_nodes(&[50, 25, 25], std::iter::empty(), &strengths);
-        assert!((found.over_mean() - 1.0).abs() < 1e-12, "{found:?}");
+        let over_nodes = partitions.of_nodes(&[50, 25, 25], std::iter::empty(), &strengths);
+        assert!((over_nodes.over_mean() - 1.0).abs() < 1e-12, "{over_nodes:?}");
         let moving = Concentration::from_amounts(&[25; 4], Some(Lasting::ALL));
-        let found = moving.of_nodes(&[50, 25, 25], std::iter::empty(), &strengths);
-        assert!((Capacity::new(found, 4.0).sustained - 3.0).abs() < 1e-12);
+        let over_nodes = moving.of_nodes(&[50, 25, 25], std::iter::empty(), &strengths);
+        assert!((Capacity::new(over_nodes, 4.0).sustained - 3.0).abs() < 1e-12);
     }
 }

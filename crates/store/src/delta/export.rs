@@ -97,8 +97,8 @@ async fn plan(
     let stored = stored_files(log, snapshot).await?;
     let statistics = read_statistics(log, snapshot, before, &columns).await?;
     let now = options.now.unwrap_or_else(|| chrono::Utc::now().timestamp_micros());
-    let found = ExportState { snapshot, before, columns, stored, statistics, now };
-    found.plan(&options.without).map_err(|error| unwritable(log, &error))
+    let state = ExportState { snapshot, before, columns, stored, statistics, now };
+    state.plan(&options.without).map_err(|error| unwritable(log, &error))
 }
 
 /// Refuses a snapshot that may contain superseded rows.

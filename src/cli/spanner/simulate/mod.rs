@@ -75,7 +75,7 @@ async fn open(args: &Args, out: &Output) -> Result<Opened, Failure> {
             (Err(SourceError::SeveralTables { .. }), Some(Declared { table: Some(table), .. })) => {
                 find_inputs(files, Some(table))?
             }
-            (found, _) => found?,
+            (inputs, _) => inputs?,
         }),
     };
     children.iter().flat_map(|inputs| &inputs.notes).for_each(|note| out.note(note));

@@ -99,8 +99,8 @@ impl SampledColumns<'_> {
         first.sort_by_key(|at| (self.role(*at) != Role::LineNumber, std::cmp::Reverse(self.distinct(*at))));
         let tolerated = once.len() / 1_000;
         let natural = |columns: &[usize], tolerated| {
-            let found = minimal_unique(&self.columns, columns, &once, tolerated);
-            (self.judged(found.keys, batches, &once, columns.len()), found.cut_short)
+            let unique_sets = minimal_unique(&self.columns, columns, &once, tolerated);
+            (self.judged(unique_sets.keys, batches, &once, columns.len()), unique_sets.cut_short)
         };
         let is_natural = |key: &UniqueKey| key.by_nature;
         let (mut keys, mut cut_short) = natural(&first, 0);
@@ -130,9 +130,9 @@ impl SampledColumns<'_> {
             keys.extend(natural(&all, 0).0.into_iter().filter(is_natural));
         }
         if first.is_empty() {
-            let found = minimal_unique(&self.columns, &second, &once, 0);
-            keys = self.judged(found.keys, batches, &once, second.len());
-            cut_short = found.cut_short;
+            let unique_sets = minimal_unique(&self.columns, &second, &once, 0);
+            keys = self.judged(unique_sets.keys, batches, &once, second.len());
+            cut_short = unique_sets.cut_short;
         }
         // Untried sets have more columns than the keys found.
         cut_short &= !keys.iter().any(|key| key.by_nature);

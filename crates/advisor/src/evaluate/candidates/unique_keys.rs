@@ -38,7 +38,7 @@ pub(crate) fn minimal_unique(
     rows: &[u32],
     tolerated: usize,
 ) -> UniqueKeys {
-    let mut found = UniqueKeys { keys: Vec::new(), cut_short: eligible.len() > MOST_COLUMNS };
+    let mut minimal = UniqueKeys { keys: Vec::new(), cut_short: eligible.len() > MOST_COLUMNS };
     let eligible: Vec<&Profile<'_>> =
         eligible.iter().take(MOST_COLUMNS).filter_map(|index| columns.get(*index)).collect();
     let positions: Vec<usize> = eligible
@@ -58,7 +58,7 @@ pub(crate) fn minimal_unique(
                 continue;
             }
             if checks >= MOST_CHECKS || unique.len() >= MOST_KEYS {
-                found.cut_short = true;
+                minimal.cut_short = true;
                 break;
             }
             checks += 1;
@@ -72,13 +72,13 @@ pub(crate) fn minimal_unique(
     if unique.is_empty() {
         unique.extend(wide_key(&eligible, &positions, rows, tolerated));
     }
-    found.keys = unique
+    minimal.keys = unique
         .into_iter()
         .map(|set| {
             positions.iter().enumerate().filter(|(bit, _)| set >> bit & 1 == 1).map(|(_, at)| *at).collect()
         })
         .collect();
-    found
+    minimal
 }
 
 /// Finds one minimal set wider than the combined sets, up to [`MOST_WIDE_KEY_COLUMNS`]: starting
@@ -250,9 +250,9 @@ mod tests {
             assert_eq!(once.len(), distinct.len(), "seed {seed}");
             let kept: Vec<Vec<i64>> =
                 values.iter().map(|column| once.iter().map(|row| column[*row as usize]).collect()).collect();
-            let mut found = minimal_unique(&profiles, &[0, 1, 2, 3, 4], &once, 0).keys;
-            found.sort();
-            assert_eq!(found, by_force(&kept), "seed {seed}");
+            let mut actual = minimal_unique(&profiles, &[0, 1, 2, 3, 4], &once, 0).keys;
+            actual.sort();
+            assert_eq!(actual, by_force(&kept), "seed {seed}");
         }
     }
 

@@ -60,12 +60,12 @@ pub(crate) struct Drawn {
 }
 
 impl Drawn {
-    /// Returns the interval of a key's share of all rows in the export, if the sample has `found`
+    /// Returns the interval of a key's share of all rows in the export, if the sample has `sampled`
     /// to `most` of its rows. It holds for all keys together, because the reported keys are those
     /// with the most sampled rows.
-    pub(crate) fn share_of_key(self, found: u64, most: u64) -> Interval {
+    pub(crate) fn share_of_key(self, sampled: u64, most: u64) -> Interval {
         let all = self.of.max(1) as f64;
-        Interval { lower: self.fewest(found, self.of) as f64 / all, upper: self.most(most) as f64 / all }
+        Interval { lower: self.fewest(sampled, self.of) as f64 / all, upper: self.most(most) as f64 / all }
     }
 
     /// Returns the interval of the number of rows in the export that repeat the key of an earlier
@@ -82,12 +82,12 @@ impl Drawn {
 
     /// Returns the fewest rows that the fullest of `partitions` partitions, or any key, can have in
     /// the export.
-    fn fewest(self, found: u64, partitions: u64) -> u64 {
+    fn fewest(self, sampled: u64, partitions: u64) -> u64 {
         let likely = |rows: u64| {
             let alike = (partitions as f64).min(self.of as f64 / rows.max(1) as f64);
-            alike * self.at_least(found, rows) >= EACH_SIDE
+            alike * self.at_least(sampled, rows) >= EACH_SIDE
         };
-        let (mut low, mut high) = (found, self.of - (self.rows - found).min(self.of));
+        let (mut low, mut high) = (sampled, self.of - (self.rows - sampled).min(self.of));
         while low < high {
             let middle = low.midpoint(high);
             if likely(middle) { high = middle } else { low = middle + 1 }
@@ -95,47 +95,47 @@ impl Drawn {
         low
     }
 
-    /// Returns the most rows that a partition or key with `found` sampled rows can have in the
-    /// export.
-    fn most(self, found: u64) -> u64 {
-        let (mut low, mut high) = (found, self.of - (self.rows - found.min(self.rows)).min(self.of));
+    /// Returns the most rows that a partition or key can have in the export, if the sample has
+    /// `sampled` of them.
+    fn most(self, sampled: u64) -> u64 {
+        let (mut low, mut high) = (sampled, self.of - (self.rows - sampled.min(self.rows)).min(self.of));
         while low < high {
             let middle = low + (high - low).div_ceil(2);
-            if self.at_most(found, middle) >= EACH_SIDE { low = middle } else { high = middle - 1 }
+            if self.at_most(sampled, middle) >= EACH_SIDE { low = middle } else { high = middle - 1 }
         }
         low
     }
 
-    /// Returns the probability that the sample has at least `found` of `rows` rows.
-    fn at_least(self, found: u64, rows: u64) -> f64 {
+    /// Returns the probability that the sample has at least `sampled` of `rows` rows.
+    fn at_least(self, sampled: u64, rows: u64) -> f64 {
         let mean = self.rows as f64 * (rows as f64 / self.of.max(1) as f64);
-        match found.checked_sub(1) {
-            Some(below) if (found as f64) <= mean => 1.0 - self.tail(below, rows, false),
-            Some(_) => self.tail(found, rows, true),
+        match sampled.checked_sub(1) {
+            Some(below) if (sampled as f64) <= mean => 1.0 - self.tail(below, rows, false),
+            Some(_) => self.tail(sampled, rows, true),
             None => 1.0,
         }
     }
 
-    /// Returns the probability that the sample has at most `found` of `rows` rows.
-    fn at_most(self, found: u64, rows: u64) -> f64 {
+    /// Returns the probability that the sample has at most `sampled` of `rows` rows.
+    fn at_most(self, sampled: u64, rows: u64) -> f64 {
         let mean = self.rows as f64 * (rows as f64 / self.of.max(1) as f64);
-        if (found as f64) >= mean {
-            1.0 - self.tail(found + 1, rows, true)
+        if (sampled as f64) >= mean {
+            1.0 - self.tail(sampled + 1, rows, true)
         } else {
-            self.tail(found, rows, false)
+            self.tail(sampled, rows, false)
         }
     }
 
-    /// Sums the hypergeometric probabilities from `found` on, up or down, away from the mean.
-    fn tail(self, found: u64, rows: u64, up: bool) -> f64 {
+    /// Sums the hypergeometric probabilities from `sampled` on, up or down, away from the mean.
+    fn tail(self, sampled: u64, rows: u64, up: bool) -> f64 {
         let (drawn, others) = (self.rows, self.of.saturating_sub(rows));
         let (least, most) = (drawn.saturating_sub(others), drawn.min(rows));
-        if found < least || found > most {
+        if sampled < least || sampled > most {
             return 0.0;
         }
         let mut chance =
-            (ln_choose(rows, found) + ln_choose(others, drawn - found) - ln_choose(self.of, drawn)).exp();
-        let (mut sum, mut at) = (0.0, found);
+            (ln_choose(rows, sampled) + ln_choose(others, drawn - sampled) - ln_choose(self.of, drawn)).exp();
+        let (mut sum, mut at) = (0.0, sampled);
         loop {
             sum += chance;
             if at == if up { most } else { least } || chance < sum * 1e-12 {
@@ -222,12 +222,12 @@ impl Intervals {
 /// Returns the interval of the fullest partition's share of all rows in the export.
 fn share_of_fullest(rows: &[u64], drawn: Drawn) -> Interval {
     let partitions = rows.len().max(1) as u64;
-    let found = rows.iter().copied().max().unwrap_or(0);
+    let fullest = rows.iter().copied().max().unwrap_or(0);
     let all = drawn.of.max(1) as f64;
     // The fullest partition has at least the mean.
     let least = 1.0 / partitions as f64;
-    let lower = (drawn.fewest(found, partitions) as f64 / all).max(least);
-    Interval { lower, upper: (drawn.most(found) as f64 / all).clamp(lower, 1.0) }
+    let lower = (drawn.fewest(fullest, partitions) as f64 / all).max(least);
+    Interval { lower, upper: (drawn.most(fullest) as f64 / all).clamp(lower, 1.0) }
 }
 
 /// Returns the interval of the sum of (share of a partition - 1/P)^2 in the export.
@@ -411,19 +411,19 @@ mod tests {
                 drawn.extend((0..*keys).map(|_| (binomial(*rows, chance, random), *rows, 1)));
                 continue;
             }
-            let (mut left, mut found, mut beyond) = (*keys, 0, 1.0f64);
-            let mut of_found = (1.0 - chance).powf(*rows as f64);
-            while left > 0 && found <= *rows {
-                let share = if found == *rows { 1.0 } else { (of_found / beyond).clamp(0.0, 1.0) };
+            let (mut left, mut sampled, mut beyond) = (*keys, 0, 1.0f64);
+            let mut probability = (1.0 - chance).powf(*rows as f64);
+            while left > 0 && sampled <= *rows {
+                let share = if sampled == *rows { 1.0 } else { (probability / beyond).clamp(0.0, 1.0) };
                 let alike = binomial(left, share, random);
-                drawn.push((found, *rows, alike));
+                drawn.push((sampled, *rows, alike));
                 left -= alike;
-                beyond -= of_found;
-                of_found *= (*rows - found) as f64 / (found + 1) as f64 * chance / (1.0 - chance);
-                found += 1;
+                beyond -= probability;
+                probability *= (*rows - sampled) as f64 / (sampled + 1) as f64 * chance / (1.0 - chance);
+                sampled += 1;
             }
         }
-        drawn.retain(|(found, _, keys)| *found > 0 && *keys > 0);
+        drawn.retain(|(sampled, _, keys)| *sampled > 0 && *keys > 0);
         drawn
     }
 
@@ -464,12 +464,12 @@ mod tests {
                     let draw = |rows: &u64| binomial(*rows, *chance, &mut random);
                     let sample: Vec<u64> = shape.partitions.iter().map(draw).collect();
                     let drawn = Drawn { chance: *chance, of: shape.rows(), rows: sample.iter().sum() };
-                    let found = Intervals::new(&sample, drawn);
-                    held[0].add(found.max_over_mean, truth.max_over_mean);
-                    held[1].add(found.idle_fraction, truth.idle_fraction);
-                    held[2].add(found.share_of_fullest, truth.share_of_fullest);
-                    held[3].add(found.cv.unwrap(), truth.cv);
-                    held[4].add(found.effective_partitions.unwrap(), truth.effective_partitions);
+                    let intervals = Intervals::new(&sample, drawn);
+                    held[0].add(intervals.max_over_mean, truth.max_over_mean);
+                    held[1].add(intervals.idle_fraction, truth.idle_fraction);
+                    held[2].add(intervals.share_of_fullest, truth.share_of_fullest);
+                    held[3].add(intervals.cv.unwrap(), truth.cv);
+                    held[4].add(intervals.effective_partitions.unwrap(), truth.effective_partitions);
                 }
                 let shares: Vec<String> = names
                     .iter()
@@ -516,21 +516,30 @@ mod tests {
                     let mut sample = draw_keys(&shape, chance, &mut random);
                     sample.sort_unstable_by(|a, b| b.cmp(a));
                     let sum = |of: fn(&(u64, u64, u64)) -> u64| sample.iter().map(of).sum::<u64>();
-                    let found = sum(|(_, _, keys)| *keys);
-                    let drawn = Drawn { chance, of: rows, rows: sum(|(found, _, keys)| found * keys) };
-                    let once = sample.iter().filter(|(found, ..)| *found == 1).map(|(_, _, keys)| keys).sum();
-                    let shown = sample
-                        .iter()
-                        .flat_map(|(found, rows, keys)| std::iter::repeat_n((*found, *rows), *keys as usize));
-                    for (found, truth) in shown.take(3) {
-                        heaviest.add(drawn.share_of_key(found, found), truth as f64 / rows as f64);
+                    let sampled_keys = sum(|(_, _, keys)| *keys);
+                    let drawn = Drawn { chance, of: rows, rows: sum(|(sampled, _, keys)| sampled * keys) };
+                    let once =
+                        sample.iter().filter(|(sampled, ..)| *sampled == 1).map(|(_, _, keys)| keys).sum();
+                    let shown = sample.iter().flat_map(|(sampled, rows, keys)| {
+                        std::iter::repeat_n((*sampled, *rows), *keys as usize)
+                    });
+                    for (sampled, truth) in shown.take(3) {
+                        heaviest.add(drawn.share_of_key(sampled, sampled), truth as f64 / rows as f64);
                     }
-                    let exact = DistinctKeys { estimate: found, exact: true, lower: found, upper: found };
-                    let whole = exact.of_whole(Some(once), chance, rows - drawn.rows + found);
+                    let exact = DistinctKeys {
+                        estimate: sampled_keys,
+                        exact: true,
+                        lower: sampled_keys,
+                        upper: sampled_keys,
+                    };
+                    let whole = exact.of_whole(Some(once), chance, rows - drawn.rows + sampled_keys);
                     assert!(whole.lower <= whole.estimate && whole.estimate <= whole.upper, "{whole:?}");
                     let bounds = Interval { lower: whole.lower as f64, upper: whole.upper as f64 };
                     distinct.add(bounds, keys as f64);
-                    repeated.add(drawn.repeated_rows(drawn.rows - found, found), (rows - keys) as f64);
+                    repeated.add(
+                        drawn.repeated_rows(drawn.rows - sampled_keys, sampled_keys),
+                        (rows - keys) as f64,
+                    );
                 }
                 let held = [heaviest.share(), distinct.share(), repeated.share()];
                 println!("{} at {chance}: heaviest, distinct, repeated {held:?}", shape.name);
@@ -545,11 +554,12 @@ mod tests {
         // 100!/(20! 80!), with the factors in another order.
         let drawn = Drawn { chance: 0.2, of: 100, rows: 20 };
         let choose = |n: u64, k: u64| (1..=k).map(|i| (n - k + i) as f64 / i as f64).product::<f64>();
-        let at =
-            |rows: u64, found: u64| choose(rows, found) * choose(100 - rows, 20 - found) / choose(100, 20);
+        let at = |rows: u64, sampled: u64| {
+            choose(rows, sampled) * choose(100 - rows, 20 - sampled) / choose(100, 20)
+        };
         for rows in 20..80 {
-            let most: f64 = (0..=3).map(|found| at(rows, found)).sum();
-            let least: f64 = (3..=20u64.min(rows)).map(|found| at(rows, found)).sum();
+            let most: f64 = (0..=3).map(|sampled| at(rows, sampled)).sum();
+            let least: f64 = (3..=20u64.min(rows)).map(|sampled| at(rows, sampled)).sum();
             assert!((drawn.at_most(3, rows) - most).abs() < 1e-9, "{rows}");
             assert!((drawn.at_least(3, rows) - least).abs() < 1e-9, "{rows}");
         }
@@ -570,17 +580,17 @@ mod tests {
     fn the_limits_of_a_whole_export_are_its_figures_and_of_few_rows_there_is_no_cv() {
         let rows = [5u64, 9, 0, 2];
         let all = Drawn { chance: 1.0, of: 16, rows: 16 };
-        let (found, truth) = (Intervals::new(&rows, all), SkewFigures::from_counts(&rows));
+        let (intervals, truth) = (Intervals::new(&rows, all), SkewFigures::from_counts(&rows));
         let same = |interval: Interval, truth: f64| {
             assert!(
                 (interval.lower - truth).abs() < 1e-9 && (interval.upper - truth).abs() < 1e-9,
                 "{interval:?}"
             );
         };
-        same(found.cv.unwrap(), truth.cv);
-        same(found.effective_partitions.unwrap(), truth.effective_partitions);
-        same(found.max_over_mean, truth.max_over_mean);
-        same(found.idle_fraction, truth.idle_fraction);
+        same(intervals.cv.unwrap(), truth.cv);
+        same(intervals.effective_partitions.unwrap(), truth.effective_partitions);
+        same(intervals.max_over_mean, truth.max_over_mean);
+        same(intervals.idle_fraction, truth.idle_fraction);
         let few = Intervals::new(&rows, Drawn { chance: 0.01, of: 1600, rows: 16 });
         assert!(few.cv.is_none() && few.effective_partitions.is_none());
         assert!(few.no_interval.is_some_and(|reason| reason.contains("16 rows")));

@@ -172,14 +172,14 @@ impl Together {
         let by_chance = self.rows_of_windows.iter().map(|rows| *rows as f64 * chance.expected(*rows) * even);
         let above = |share: f64| ((share - even) / (1.0 - even).max(f64::MIN_POSITIVE)).clamp(0.0, 1.0);
         let chance = above(by_chance.sum::<f64>() / self.rows.max(1) as f64);
-        let found = above(self.share_of_fullest / self.rows.max(1) as f64);
-        if partitions < 2 || found >= 1.0 {
+        let observed = above(self.share_of_fullest / self.rows.max(1) as f64);
+        if partitions < 2 || observed >= 1.0 {
             return 1.0;
         }
-        if found <= chance {
+        if observed <= chance {
             return even;
         }
-        let lasting = (found - chance.powi(2) / found) / (1.0 - chance.powi(2));
+        let lasting = (observed - chance.powi(2) / observed) / (1.0 - chance.powi(2));
         even + (1.0 - even) * lasting.min(1.0)
     }
 }

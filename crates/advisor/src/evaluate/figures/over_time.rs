@@ -49,11 +49,11 @@ impl Spread {
         let all: u64 = sorted.iter().map(|(_, weight)| weight).sum();
         let at = |fraction: f64| {
             let mut below = 0;
-            let found = sorted.iter().find(|(_, weight)| {
+            let entry = sorted.iter().find(|(_, weight)| {
                 below += weight;
                 below as f64 >= fraction * all as f64
             });
-            found.or(sorted.last()).map(|(value, _)| *value)
+            entry.or(sorted.last()).map(|(value, _)| *value)
         };
         Some(Self { min: at(0.0)?, p10: at(0.1)?, median: at(0.5)?, p90: at(0.9)?, max: at(1.0)? })
     }
@@ -257,8 +257,8 @@ mod tests {
                     (random(number, row) % partitions as u64) as usize
                 });
                 let even = examined(&even, 2);
-                let found = even.lasting_effective_partitions.median / partitions as f64;
-                assert!(found > 0.8, "{partitions} {rows}: {found}");
+                let share = even.lasting_effective_partitions.median / partitions as f64;
+                assert!(share > 0.8, "{partitions} {rows}: {share}");
                 assert!(
                     even.lasting_share_of_fullest.median < 1.6 / partitions as f64,
                     "{partitions} {rows}: {even:?}"
@@ -282,8 +282,11 @@ mod tests {
                     // Two rows share a partition if they have the same one of three keys, or if
                     // their keys do.
                     let expected = 1.0 / (1.0 / 3.0 + 2.0 / 3.0 / partitions as f64);
-                    let found = three.lasting_effective_partitions.median;
-                    assert!((found / expected - 1.0).abs() < 0.15, "{partitions} {rows}: {found} {expected}");
+                    let actual = three.lasting_effective_partitions.median;
+                    assert!(
+                        (actual / expected - 1.0).abs() < 0.15,
+                        "{partitions} {rows}: {actual} {expected}"
+                    );
                     assert_eq!(three.pattern, Pattern::Sequential, "{partitions} {rows}");
                 }
             }
@@ -293,8 +296,8 @@ mod tests {
     #[test]
     fn two_partitions_that_take_turns_are_a_moving_hot_spot() {
         let turns = scattered(400, 100, 2, |number, row| usize::from((number % 2 == 0) == (row > 5)));
-        let found = examined(&turns, 16);
-        assert!(matches!(found.pattern, Pattern::Periodic | Pattern::Sequential), "{found:?}");
+        let figures = examined(&turns, 16);
+        assert!(matches!(figures.pattern, Pattern::Periodic | Pattern::Sequential), "{figures:?}");
         let same = scattered(400, 100, 2, |_, row| usize::from(row > 5));
         assert_eq!(examined(&same, 16).pattern, Pattern::Concentrated);
         let both = scattered(400, 100, 2, |_, row| usize::from(row > 55));

@@ -137,23 +137,23 @@ fn alike_by_lag(judged: &[&Judged<'_>], most: i64) -> Vec<Option<f64>> {
 /// hit the same partition twice by chance.
 fn period(all: &[Option<f64>]) -> Option<usize> {
     let mut least = f64::INFINITY;
-    let mut found: Option<(usize, f64)> = None;
+    let mut period: Option<(usize, f64)> = None;
     for (lag, alike) in (1..).zip(all).take(all.len() / 2) {
         let Some(alike) = alike else { continue };
         if *alike >= ALIKE && *alike >= least + RETURNS_BY {
             // Take the peak of the return, not its first slope.
-            match found {
+            match period {
                 Some((_, best)) if *alike < best => break,
                 Some((_, best)) if *alike <= best => {}
-                _ => found = Some((lag, *alike)),
+                _ => period = Some((lag, *alike)),
             }
-        } else if found.is_some() {
+        } else if period.is_some() {
             break;
         }
         least = least.min(*alike);
     }
     let again = |lag: usize| all.get(2 * lag - 1).copied().flatten().is_some_and(|alike| alike >= ALIKE);
-    found.map(|(lag, _)| lag).filter(|lag| again(*lag))
+    period.map(|(lag, _)| lag).filter(|lag| again(*lag))
 }
 
 pub(super) fn pattern(evidence: &Evidence) -> Pattern {

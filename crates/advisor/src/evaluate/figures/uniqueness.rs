@@ -278,7 +278,7 @@ mod tests {
         // 500 distinct numbers of the same range.
         let column =
             numbers((0..500).map(|row| row * 40 + i64::from(row % 7 == 0)).chain([19_999]).take(500));
-        let found = Uniqueness::by_chance(&[column], rows).unwrap().repeats_by_chance;
-        assert!((found / repeats - 1.0).abs() < 0.1, "{found} {repeats}");
+        let actual = Uniqueness::by_chance(&[column], rows).unwrap().repeats_by_chance;
+        assert!((actual / repeats - 1.0).abs() < 0.1, "{actual} {repeats}");
     }
 }

@@ -399,8 +399,8 @@ mod tests {
         for _ in 0..RUNS {
             order.shuffle(&mut random);
             let permuted = take_record_batch(&batch, &UInt32Array::from(order.clone())).unwrap();
-            let found = evaluate(&permuted, Some(0.05));
-            for ((key, truth), held) in found.iter().zip(&truth).zip(&mut held) {
+            let sampled = evaluate(&permuted, Some(0.05));
+            for ((key, truth), held) in sampled.iter().zip(&truth).zip(&mut held) {
                 let (placement, whole) = (&key.placements[0], &truth.placements[0].skew);
                 let intervals = placement.intervals.as_ref().unwrap();
                 let heaviest = key.heavy_hitters[0].share_interval.unwrap();

@@ -42,10 +42,10 @@ pub(crate) struct FoundKey {
     /// Number of the partition key.
     pub(crate) partition_key: usize,
     pub(crate) identity: u64,
-    pub(crate) found: KeyFound,
+    pub(crate) occurrence: KeyFound,
 }
 
-wire!(FoundKey { partition_key, identity, found });
+wire!(FoundKey { partition_key, identity, occurrence });
 
 /// Counts the rows of one candidate, batch by batch.
 #[derive(Debug)]
@@ -133,7 +133,7 @@ impl PartitionKeyCounter {
             group.add_moments(batch, |group, row| group.cells.get(row).copied());
         });
         let (key, groups) = (&self.plan.key, &self.groups);
-        let found = |row: usize| KeyFound {
+        let occurrence_of = |row: usize| KeyFound {
             values: batch.values(key, row),
             partitions: groups
                 .iter()
@@ -141,8 +141,8 @@ impl PartitionKeyCounter {
                 .collect(),
         };
         match numbered {
-            true => self.keys.add_numbered(&self.numbers, found),
-            false => self.keys.add(identities, found),
+            true => self.keys.add_numbered(&self.numbers, occurrence_of),
+            false => self.keys.add(identities, occurrence_of),
         }
         self.count_bytes(batch);
         Ok(())
@@ -295,7 +295,7 @@ impl PartitionKeyCounter {
             .unwrap_or_default();
         let hitters = counts.heaviest.into_iter().map(|key| HeavyHitter {
             identity: key.value.is_none().then_some(key.identity),
-            key: key.value.map(|found| found.values).unwrap_or_default(),
+            key: key.value.map(|occurrence| occurrence.values).unwrap_or_default(),
             rows: key.rows,
             error: key.error,
             share: key.rows as f64 / rows,

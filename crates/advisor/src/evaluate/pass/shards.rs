@@ -148,8 +148,8 @@ pub fn assemble<S: AsRef<[u8]>, W: AsRef<[u8]>>(
     }
     let missing =
         |number: usize| EvaluateError::KeyParts { reason: format!("primary key {number} is missing") };
-    let found = (0..).zip(primary_keys).map(|(number, report)| report.ok_or_else(|| missing(number)));
-    evaluation.primary_keys = found.collect::<Result<_, _>>()?;
+    let reports = (0..).zip(primary_keys).map(|(number, report)| report.ok_or_else(|| missing(number)));
+    evaluation.primary_keys = reports.collect::<Result<_, _>>()?;
     Ok(evaluation)
 }
 
@@ -582,8 +582,8 @@ mod tests {
         let export = Export::open(&inputs, InputOptions::default(), &Default::default()).unwrap();
         let stop = AtomicBool::new(false);
         // Named keys, and keys that are searched for.
-        let found = EvaluateOptions { batch_rows: 1000, ..EvaluateOptions::default() };
-        for evaluate in [EvaluateOptions { batch_rows: 1000, ..options() }, found] {
+        let in_small_batches = EvaluateOptions { batch_rows: 1000, ..EvaluateOptions::default() };
+        for evaluate in [EvaluateOptions { batch_rows: 1000, ..options() }, in_small_batches] {
             let options = AdvisorOptions { evaluate, ..AdvisorOptions::default() };
             let timeless = |assessment: AdvisorReport| AdvisorReport { seconds: 0.0, ..assessment };
             let local = timeless(advise(&export, options.clone(), &|_| (), &stop).unwrap());

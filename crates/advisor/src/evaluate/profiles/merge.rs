@@ -104,8 +104,8 @@ pub fn advise_merged(
         InputOptions { declared: declared.clone(), ..InputOptions::default() },
         columns.clone(),
     );
-    let found = Found { evaluation, look, notes, unreadable_rows, measured: None };
-    let mut report = found.report(&export, &options, started);
+    let evaluated = Found { evaluation, look, notes, unreadable_rows, measured: None };
+    let mut report = evaluated.report(&export, &options, started);
     report.inputs = merged.iter().map(|profile| profile.file.clone()).collect();
     report.input_bytes = input_bytes;
     report.profiles = merged;
@@ -186,7 +186,8 @@ impl Saved {
             let key = own.partition_keys.iter().chain(&own.also_counted).nth(of_own)?;
             options.partition_keys.iter().chain(&options.also_counted).position(|other| other == key)
         };
-        let value = |key: &FoundKey| Some(((place(key.partition_key)?, key.identity), key.found.clone()));
+        let value =
+            |key: &FoundKey| Some(((place(key.partition_key)?, key.identity), key.occurrence.clone()));
         let values = profile.values.iter().filter_map(value);
         let repeats = |key: &Candidate| {
             let place = own.primary_keys.iter().position(|other| other == key)?;
@@ -219,10 +220,10 @@ fn add_saved(evaluation: &mut Evaluation, saved: &[Saved]) -> Vec<FoundKey> {
     }
     let values = saved.iter().flat_map(|saved| &saved.values);
     let mut values: HashMap<(usize, u64), KeyFound> =
-        values.map(|(of, found)| (*of, found.clone())).take(MOST_VALUES).collect();
+        values.map(|(key, occurrence)| (*key, occurrence.clone())).take(MOST_VALUES).collect();
     let mut values: Vec<FoundKey> = values
         .drain()
-        .map(|((partition_key, identity), found)| FoundKey { partition_key, identity, found })
+        .map(|((partition_key, identity), occurrence)| FoundKey { partition_key, identity, occurrence })
         .collect();
     values.sort_by_key(|key| (key.partition_key, key.identity));
     values

@@ -225,9 +225,9 @@ fn late_rows_of_profiles_that_overlap_have_bounds() {
             ..AdvisorOptions::default()
         };
         let truth = days.whole(&options).evaluation.primary_keys.remove(0).late;
-        let found =
+        let late =
             merged(days.profiles(&options, DEFAULT_PROFILE_BYTES)).evaluation.primary_keys.remove(0).late;
-        let LateRows { rows, at_most, reach } = found;
+        let LateRows { rows, at_most, reach } = late;
         if primary_key.starts_with("at") {
             assert_eq!((rows, at_most), (0, None));
             continue;
@@ -235,10 +235,10 @@ fn late_rows_of_profiles_that_overlap_have_bounds() {
         let most = at_most.unwrap();
         assert!(rows <= truth.rows && truth.rows <= most, "{rows} {most} {}", truth.rows);
         assert!(most - rows <= 4 * 40, "{rows} {most}");
-        if let (Some(found), Some(truth)) = (reach, truth.reach) {
-            assert_eq!(found.max_micros, truth.max_micros);
-            for (found, truth) in found.rows_by_more_than.into_iter().zip(truth.rows_by_more_than) {
-                assert!(found <= truth && truth - found <= 4 * 40, "{found} {truth}");
+        if let (Some(actual), Some(truth)) = (reach, truth.reach) {
+            assert_eq!(actual.max_micros, truth.max_micros);
+            for (actual, truth) in actual.rows_by_more_than.into_iter().zip(truth.rows_by_more_than) {
+                assert!(actual <= truth && truth - actual <= 4 * 40, "{actual} {truth}");
             }
         }
     }
@@ -275,7 +275,7 @@ fn keys_that_only_some_count_are_left_out_with_a_note() {
         let both = vec![save(0, &one), save(1, &changed)];
         let refused = advise_merged(both, AdvisorOptions::default(), None, &stop).unwrap_err();
         assert!(
-            matches!(refused, ProfileError::Options { option: found, .. } if found == option),
+            matches!(refused, ProfileError::Options { option: differing, .. } if differing == option),
             "{refused}"
         );
     }
@@ -329,13 +329,13 @@ fn a_profile_of_the_first_version_is_still_read() {
         evaluation.time_range.as_mut().map(|range| std::mem::take(&mut range.late_rows_by_more_than))
     };
     let mut whole = whole;
-    let (found, truth) = (late(&mut merged).unwrap(), late(&mut whole).unwrap());
-    assert!(found.iter().zip(truth).all(|(found, truth)| *found <= truth && truth - found <= 4));
+    let (actual, truth) = (late(&mut merged).unwrap(), late(&mut whole).unwrap());
+    assert!(actual.iter().zip(truth).all(|(actual, truth)| *actual <= truth && truth - actual <= 4));
     for (key, truth) in merged.primary_keys.iter_mut().zip(&whole.primary_keys) {
-        let (Some(found), Some(truth)) = (&mut key.late.reach, &truth.late.reach) else { continue };
-        let rows = found.rows_by_more_than.iter().zip(truth.rows_by_more_than);
-        assert!(rows.clone().all(|(found, truth)| *found <= truth && truth - found <= 4));
-        found.rows_by_more_than = truth.rows_by_more_than;
+        let (Some(actual), Some(truth)) = (&mut key.late.reach, &truth.late.reach) else { continue };
+        let rows = actual.rows_by_more_than.iter().zip(truth.rows_by_more_than);
+        assert!(rows.clone().all(|(actual, truth)| *actual <= truth && truth - actual <= 4));
+        actual.rows_by_more_than = truth.rows_by_more_than;
     }
     assert_eq!(merged, whole);
 }

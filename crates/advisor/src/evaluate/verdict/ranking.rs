@@ -82,10 +82,10 @@ pub(crate) fn recommend(
     // In this order: of the numbers that sustain the rate, the smallest whose best key is of the
     // best kind; the largest with enough keys; the smallest.
     let best = ranked.iter().filter(serves).min_by_key(kind);
-    let (chosen, rule) = if let Some(found) = best {
-        (Some(found), if has_keys(&found) { Rule::Suffices } else { Rule::FewKeys })
-    } else if let Some(found) = ranked.iter().rev().find(has_keys) {
-        (Some(found), Rule::TooSlow)
+    let (chosen, rule) = if let Some(key) = best {
+        (Some(key), if has_keys(&key) { Rule::Suffices } else { Rule::FewKeys })
+    } else if let Some(key) = ranked.iter().rev().find(has_keys) {
+        (Some(key), Rule::TooSlow)
     } else {
         (ranked.first(), Rule::TooSlow)
     };

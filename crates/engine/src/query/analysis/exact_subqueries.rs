@@ -123,8 +123,8 @@ fn rewritten(expr: Expr, schema: &DFSchema, is_condition: bool) -> Result<Expr> 
         )),
         Expr::Not(inner) if has_opposite(&inner) => rewritten(negated(*inner), schema, is_condition),
         Expr::Exists(Exists { subquery, negated }) => {
-            let found = exists(subquery)?;
-            Ok(if negated { not(found) } else { found })
+            let condition = exists(subquery)?;
+            Ok(if negated { not(condition) } else { condition })
         }
         Expr::InSubquery(set) => in_subquery(set, schema, is_condition),
         other => Ok(other.map_children(|inner| Ok(Transformed::yes(rewritten(inner, schema, false)?)))?.data),
@@ -148,7 +148,7 @@ fn negated(expr: Expr) -> Expr {
         Expr::BinaryExpr(both) if both.op == Operator::And => negated(*both.left).or(negated(*both.right)),
         Expr::BinaryExpr(both) if both.op == Operator::Or => negated(*both.left).and(negated(*both.right)),
         Expr::InSubquery(set) => Expr::InSubquery(InSubquery { negated: !set.negated, ..set }),
-        Expr::Exists(found) => Expr::Exists(Exists { negated: !found.negated, ..found }),
+        Expr::Exists(exists) => Expr::Exists(Exists { negated: !exists.negated, ..exists }),
         other => not(other),
     }
 }
@@ -402,8 +402,8 @@ mod tests {
         ];
         for (condition, keeps) in cases {
             let sql = format!("SELECT count(*) FROM t a WHERE {condition}");
-            let found = session.collect(&sql, &Params::default()).await.unwrap();
-            let found = found[0].column(0).as_primitive::<Int64Type>().value(0);
+            let batches = session.collect(&sql, &Params::default()).await.unwrap();
+            let found = batches[0].column(0).as_primitive::<Int64Type>().value(0);
             let expected = rows.iter().filter(|row| keeps(row)).count() as i64;
             assert!(expected > 0 && expected < rows.len() as i64, "{condition}: {expected}");
             assert_eq!(found, expected, "{condition}");

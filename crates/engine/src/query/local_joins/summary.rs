@@ -70,7 +70,7 @@ fn joins_of(
     is_local: bool,
     reason: impl Fn(&HashJoinExec) -> String,
 ) -> Vec<JoinSummary> {
-    let mut found = Vec::new();
+    let mut summaries = Vec::new();
     let mut is_grouped = false;
     // The visit cannot fail.
     let _ = plan.apply(|node| {
@@ -78,11 +78,11 @@ fn joins_of(
         if let Some(join) = node.downcast_ref::<HashJoinExec>() {
             let (left, right) = (tables_of(join.left(), tables), tables_of(join.right(), tables));
             let is_grouped = is_grouped && is_local;
-            found.push(JoinSummary { left, right, is_local, is_grouped, reason: reason(join) });
+            summaries.push(JoinSummary { left, right, is_local, is_grouped, reason: reason(join) });
         }
         Ok(TreeNodeRecursion::Continue)
     });
-    found
+    summaries
 }
 
 /// Describes the joins of a part that is computed partition by partition.

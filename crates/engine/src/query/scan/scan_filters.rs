@@ -308,9 +308,9 @@ mod tests {
                 "game IN (0, 1, 2, 3) AND points IS DISTINCT FROM 0 AND 100 % points >= 0 AND 100 / points >= 10",
             ] {
                 let sql = format!("SELECT * FROM t WHERE {conditions}");
-                let found = session.collect(&sql, &crate::sql::Params::default()).await;
-                let found = found.unwrap_or_else(|error| panic!("{conditions}: {error}"));
-                assert_eq!(rows(&found).len(), 2, "{conditions}");
+                let batches = session.collect(&sql, &crate::sql::Params::default()).await;
+                let batches = batches.unwrap_or_else(|error| panic!("{conditions}: {error}"));
+                assert_eq!(rows(&batches).len(), 2, "{conditions}");
             }
         }
     }

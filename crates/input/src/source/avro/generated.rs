@@ -223,22 +223,22 @@ fn cast_kind(data_type: &SqlType) -> Option<Kind> {
 }
 
 impl Node {
-    fn columns(&self, found: &mut Vec<String>) {
+    fn columns(&self, names: &mut Vec<String>) {
         match self {
             Self::Number(_) | Self::Literal(_) => {}
             Self::Column(name, _) => {
-                if !found.contains(name) {
-                    found.push(name.clone());
+                if !names.contains(name) {
+                    names.push(name.clone());
                 }
             }
             Self::Fingerprint(inner) | Self::Abs(inner) | Self::BitReverse(inner, _) | Self::Text(inner) => {
-                inner.columns(found);
+                inner.columns(names);
             }
             Self::Mod(left, right) | Self::Add(left, right) | Self::Subtract(left, right) => {
-                left.columns(found);
-                right.columns(found);
+                left.columns(names);
+                right.columns(names);
             }
-            Self::Concat(parts) => parts.iter().for_each(|part| part.columns(found)),
+            Self::Concat(parts) => parts.iter().for_each(|part| part.columns(names)),
         }
     }
 

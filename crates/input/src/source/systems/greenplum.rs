@@ -98,8 +98,8 @@ impl<'a> Backup<'a> {
         let copy = read_copy(&format!("COPY t {} FROM stdin;", entry.attributes));
         let attributes = copy.map(|copy| copy.columns).unwrap_or_default();
         let column = |attribute: &String| {
-            let found = declared.columns.iter().find(|column| column.name == *attribute);
-            found.cloned().unwrap_or_else(|| DeclaredColumn::untyped(attribute))
+            let column = declared.columns.iter().find(|column| column.name == *attribute);
+            column.cloned().unwrap_or_else(|| DeclaredColumn::untyped(attribute))
         };
         let declared = DeclaredTable {
             file: self.statements.clone(),
@@ -132,7 +132,7 @@ impl<'a> Backup<'a> {
         if is_replicated {
             files.truncate(1);
         }
-        let has = |segment: &u64| files.iter().any(|(found, _)| found == segment);
+        let has = |segment: &u64| files.iter().any(|(number, _)| number == segment);
         if let Some(missing) = (0..segments).find(|segment| !is_replicated && !has(segment)) {
             return Err(refused(
                 self.listing,
@@ -214,9 +214,9 @@ mod tests {
     fn the_list_names_tables_and_files_their_segments() {
         let list = "globalentries:\n- schema: \"\"\n  name: x\ndataentries:\n- schema: public\n  name: events\n  oid: 16385\n  \
              attributestring: (id,\"User Id\")\n  rowscopied: 3\n- schema: s\n  name: t\n  oid: 9\n  attributestring: (a)\nstatistics: []\n";
-        let found = entries(list);
-        assert_eq!(found.len(), 2);
-        assert_eq!((found[0].name.as_str(), found[0].attributes.as_str()), ("events", "(id,\"User Id\")"));
+        let tables = entries(list);
+        assert_eq!(tables.len(), 2);
+        assert_eq!((tables[0].name.as_str(), tables[0].attributes.as_str()), ("events", "(id,\"User Id\")"));
         assert_eq!(segment_of("gpbackup_3_20260131100000_16385.gz", "16385"), Some(3));
         for name in [
             "gpbackup_3_20260131100000_16386.gz",

@@ -82,17 +82,17 @@ pub(in crate::source) fn tables(listing: &Listing) -> Result<Vec<ForeignTable>, 
     let (folder, _) = export.parts();
     let described: ExportFile = parse(export)?;
     let is_postgres = described.dialect == "POSTGRESQL";
-    let mut found = Vec::new();
+    let mut exported = Vec::new();
     for table in described.tables {
         let files = files_of(listing, export, folder, &table)?;
         let Some((first, _)) = files.first() else { continue };
         let schema = read_schema(&first.input.name(), open_decompressed(&first.input)?)?;
         let first = first.input.name();
         if is_table(&schema) {
-            found.push(Found { name: table.name, schema, files, first });
+            exported.push(Found { name: table.name, schema, files, first });
         }
     }
-    if found.is_empty() {
+    if exported.is_empty() {
         return Err(SourceError::Refused {
             file: export.input.name(),
             problem: "the export of Spanner names no table with files".to_owned(),
@@ -100,7 +100,7 @@ pub(in crate::source) fn tables(listing: &Listing) -> Result<Vec<ForeignTable>, 
         });
     }
     let of_table = |table: &Found<'_>| {
-        let statements = statements_with_ancestors(table, &found, is_postgres);
+        let statements = statements_with_ancestors(table, &exported, is_postgres);
         let has_checksum = |(_, md5): &&(&Listed, String)| !md5.is_empty();
         let checksum = |(file, md5): &(&Listed, String)| (file.input.clone(), Checksum::Md5(md5.clone()));
         Ok(ForeignTable {
@@ -109,7 +109,7 @@ pub(in crate::source) fn tables(listing: &Listing) -> Result<Vec<ForeignTable>, 
             checksums: table.files.iter().filter(has_checksum).map(checksum).collect(),
         })
     };
-    let mut tables: Vec<ForeignTable> = found.iter().map(of_table).collect::<Result<_, SourceError>>()?;
+    let mut tables: Vec<ForeignTable> = exported.iter().map(of_table).collect::<Result<_, SourceError>>()?;
     tables.sort_by(|a, b| a.declared.name.cmp(&b.declared.name));
     Ok(tables)
 }
@@ -172,29 +172,29 @@ pub(in crate::source) fn table_of_files(
     files: &[InputPath],
     table: Option<&str>,
 ) -> Result<Option<DeclaredTable>, SourceError> {
-    let mut found: Option<DeclaredTable> = None;
+    let mut chosen: Option<DeclaredTable> = None;
     let is_avro = |file: &&InputPath| format_of_name(Path::new(&file.name())) == Some(InputFormat::Avro);
     for file in files.iter().filter(is_avro).filter(|file| file.is_regular()) {
         let declared = table_of_file(file)?;
-        match (&found, declared) {
+        match (&chosen, declared) {
             (None, None) => return Ok(None),
-            (None, declared) => found = declared,
+            (None, declared) => chosen = declared,
             (Some(first), Some(next)) if first.name == next.name && first.columns == next.columns => {}
             (Some(first), _) => {
                 return Err(SourceError::OtherTable { first: first.file.clone(), other: file.name() });
             }
         }
     }
-    if let (Some(found), Some(table)) = (&found, table)
-        && !found.is_named(table)
+    if let (Some(chosen), Some(table)) = (&chosen, table)
+        && !chosen.is_named(table)
     {
         return Err(SourceError::NoSuchTable {
-            path: found.file.clone(),
+            path: chosen.file.clone(),
             table: table.to_owned(),
-            found: vec![found.name.clone()],
+            found: vec![chosen.name.clone()],
         });
     }
-    Ok(found)
+    Ok(chosen)
 }
 
 /// Returns the table that a file belongs to, if Spanner exported it.
@@ -205,9 +205,9 @@ fn table_of_file(input: &InputPath) -> Result<Option<DeclaredTable>, SourceError
     }
     let name = schema.property("spannerName").or(schema.property("name")).unwrap_or_default().to_owned();
     let is_postgres = schema.is_of_postgres();
-    let found = Found { name, schema, files: Vec::new(), first: input.name() };
-    let statements = statements_with_ancestors(&found, std::slice::from_ref(&found), is_postgres);
-    declare(&found, statements, is_postgres).map(Some)
+    let exported = Found { name, schema, files: Vec::new(), first: input.name() };
+    let statements = statements_with_ancestors(&exported, std::slice::from_ref(&exported), is_postgres);
+    declare(&exported, statements, is_postgres).map(Some)
 }
 
 /// Whether a schema describes a table, and not a view, a sequence, a model or a change stream.

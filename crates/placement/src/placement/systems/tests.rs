@@ -209,8 +209,8 @@ fn fingerprints_of_spanner_are_those_of_its_reference() {
     let bytes: ArrayRef = Arc::new(BinaryArray::from_iter_values([b"\xff\x00".as_slice(), b"ab"]));
     let columns = [ids, bytes];
     let fingerprints = crate::transform::fingerprints(&columns).unwrap();
-    let found = hashes(spanner, &[ColumnType::Int64, ColumnType::String], &columns);
-    assert_eq!(found, fingerprints.values().iter().map(|hash| hash.cast_unsigned()).collect::<Vec<_>>());
+    let actual = hashes(spanner, &[ColumnType::Int64, ColumnType::String], &columns);
+    assert_eq!(actual, fingerprints.values().iter().map(|hash| hash.cast_unsigned()).collect::<Vec<_>>());
 }
 
 #[test]
@@ -251,9 +251,9 @@ fn chunks_of_mongodb_begin_where_its_tests_say() {
 fn ranges_of_shards_and_tablets_are_those_that_are_documented() {
     let citus = system("citus").unwrap();
     // create_distributed_table with 32 shards: hashint4 of 0, 1, 2 and 123.
-    let found = [-272_711_505i32, -1_905_060_026, 1_134_484_726, -205_084_363]
+    let partitions = [-272_711_505i32, -1_905_060_026, 1_134_484_726, -205_084_363]
         .map(|hash| citus.partition(u64::from(hash.cast_unsigned()), 32));
-    assert_eq!(found, [13, 1, 24, 14]);
+    assert_eq!(partitions, [13, 1, 24, 14]);
     assert_eq!(citus.partition(u64::from(i32::MIN.cast_unsigned()), 3), 0);
     // The first of 32 shards in the documentation of pg_dist_shard ends with -2013265921.
     let of = |hash: i32| citus.partition(u64::from(hash.cast_unsigned()), 32);
@@ -319,8 +319,8 @@ proptest! {
             let about = system.about();
             let mut types = vec![ColumnType::Utf8];
             if system.refuses(ColumnType::Utf8).is_some() {
-                let found = hashes(*system, &[ColumnType::Int64], std::slice::from_ref(&number));
-                prop_assert!(found.iter().all(|hash| system.partition(*hash, partitions) < partitions), "{}", about.name);
+                let placed_hashes = hashes(*system, &[ColumnType::Int64], std::slice::from_ref(&number));
+                prop_assert!(placed_hashes.iter().all(|hash| system.partition(*hash, partitions) < partitions), "{}", about.name);
                 continue;
             }
             let more: &[ArrayRef] = if about.most_columns > 1 { std::slice::from_ref(&number) } else { &[] };

@@ -37,8 +37,8 @@ fn by_oid(
     let nothing = nothing.unwrap_or(ScalarValue::Null);
     function(name, returns, move |args| {
         let oid = as_number(args.first());
-        let found = oid.and_then(|oid| relations.iter().find_map(|relation| of(relation, oid)));
-        found.unwrap_or_else(|| nothing.clone())
+        let value = oid.and_then(|oid| relations.iter().find_map(|relation| of(relation, oid)));
+        value.unwrap_or_else(|| nothing.clone())
     })
 }
 
@@ -62,8 +62,8 @@ fn index_definitions(relations: &Arc<Vec<Relation>>) -> ScalarUDF {
     let relations = Arc::clone(relations);
     function("pg_get_indexdef", DataType::Utf8, move |args| {
         let (oid, column) = (as_number(args.first()), as_number(args.get(1)).unwrap_or(0));
-        let found = relations.iter().find(|relation| Some(i64::from(relation.index_oid())) == oid);
-        let Some(relation) = found else { return ScalarValue::Utf8(None) };
+        let relation = relations.iter().find(|relation| Some(i64::from(relation.index_oid())) == oid);
+        let Some(relation) = relation else { return ScalarValue::Utf8(None) };
         // With a number, the name of a column.
         match usize::try_from(column - 1) {
             Err(_) => text(index_definition(relation)),

@@ -433,13 +433,13 @@ mod tests {
         let relative = sketched.distinct.estimate as f64 / exact.distinct.estimate as f64;
         assert!((relative - 1.0).abs() < 0.02, "{relative}");
         assert!(sketched.distinct.lower <= sketched.distinct.estimate);
-        for (found, truth) in sketched.heaviest.iter().zip(&exact.heaviest).take(20) {
-            assert_eq!(found.value, truth.value);
+        for (approximate, truth) in sketched.heaviest.iter().zip(&exact.heaviest).take(20) {
+            assert_eq!(approximate.value, truth.value);
             assert!(
-                found.rows <= truth.rows && truth.rows <= found.rows + found.error,
-                "{found:?} {truth:?}"
+                approximate.rows <= truth.rows && truth.rows <= approximate.rows + approximate.error,
+                "{approximate:?} {truth:?}"
             );
-            assert!(found.error as f64 <= 3.5 / FREQUENT_SLOTS as f64 * identities.len() as f64 + 1.0);
+            assert!(approximate.error as f64 <= 3.5 / FREQUENT_SLOTS as f64 * identities.len() as f64 + 1.0);
         }
         let ratio = sketched.weights.sum_of_squares as f64 / exact.weights.sum_of_squares as f64;
         assert!((0.98..1.02).contains(&ratio), "{ratio}");

@@ -259,8 +259,8 @@ mod tests {
                 (0..rows).map(|row| present(&row).then(|| format!("value {}", value(row)))).collect::<StringArray>(),
             );
             let file = file(&array, true);
-            let (found, metadata) = read(&file);
-            prop_assert_eq!(&found, &array);
+            let (read_back, metadata) = read(&file);
+            prop_assert_eq!(&read_back, &array);
             let ColumnIndexMetaData::BYTE_ARRAY(index) = &metadata.column_index().unwrap()[0][0] else { panic!() };
             let locations = metadata.offset_index().unwrap()[0][0].page_locations();
             for (page, location) in locations.iter().enumerate() {

@@ -92,12 +92,12 @@ pub(in crate::evaluate::roles) fn hints(name: &str) -> Vec<Hint> {
         // "from" and "to" name things only if nothing else does.
         all => {
             let ends = |word: &&&str| ["from", "to"].contains(*word);
-            let found: Vec<Hint> =
+            let hints: Vec<Hint> =
                 all.iter().filter(|word| !ends(word)).filter_map(|word| hint_of(word)).collect();
-            if found.is_empty() {
+            if hints.is_empty() {
                 all.iter().filter(ends).filter_map(|word| hint_of(word)).collect()
             } else {
-                found
+                hints
             }
         }
     }
