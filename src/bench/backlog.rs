@@ -141,9 +141,9 @@ impl Backlog {
             }
             bytes.push(waiting.iter().copied().fold(0.0, f64::max));
         }
-        let room =
+        let headroom =
             Headroom::from_slices(loads.iter().map(|load| (seconds_of(load), load.as_slice())), &capacities);
-        let up_to = |room: f64| if room.is_finite() { offered * room } else { all };
+        let up_to = |headroom: f64| if headroom.is_finite() { offered * headroom } else { all };
         let sustained = limits.sustained(batches, load);
         Some(Self {
             resource: if limits.nodes.is_some() { Resource::Node } else { Resource::Partition },
@@ -152,8 +152,8 @@ impl Backlog {
             longest_wait_seconds: wait,
             sustained_rate: sustained,
             is_sustained: sustains(sustained, offered),
-            rate_without_backlog: up_to(room.in_every_slice).min(sustained),
-            rate_in_the_long_run: up_to(room.in_the_long_run),
+            rate_without_backlog: up_to(headroom.in_every_slice).min(sustained),
+            rate_in_the_long_run: up_to(headroom.in_the_long_run),
         })
     }
 }

@@ -34,8 +34,8 @@ pub(super) fn recommend(simulation: &NodeSimulation) -> (Option<NodeRecommendati
         simulation.designs.iter().filter(is_keeping)
     };
     let faults = |design: &DesignReport, keeps_up: bool| -> Vec<String> {
-        let asked = design.runs.iter().filter(|run| run.keeps_up == keeps_up);
-        asked.filter_map(|run| Some(run.fault.as_ref()?.asked.clone())).collect()
+        let runs = design.runs.iter().filter(|run| run.keeps_up == keeps_up);
+        runs.filter_map(|run| Some(run.fault.as_ref()?.requested.clone())).collect()
     };
     let cost = |design: &&DesignReport| Cost::from_design(design, faults(design, false).len());
     let Some(best) = keeping().min_by_key(cost) else {
@@ -118,8 +118,8 @@ pub(super) fn advise(simulation: &NodeSimulation) -> Vec<Finding> {
 }
 
 /// Returns the finding of the first design that has one, noting how many others have it too.
-fn first_of(designs: &[&DesignReport], of: impl Fn(&DesignReport) -> Option<Finding>) -> Option<Finding> {
-    let mut all = designs.iter().filter_map(|design| of(design));
+fn first_of(designs: &[&DesignReport], rule: impl Fn(&DesignReport) -> Option<Finding>) -> Option<Finding> {
+    let mut all = designs.iter().filter_map(|design| rule(design));
     let mut first = all.next()?;
     match all.count() {
         0 => {}
@@ -297,7 +297,7 @@ mod tests {
     fn run(keeps_up: bool, lost: Option<&str>) -> RunReport {
         let delay = if keeps_up { 0.5 } else { 90.0 };
         let fault = lost.map(|requested| FaultReport {
-            asked: requested.to_owned(),
+            requested: requested.to_owned(),
             kind: FaultKind::Lost,
             node: 1,
             factor: 0.0,

@@ -157,7 +157,7 @@ impl Design<'_> {
                 (NodeFault::Lost { node, after_seconds }, FaultKind::Lost, 0.0, at_micros)
             }
         };
-        Ok((planned, FaultReport { asked: fault.to_string(), kind, node, factor, at_micros }))
+        Ok((planned, FaultReport { requested: fault.to_string(), kind, node, factor, at_micros }))
     }
 
     fn run(

@@ -560,8 +560,8 @@ mod tests {
             windows in proptest::collection::vec(proptest::collection::vec(1u64..200, 4), 1..12), rate in 1.0f64..30.0,
         ) {
             let outcome = played(&windows, &cluster(4, rate), None);
-            let of = |partition: usize| plain_queue(&windows.iter().map(|rows| rows[partition]).collect::<Vec<_>>(), rate);
-            let queues: Vec<Vec<f64>> = (0..4).map(of).collect();
+            let queue_of = |partition: usize| plain_queue(&windows.iter().map(|rows| rows[partition]).collect::<Vec<_>>(), rate);
+            let queues: Vec<Vec<f64>> = (0..4).map(queue_of).collect();
             for (window, found) in outcome.waiting_rows_by_window.iter().enumerate() {
                 let expected: f64 = queues.iter().map(|queue| queue[window]).sum();
                 prop_assert!((found - expected).abs() < 1e-5, "{} {}", found, expected);

@@ -367,8 +367,8 @@ mod tests {
     }
 
     /// Returns all permutations of a slice.
-    fn permutations<T: Clone>(of: &[T]) -> Vec<Vec<T>> {
-        let Some((first, rest)) = of.split_first() else { return vec![Vec::new()] };
+    fn permutations<T: Clone>(items: &[T]) -> Vec<Vec<T>> {
+        let Some((first, rest)) = items.split_first() else { return vec![Vec::new()] };
         let with_first = |rest: Vec<T>| {
             (0..=rest.len()).map(move |at| [&rest[..at], std::slice::from_ref(first), &rest[at..]].concat())
         };

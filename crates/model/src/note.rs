@@ -207,7 +207,7 @@ pub enum Note {
         /// The keys.
         keys: Vec<String>,
         /// Number of all profiles.
-        of: u64,
+        profiles: u64,
         /// File of one of the profiles.
         file: String,
     },
@@ -406,7 +406,7 @@ mod tests {
             Note::InferredFromProfile { .. } => Note::RepeatsUnknown { key: "a, b".to_owned() },
             Note::RepeatsUnknown { .. } => {
                 let keys = vec!["HASH(a)".to_owned(); 5];
-                Note::KeysNotInAllProfiles { keys, of: 2, file: "mon.ek".to_owned() }
+                Note::KeysNotInAllProfiles { keys, profiles: 2, file: "mon.ek".to_owned() }
             }
             Note::KeysNotInAllProfiles { .. } => Note::NamelessColumns { positions: vec![1] },
             Note::NamelessColumns { .. } => {

@@ -161,9 +161,9 @@ impl Note {
                  repeat in others; save them with a larger --profile-size",
                 quote(key)
             ),
-            Self::KeysNotInAllProfiles { keys, of, file } => {
+            Self::KeysNotInAllProfiles { keys, profiles, file } => {
                 let keys: Vec<String> = keys.iter().map(|key| quote(key).to_string()).collect();
-                write!(f, "left out, because not all {of} profiles count them: {}", shown(&keys))?;
+                write!(f, "left out, because not all {profiles} profiles count them: {}", shown(&keys))?;
                 write!(
                     f,
                     "; to compare them, save the profiles with --like {}, or name the keys",

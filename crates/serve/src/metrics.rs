@@ -65,9 +65,9 @@ impl Metrics {
     }
 
     /// Counts the bytes of files that a query read, and the total bytes of its tables.
-    pub(crate) fn count_bytes(&self, read: u64, of: u64) {
+    pub(crate) fn count_bytes(&self, read: u64, total: u64) {
         add(&self.bytes_read, read);
-        add(&self.bytes_pruned, of.saturating_sub(read));
+        add(&self.bytes_pruned, total.saturating_sub(read));
     }
 
     /// Returns all figures as text.

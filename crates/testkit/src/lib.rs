@@ -281,7 +281,9 @@ impl AdEventBatches {
 
     fn batch(&mut self, rows: usize) -> Result<RecordBatch, ArrowError> {
         let events: Vec<Event> = (0..rows).map(|_| self.event()).collect();
-        let numbers = |of: fn(&Event) -> u64| Arc::new(UInt64Array::from_iter_values(events.iter().map(of)));
+        let numbers = |number_of: fn(&Event) -> u64| {
+            Arc::new(UInt64Array::from_iter_values(events.iter().map(number_of)))
+        };
         let users = events.iter().map(|event| format!("u{:09}", event.user));
         let times = events.iter().map(|event| event.at);
         let kinds = events.iter().map(|event| if event.click { "click" } else { "impression" });

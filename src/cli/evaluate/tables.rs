@@ -99,8 +99,11 @@ pub(super) async fn run(
         .into_iter()
         .map(|OpenTable { export, .. }| {
             let has = |name: &String| export.columns().iter().any(|column| column.name == *name);
-            let own: BTreeMap<String, ColumnType> =
-                types.iter().filter(|(name, _)| has(name)).map(|(name, of)| (name.clone(), *of)).collect();
+            let own: BTreeMap<String, ColumnType> = types
+                .iter()
+                .filter(|(name, _)| has(name))
+                .map(|(name, column_type)| (name.clone(), *column_type))
+                .collect();
             if own.is_empty() { export } else { export.with_types(&own) }
         })
         .collect();

@@ -237,18 +237,18 @@ fn advise_counted(
 ) -> Result<Advice, EvaluateError> {
     let started = Instant::now();
     let mut notes = first_notes(export, &options);
-    let asked = options.clone();
+    let requested = options.clone();
     let mut look = look(export, &mut options, widens, stop)?;
     let times = &look.fractional_times;
     let is_asked = export.changed_types().keys().any(|name| times.contains_key(name));
     let mut timed = None;
-    if widens && asked.also_counted == AlsoCounted::Nothing && !times.is_empty() && !is_asked {
+    if widens && requested.also_counted == AlsoCounted::Nothing && !times.is_empty() && !is_asked {
         let with_times = export.with_times(times);
-        let mut of_times = asked;
+        let mut time_options = requested;
         let formats = times.iter().map(|(name, format)| format!("{name}={format}"));
-        of_times.reading.extend(formats.flat_map(|format| ["--timestamp-format".to_owned(), format]));
+        time_options.reading.extend(formats.flat_map(|format| ["--timestamp-format".to_owned(), format]));
         // Numbers with exponents do not have such a format.
-        if let Ok(second) = self::look(&with_times, &mut of_times, widens, stop)
+        if let Ok(second) = self::look(&with_times, &mut time_options, widens, stop)
             && second.rows == look.rows
         {
             notes.extend(read_as_times(times, export));

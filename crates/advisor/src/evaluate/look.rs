@@ -233,7 +233,7 @@ fn given_roles(export: &Export, roles: &[(String, Role)]) -> Result<Vec<Option<R
     {
         return Err(EvaluateError::UnknownRoleColumn { column: column.clone(), known: known() });
     }
-    let role = |name: &str| roles.iter().rev().find(|(of, _)| of == name).map(|(_, role)| *role);
+    let role = |name: &str| roles.iter().rev().find(|(column, _)| column == name).map(|(_, role)| *role);
     Ok(columns.iter().map(|column| role(&column.name)).collect())
 }
 

@@ -128,7 +128,9 @@ fn parse(tables: &[TableExport<'_>], text: &str) -> Result<(ColumnOf, ColumnOf),
         Some((table, column.trim().to_owned()))
     };
     let has = |(table, column): &ColumnOf| {
-        tables.get(*table).is_some_and(|of| of.export.columns().iter().any(|other| other.name == *column))
+        tables
+            .get(*table)
+            .is_some_and(|table| table.export.columns().iter().any(|other| other.name == *column))
     };
     let splits = text.match_indices('=').filter_map(|(at, _)| {
         let (left, right) = (text.get(..at)?, text.get(at + 1..)?);
@@ -151,10 +153,10 @@ fn parse(tables: &[TableExport<'_>], text: &str) -> Result<(ColumnOf, ColumnOf),
         });
     };
     let (table, column) = if has(&left) { right } else { left };
-    let known = tables.get(table).map(|of| of.export.columns()).unwrap_or_default();
+    let known = tables.get(table).map(|table| table.export.columns()).unwrap_or_default();
     Err(JoinError::UnknownColumn {
         text: text.to_owned(),
-        table: tables.get(table).map(|of| of.name.clone()).unwrap_or_default(),
+        table: tables.get(table).map(|table| table.name.clone()).unwrap_or_default(),
         column,
         known: known.iter().map(|column| column.name.clone()).collect(),
     })
@@ -163,7 +165,8 @@ fn parse(tables: &[TableExport<'_>], text: &str) -> Result<(ColumnOf, ColumnOf),
 fn measure(tables: &[TableExport<'_>], left: ColumnOf, right: ColumnOf) -> Result<Join, JoinError> {
     let read = |(table, name): &ColumnOf| {
         let table = tables.get(*table);
-        let column = table.and_then(|of| of.export.columns().iter().find(|column| column.name == *name));
+        let column =
+            table.and_then(|table| table.export.columns().iter().find(|column| column.name == *name));
         table.zip(column).map_or_else(
             || Ok(Side { sample: KeySample::default() }),
             |(table, column)| Side::read(table, column),

@@ -92,7 +92,7 @@ pub(super) fn report(
     smaller_bytes: u64,
 ) -> Option<JoinReport> {
     let side = |(table, column): &ColumnOf, values_found: f64| {
-        let (of, report) = (tables.get(*table)?, reports.get(*table)?);
+        let (export, report) = (tables.get(*table)?, reports.get(*table)?);
         let column_type = report.columns.iter().find(|other| other.name == *column)?.column_type;
         let figures = |key: &[String]| {
             let key = report.evaluation.candidates.iter().find(|other| other.partition_key == key)?;
@@ -105,7 +105,7 @@ pub(super) fn report(
             })
         };
         Some(JoinSide {
-            table: of.name.clone(),
+            table: export.name.clone(),
             column: column.clone(),
             column_type,
             values_found,

@@ -110,11 +110,13 @@ impl Domain {
     /// Returns the keys with one column as another type that holds its values without loss.
     pub(super) fn other_types(&self) -> Vec<OtherType> {
         let mut alternatives = Vec::new();
-        for (position, (of, column)) in self.types.iter().zip(&self.columns).enumerate() {
-            for (words, other, column) in others(*of, column) {
+        for (position, (column_type, column)) in self.types.iter().zip(&self.columns).enumerate() {
+            for (words, other, column) in others(*column_type, column) {
                 let (mut types, mut columns) = (self.types.clone(), self.columns.clone());
-                if let (Some(of), Some(values)) = (types.get_mut(position), columns.get_mut(position)) {
-                    (*of, *values) = (other, column);
+                if let (Some(changed_type), Some(values)) =
+                    (types.get_mut(position), columns.get_mut(position))
+                {
+                    (*changed_type, *values) = (other, column);
                 }
                 let words = match self.types.len() {
                     1 => words,
@@ -138,10 +140,10 @@ pub(super) struct OtherType {
 }
 
 /// Converts a column to other types, each with a description.
-fn others(of: ColumnType, column: &ArrayRef) -> Vec<(String, ColumnType, ArrayRef)> {
+fn others(column_type: ColumnType, column: &ArrayRef) -> Vec<(String, ColumnType, ArrayRef)> {
     const OTHERS: [ColumnType; 5] =
         [ColumnType::Int32, ColumnType::Int64, ColumnType::Int16, ColumnType::Uint64, ColumnType::Utf8];
-    let others = OTHERS.into_iter().filter(|other| *other != of);
+    let others = OTHERS.into_iter().filter(|other| *other != column_type);
     let mut alternatives: Vec<(String, ColumnType, ArrayRef)> = others
         .filter_map(|other| Some((format!("type {other}"), other, losslessly(column, other)?)))
         .collect();

@@ -56,12 +56,12 @@ fn every_target_has_a_name_a_placement_and_statements() {
         assert_eq!(target.function().to_string(), target.placement_name());
         assert_eq!(text(*target, &table.design(*target)).is_empty(), *target == Target::Ydb, "{target}");
     }
-    let of = |name: &str| Target::of_function(name.parse().unwrap());
-    assert_eq!(of("clickhouse-siphash64"), Some(Target::Clickhouse));
-    assert_eq!(of("cassandra-vnodes"), Some(Target::Cassandra));
-    assert_eq!(of("librdkafka"), Some(Target::Kafka));
-    assert_eq!(of("spanner-shard"), Some(Target::Spanner));
-    assert_eq!([of("kudu"), of("neutral")], [None, None]);
+    let target_of = |name: &str| Target::of_function(name.parse().unwrap());
+    assert_eq!(target_of("clickhouse-siphash64"), Some(Target::Clickhouse));
+    assert_eq!(target_of("cassandra-vnodes"), Some(Target::Cassandra));
+    assert_eq!(target_of("librdkafka"), Some(Target::Kafka));
+    assert_eq!(target_of("spanner-shard"), Some(Target::Spanner));
+    assert_eq!([target_of("kudu"), target_of("neutral")], [None, None]);
     let unknown = "oracle".parse::<Target>().unwrap_err().to_string();
     assert!(unknown.contains("'oracle'") && unknown.contains("starrocks"), "{unknown}");
 }

@@ -116,7 +116,7 @@ fn count(spec: &CountSpec, assignment: &CountAssignment, stop: &AtomicBool) -> R
         stop,
     );
     let (state, unreadable) = counted.map_err(of_ours)?;
-    let told = serde_json::to_string(&unreadable).map_err(of_ours)?;
+    let json = serde_json::to_string(&unreadable).map_err(of_ours)?;
     let mut pieces: Vec<&[u8]> = state.chunks(PIECE_BYTES).collect();
     if pieces.is_empty() {
         pieces.push(&[]);
@@ -125,7 +125,7 @@ fn count(spec: &CountSpec, assignment: &CountAssignment, stop: &AtomicBool) -> R
     let batch = |(place, piece): (usize, &[u8])| {
         let columns: [Arc<dyn arrow::array::Array>; 3] = [
             Arc::new(StringArray::from(vec![number.as_str()])),
-            Arc::new(StringArray::from(vec![(place == 0).then_some(told.as_str())])),
+            Arc::new(StringArray::from(vec![(place == 0).then_some(json.as_str())])),
             Arc::new(BinaryArray::from(vec![piece])),
         ];
         Ok(RecordBatch::try_new(count_schema(), columns.to_vec())?)

@@ -120,7 +120,7 @@ impl Work for Write {
         let (spec, table) = (Arc::clone(&self.spec), Arc::clone(&self.table));
         let task = format!("{} {}", context.task_id().unwrap_or_default(), uuid::Uuid::new_v4());
         let mut manifest = RecordBatchReceiverStream::builder(Self::manifest_schema(), 1);
-        let told = manifest.tx();
+        let entries = manifest.tx();
         manifest.spawn(async move {
             let log = TableLog::of_storage(storage_of(&spec.place)?);
             let mut writer =
@@ -128,12 +128,12 @@ impl Work for Write {
             let mut input = input;
             while let Some(batch) = input.try_next().await? {
                 writer.take(&batch).await?;
-                if writer.manifest.len() >= MANIFEST_LINES && !writer.tell(&told).await? {
+                if writer.manifest.len() >= MANIFEST_LINES && !writer.send_entries(&entries).await? {
                     return Ok(());
                 }
             }
             writer.end_partition().await?;
-            writer.tell(&told).await?;
+            writer.send_entries(&entries).await?;
             Ok(())
         });
         Ok(manifest.build())
@@ -162,10 +162,10 @@ struct UnderWay<'a> {
 
 impl<'a> Writer<'a> {
     /// Sends the manifest so far; returns `false` if the receiver is gone.
-    async fn tell(&mut self, told: &mpsc::Sender<Result<RecordBatch>>) -> Result<bool> {
+    async fn send_entries(&mut self, entries: &mpsc::Sender<Result<RecordBatch>>) -> Result<bool> {
         let lines = Arc::new(json_lines(&std::mem::take(&mut self.manifest))?);
         let batch = RecordBatch::try_new(Write::manifest_schema(), vec![lines])?;
-        Ok(told.send(Ok(batch)).await.is_ok())
+        Ok(entries.send(Ok(batch)).await.is_ok())
     }
 
     async fn take(&mut self, batch: &RecordBatch) -> Result<()> {

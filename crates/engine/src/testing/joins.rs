@@ -242,6 +242,6 @@ fn column(random: &mut ChaCha8Rng, tables: usize) -> Column {
     (random.random_range(0..tables), pick(random, &COLUMNS))
 }
 
-fn pick<T: Copy>(random: &mut ChaCha8Rng, of: &[T]) -> T {
-    *of.choose(random).expect("the choices are not empty")
+fn pick<T: Copy>(random: &mut ChaCha8Rng, choices: &[T]) -> T {
+    *choices.choose(random).expect("the choices are not empty")
 }

@@ -155,7 +155,7 @@ fn roles(assessment: &AdvisorReport, layout: Layout) -> String {
             let range = format!("{} to {}", instant(times.earliest_micros), instant(times.latest_micros));
             if evidence.first() == Some(&read) { range } else { format!("{read}: {range}") }
         }));
-        evidence.extend(report.copy_of.as_ref().map(|of| format!("one-to-one with {of}")));
+        evidence.extend(report.copy_of.as_ref().map(|original| format!("one-to-one with {original}")));
         vec![report.column.clone(), report.role.words().to_owned(), evidence.join("; ")]
     };
     let rows: Vec<Vec<String>> = assessment.roles.iter().take(MOST_COLUMNS).map(row).collect();

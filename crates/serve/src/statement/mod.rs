@@ -378,12 +378,12 @@ mod tests {
         }
         let csv = CopyOptions { format: CopyFormat::Csv, has_header: true, ..CopyOptions::default() };
         let binary = CopyOptions { format: CopyFormat::Binary, ..CopyOptions::default() };
-        for (sql, of, options) in [
+        for (sql, source, options) in [
             ("COPY t TO STDOUT", "SELECT * FROM t", CopyOptions::default()),
             ("COPY s.t (a, \"B\") TO STDOUT WITH CSV HEADER", "SELECT a, \"B\" FROM s.t", csv),
             ("COPY (SELECT 1 AS a FROM t) TO STDOUT (FORMAT \"binary\")", "SELECT 1 AS a FROM t", binary),
         ] {
-            assert_eq!(commands(sql), [Command::Copy(Box::new(query(of)), options)], "{sql}");
+            assert_eq!(commands(sql), [Command::Copy(Box::new(query(source)), options)], "{sql}");
         }
     }
 }

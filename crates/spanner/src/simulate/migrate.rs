@@ -97,7 +97,7 @@ pub fn migrate(
     export: &Export,
     column: &str,
     kind: Option<KeyKind>,
-    room: f64,
+    headroom: f64,
     stop: &AtomicBool,
 ) -> Result<Migration, SimulateError> {
     let at = position(export.columns(), column)?;
@@ -162,8 +162,8 @@ pub fn migrate(
                 probability of 2^-122 per pair"
                 .clone_into(&mut migration.proof);
         }
-        KeyKind::Sequential => migration.skip(&existing, room)?,
-        KeyKind::BitReversed => migration.start_above(&existing, room)?,
+        KeyKind::Sequential => migration.skip(&existing, headroom)?,
+        KeyKind::BitReversed => migration.start_above(&existing, headroom)?,
     }
     Ok(migration)
 }
@@ -236,18 +236,18 @@ impl UuidTexts {
 }
 
 /// Returns the last of the values after `most` that are reserved for rows written before the
-/// switch: the share `room` of `most`, but at least one, since an old counter continues until it is
+/// switch: the share `headroom` of `most`, but at least one, since an old counter continues until it is
 /// switched off. `None` if that exceeds INT64.
-fn with_room(most: i64, room: f64) -> Option<i64> {
-    let share = (most as f64 * room).ceil();
+fn above_with_headroom(most: i64, headroom: f64) -> Option<i64> {
+    let share = (most as f64 * headroom).ceil();
     let free = if share < i64::MAX as f64 { (share as i64).max(1) } else { return None };
     most.checked_add(free)
 }
 
 impl Migration {
     /// Skips a range that covers all values, with headroom for those issued before the switch.
-    fn skip(&mut self, existing: &KeyValues, room: f64) -> Result<(), SimulateError> {
-        let wanted = with_room(existing.most.max(0), room);
+    fn skip(&mut self, existing: &KeyValues, headroom: f64) -> Result<(), SimulateError> {
+        let wanted = above_with_headroom(existing.most.max(0), headroom);
         let power = wanted.and_then(|wanted| wanted.cast_unsigned().checked_next_power_of_two());
         let most = power.and_then(|power| i64::try_from(power).ok()).filter(|most| *most <= MOST_SKIPPED);
         let most = most.ok_or_else(|| SimulateError::Migration {
@@ -273,7 +273,7 @@ impl Migration {
     }
 
     /// Starts at a counter above all counters whose reversal already exists.
-    fn start_above(&mut self, existing: &KeyValues, room: f64) -> Result<(), SimulateError> {
+    fn start_above(&mut self, existing: &KeyValues, headroom: f64) -> Result<(), SimulateError> {
         if existing.negative {
             return Err(SimulateError::Migration {
                 reason: format!(
@@ -284,7 +284,7 @@ impl Migration {
         }
         self.counters = Some((existing.least_counter, existing.most_counter));
         // First counter after those that the old sequence may still issue.
-        let start = with_room(existing.most_counter, room).and_then(|last| last.checked_add(1));
+        let start = above_with_headroom(existing.most_counter, headroom).and_then(|last| last.checked_add(1));
         let Some(start) = start.filter(|start| *start <= MOST_SKIPPED) else {
             return Err(SimulateError::Migration {
                 reason: format!(
@@ -391,7 +391,7 @@ mod tests {
     use evenkeel_input::source::{InputOptions, InputPath};
     use evenkeel_model::table::ColumnType;
 
-    fn migrated(values: &[i64], kind: Option<KeyKind>, room: f64) -> Result<Migration, String> {
+    fn migrated(values: &[i64], kind: Option<KeyKind>, headroom: f64) -> Result<Migration, String> {
         let dir = tempfile::tempdir().unwrap();
         let mut text = "id\n".to_owned();
         values.iter().for_each(|value| writeln!(text, "{value}").unwrap());
@@ -399,7 +399,7 @@ mod tests {
         std::fs::write(&path, text).unwrap();
         let types = [("id".to_owned(), ColumnType::Int64)].into();
         let export = Export::open(&[InputPath::File(path)], InputOptions::default(), &types).unwrap();
-        migrate(&export, "id", kind, room, &AtomicBool::new(false)).map_err(|error| error.to_string())
+        migrate(&export, "id", kind, headroom, &AtomicBool::new(false)).map_err(|error| error.to_string())
     }
 
     /// Whether the planned sequence ever returns a value: it returns the reversal of every counter
@@ -420,11 +420,11 @@ mod tests {
 
     /// Asserts that the sequence never returns an existing value, or one that is promised to be
     /// free.
-    fn check(values: &[i64], room: f64, migration: &Migration) {
+    fn check(values: &[i64], headroom: f64, migration: &Migration) {
         let free = migration.free_values.unwrap().cast_signed();
         assert!(free >= 1, "{values:?} {migration:?}");
         let (_, most) = migration.counters.or(migration.range).unwrap();
-        assert!(free as f64 >= (most.max(0) as f64 * room).floor(), "{room} {migration:?}");
+        assert!(free as f64 >= (most.max(0) as f64 * headroom).floor(), "{headroom} {migration:?}");
         assert!(!values.iter().any(|value| gives(migration, *value)), "{values:?} {migration:?}");
         let near = (1..=free.min(300)).chain((free - free.min(300) + 1)..=free);
         for number in near.chain((0..60).map(|bit| 1 << bit).filter(|number| *number <= free)) {
@@ -439,9 +439,9 @@ mod tests {
     fn a_full_range_is_no_safe_one() {
         // Without headroom, a range up to a power of two used to be full.
         for most in [1, 2, 4, 1024, 8192, 1 << 40, (1 << 62) - 1] {
-            for room in [0.0, 1e-18, 1e-9, 0.1, 1.0] {
-                match migrated(&[most], Some(KeyKind::Sequential), room) {
-                    Ok(migration) => check(&[most], room, &migration),
+            for headroom in [0.0, 1e-18, 1e-9, 0.1, 1.0] {
+                match migrated(&[most], Some(KeyKind::Sequential), headroom) {
+                    Ok(migration) => check(&[most], headroom, &migration),
                     Err(error) => assert!(most >= 1 << 40 && error.contains("less than half"), "{error}"),
                 }
             }
@@ -468,9 +468,11 @@ mod tests {
             vec![1, i64::MAX - 1],
             vec![-5, 7],
         ] {
-            for (kind, room) in kinds.iter().flat_map(|kind| [0.0, 0.1, 1.0].map(|room| (*kind, room))) {
-                match migrated(&values, kind, room) {
-                    Ok(migration) => check(&values, room, &migration),
+            for (kind, headroom) in
+                kinds.iter().flat_map(|kind| [0.0, 0.1, 1.0].map(|headroom| (*kind, headroom)))
+            {
+                match migrated(&values, kind, headroom) {
+                    Ok(migration) => check(&values, headroom, &migration),
                     Err(error) => assert!(
                         ["less than half", "negative"].iter().any(|why| error.contains(why)),
                         "{values:?}: {error}"
@@ -497,12 +499,12 @@ mod tests {
 
         #[test]
         fn no_plan_meets_what_is_there_or_may_still_come(
-            ids in proptest::collection::hash_set(ids(), 1..20), room in prop_oneof![Just(0.0), 0.0f64..1.0], kind in 0usize..3,
+            ids in proptest::collection::hash_set(ids(), 1..20), headroom in prop_oneof![Just(0.0), 0.0f64..1.0], kind in 0usize..3,
         ) {
             let ids: Vec<i64> = ids.into_iter().collect();
             let kind = [None, Some(KeyKind::Sequential), Some(KeyKind::BitReversed)][kind];
-            if let Ok(migration) = migrated(&ids, kind, room) {
-                check(&ids, room, &migration);
+            if let Ok(migration) = migrated(&ids, kind, headroom) {
+                check(&ids, headroom, &migration);
                 // The sequence behaves as `gives` predicts.
                 let skip = migration.skip_range.map(|(least, most)| least..=most);
                 for value in BitReversedSequence::new(migration.start_counter.unwrap_or(1), skip).take(2000) {

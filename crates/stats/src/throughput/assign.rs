@@ -187,7 +187,7 @@ mod tests {
                 let dealt = assignment.deal(&loads, nodes);
                 prop_assert!(dealt.len() == loads.len() && dealt.iter().all(|node| *node < nodes));
                 if assignment != Assignment::LeastLoaded {
-                    let counts = (0..nodes).map(|node| dealt.iter().filter(|of| **of == node).count());
+                    let counts = (0..nodes).map(|node| dealt.iter().filter(|other| **other == node).count());
                     let counts: Vec<usize> = counts.collect();
                     prop_assert!(counts.iter().max().unwrap() - counts.iter().min().unwrap() <= 1, "{counts:?}");
                 }

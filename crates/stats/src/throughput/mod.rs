@@ -70,8 +70,8 @@ impl Lasting {
 
     /// Returns the larger shares of both; `None` if neither is known.
     #[must_use]
-    pub fn at_least(of: Option<Self>, other: Option<Self>) -> Option<Self> {
-        match (of, other) {
+    pub fn at_least(one: Option<Self>, other: Option<Self>) -> Option<Self> {
+        match (one, other) {
             (Some(a), Some(b)) => Some(Self { median: a.median.max(b.median), worst: a.worst.max(b.worst) }),
             (one, None) | (None, one) => one,
         }
@@ -141,8 +141,9 @@ impl Concentration {
     ) -> Self {
         // The node of a hot partition gets all of that partition's load, and may be the weakest.
         let weakest = strengths.iter().copied().reduce(f64::min).unwrap_or(1.0);
-        let of_partition =
-            self.lasting.map(|of| Lasting { median: of.median / weakest, worst: of.worst / weakest });
+        let of_partition = self
+            .lasting
+            .map(|lasting| Lasting { median: lasting.median / weakest, worst: lasting.worst / weakest });
         Self {
             resources: amounts.len(),
             in_total: share_of_busiest(amounts, strengths),

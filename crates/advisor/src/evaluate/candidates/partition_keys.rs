@@ -170,10 +170,10 @@ impl SampledColumns<'_> {
                 );
             } else if !role.can_place_rows() {
                 considered.drop(&[name], format!("a {role}, which no query looks up"));
-            } else if let Some(of) =
+            } else if let Some(original) =
                 self.roles.get(at).and_then(|report| report.copy_of.clone()).filter(|_| self.is_copy(at))
             {
-                considered.drop(&[name], format!("one-to-one with {of}"));
+                considered.drop(&[name], format!("one-to-one with {original}"));
             } else if !fills {
                 few.push(at);
                 considered.drop_for_few_values(

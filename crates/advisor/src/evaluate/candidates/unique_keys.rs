@@ -100,9 +100,9 @@ fn wide_key(columns: &[&Profile<'_>], positions: &[usize], rows: &[u32], tolerat
     (set.count_ones() as usize <= MOST_WIDE_KEY_COLUMNS).then_some(set)
 }
 
-/// Sets of `size` of `of` columns, as bits, in increasing order.
-fn sets_of(of: usize, size: usize) -> Sets {
-    Sets { next: Some((1u64 << size) - 1), end: 1u64 << of }
+/// Sets of `size` of `column_count` columns, as bits, in increasing order.
+fn sets_of(column_count: usize, size: usize) -> Sets {
+    Sets { next: Some((1u64 << size) - 1), end: 1u64 << column_count }
 }
 
 struct Sets {
@@ -259,11 +259,11 @@ mod tests {
     #[test]
     fn a_key_of_many_columns_has_those_that_come_first() {
         // Seven columns of three values each, and one that follows from the first two.
-        let of = |row: i64, column: u32| row / 3i64.pow(column) % 3;
+        let digit = |row: i64, column: u32| row / 3i64.pow(column) % 3;
         let column = |c: u32| -> ArrayRef {
             Arc::new(Int64Array::from_iter_values((0..3i64.pow(7)).map(|row| match c {
-                7 => of(row, 0) * 3 + of(row, 1),
-                _ => of(row, c),
+                7 => digit(row, 0) * 3 + digit(row, 1),
+                _ => digit(row, c),
             })))
         };
         let declared: Vec<Column> =

@@ -54,7 +54,7 @@ pub(crate) struct Drawn {
     /// Probability that a row is drawn.
     pub(crate) chance: f64,
     /// Rows of the export.
-    pub(crate) of: u64,
+    pub(crate) population: u64,
     /// Rows of the sample.
     pub(crate) rows: u64,
 }
@@ -64,8 +64,11 @@ impl Drawn {
     /// to `most` of its rows. It holds for all keys together, because the reported keys are those
     /// with the most sampled rows.
     pub(crate) fn share_of_key(self, sampled: u64, most: u64) -> Interval {
-        let all = self.of.max(1) as f64;
-        Interval { lower: self.fewest(sampled, self.of) as f64 / all, upper: self.most(most) as f64 / all }
+        let all = self.population.max(1) as f64;
+        Interval {
+            lower: self.fewest(sampled, self.population) as f64 / all,
+            upper: self.most(most) as f64 / all,
+        }
     }
 
     /// Returns the interval of the number of rows in the export that repeat the key of an earlier
@@ -76,7 +79,7 @@ impl Drawn {
         let lower = ((repeated as f64).sqrt() - half).max(0.0).powi(2) / self.chance;
         let upper = (((repeated + 1) as f64).sqrt() + half).powi(2) / (self.chance * self.chance);
         // The rows of the sample are rows of the export too.
-        let (least, most) = (repeated as f64, self.of.saturating_sub(distinct) as f64);
+        let (least, most) = (repeated as f64, self.population.saturating_sub(distinct) as f64);
         Interval { lower: lower.clamp(least, most.max(least)), upper: upper.clamp(least, most.max(least)) }
     }
 
@@ -84,10 +87,10 @@ impl Drawn {
     /// the export.
     fn fewest(self, sampled: u64, partitions: u64) -> u64 {
         let likely = |rows: u64| {
-            let alike = (partitions as f64).min(self.of as f64 / rows.max(1) as f64);
+            let alike = (partitions as f64).min(self.population as f64 / rows.max(1) as f64);
             alike * self.at_least(sampled, rows) >= EACH_SIDE
         };
-        let (mut low, mut high) = (sampled, self.of - (self.rows - sampled).min(self.of));
+        let (mut low, mut high) = (sampled, self.population - (self.rows - sampled).min(self.population));
         while low < high {
             let middle = low.midpoint(high);
             if likely(middle) { high = middle } else { low = middle + 1 }
@@ -98,7 +101,8 @@ impl Drawn {
     /// Returns the most rows that a partition or key can have in the export, if the sample has
     /// `sampled` of them.
     fn most(self, sampled: u64) -> u64 {
-        let (mut low, mut high) = (sampled, self.of - (self.rows - sampled.min(self.rows)).min(self.of));
+        let (mut low, mut high) =
+            (sampled, self.population - (self.rows - sampled.min(self.rows)).min(self.population));
         while low < high {
             let middle = low + (high - low).div_ceil(2);
             if self.at_most(sampled, middle) >= EACH_SIDE { low = middle } else { high = middle - 1 }
@@ -108,7 +112,7 @@ impl Drawn {
 
     /// Returns the probability that the sample has at least `sampled` of `rows` rows.
     fn at_least(self, sampled: u64, rows: u64) -> f64 {
-        let mean = self.rows as f64 * (rows as f64 / self.of.max(1) as f64);
+        let mean = self.rows as f64 * (rows as f64 / self.population.max(1) as f64);
         match sampled.checked_sub(1) {
             Some(below) if (sampled as f64) <= mean => 1.0 - self.tail(below, rows, false),
             Some(_) => self.tail(sampled, rows, true),
@@ -118,7 +122,7 @@ impl Drawn {
 
     /// Returns the probability that the sample has at most `sampled` of `rows` rows.
     fn at_most(self, sampled: u64, rows: u64) -> f64 {
-        let mean = self.rows as f64 * (rows as f64 / self.of.max(1) as f64);
+        let mean = self.rows as f64 * (rows as f64 / self.population.max(1) as f64);
         if (sampled as f64) >= mean {
             1.0 - self.tail(sampled + 1, rows, true)
         } else {
@@ -128,13 +132,14 @@ impl Drawn {
 
     /// Sums the hypergeometric probabilities from `sampled` on, up or down, away from the mean.
     fn tail(self, sampled: u64, rows: u64, up: bool) -> f64 {
-        let (drawn, others) = (self.rows, self.of.saturating_sub(rows));
+        let (drawn, others) = (self.rows, self.population.saturating_sub(rows));
         let (least, most) = (drawn.saturating_sub(others), drawn.min(rows));
         if sampled < least || sampled > most {
             return 0.0;
         }
-        let mut chance =
-            (ln_choose(rows, sampled) + ln_choose(others, drawn - sampled) - ln_choose(self.of, drawn)).exp();
+        let mut chance = (ln_choose(rows, sampled) + ln_choose(others, drawn - sampled)
+            - ln_choose(self.population, drawn))
+        .exp();
         let (mut sum, mut at) = (0.0, sampled);
         loop {
             sum += chance;
@@ -164,8 +169,8 @@ fn ln_factorial(n: u64) -> f64 {
     n * n.ln() - n + 0.5 * (2.0 * std::f64::consts::PI * n).ln() + series
 }
 
-fn ln_choose(of: u64, some: u64) -> f64 {
-    ln_factorial(of) - ln_factorial(some) - ln_factorial(of.saturating_sub(some))
+fn ln_choose(n: u64, k: u64) -> f64 {
+    ln_factorial(n) - ln_factorial(k) - ln_factorial(n.saturating_sub(k))
 }
 
 /// Intervals of the skew figures.
@@ -195,7 +200,7 @@ impl Intervals {
         let idle = |share: f64| 1.0 - 1.0 / over_mean(share);
         let Interval { lower, upper } = share_of_fullest;
         let squares =
-            (drawn.rows >= FEWEST_FOR_CV || drawn.rows >= drawn.of).then(|| unevenness(rows, drawn));
+            (drawn.rows >= FEWEST_FOR_CV || drawn.rows >= drawn.population).then(|| unevenness(rows, drawn));
         Self {
             max_over_mean: Interval { lower: over_mean(lower), upper: over_mean(upper) },
             cv: squares.map(|Interval { lower, upper }| Interval {
@@ -223,7 +228,7 @@ impl Intervals {
 fn share_of_fullest(rows: &[u64], drawn: Drawn) -> Interval {
     let partitions = rows.len().max(1) as u64;
     let fullest = rows.iter().copied().max().unwrap_or(0);
-    let all = drawn.of.max(1) as f64;
+    let all = drawn.population.max(1) as f64;
     // The fullest partition has at least the mean.
     let least = 1.0 / partitions as f64;
     let lower = (drawn.fewest(fullest, partitions) as f64 / all).max(least);
@@ -238,11 +243,11 @@ fn unevenness(rows: &[u64], drawn: Drawn) -> Interval {
     let deviations = || rows.iter().map(|rows| *rows as f64 - even);
     let measured: f64 = deviations().map(|deviation| deviation * deviation).sum();
     let most = 1.0 - 1.0 / partitions;
-    if drawn.rows >= drawn.of || rows.len() < 2 {
+    if drawn.rows >= drawn.population || rows.len() < 2 {
         let exact = measured / (n * n);
         return Interval { lower: exact, upper: exact };
     }
-    let left = (drawn.of - drawn.rows) as f64 / (drawn.of - 1).max(1) as f64;
+    let left = (drawn.population - drawn.rows) as f64 / (drawn.population - 1).max(1) as f64;
     // Unbiased estimates of the sums of squares and cubes of the shares in the export, from pairs
     // and triples of sampled rows.
     let counts = || rows.iter().map(|rows| *rows as f64);
@@ -431,7 +436,7 @@ mod tests {
     #[derive(Default)]
     struct Held {
         held: u32,
-        of: u32,
+        trials: u32,
         width: f64,
     }
 
@@ -439,12 +444,12 @@ mod tests {
         fn add(&mut self, interval: Interval, truth: f64) {
             let slack = 1e-9 * truth.abs();
             self.held += u32::from(interval.lower <= truth + slack && truth - slack <= interval.upper);
-            self.of += 1;
+            self.trials += 1;
             self.width += interval.upper - interval.lower;
         }
 
         fn share(&self) -> f64 {
-            f64::from(self.held) / f64::from(self.of)
+            f64::from(self.held) / f64::from(self.trials)
         }
     }
 
@@ -463,7 +468,8 @@ mod tests {
                 for _ in 0..SAMPLES {
                     let draw = |rows: &u64| binomial(*rows, *chance, &mut random);
                     let sample: Vec<u64> = shape.partitions.iter().map(draw).collect();
-                    let drawn = Drawn { chance: *chance, of: shape.rows(), rows: sample.iter().sum() };
+                    let drawn =
+                        Drawn { chance: *chance, population: shape.rows(), rows: sample.iter().sum() };
                     let intervals = Intervals::new(&sample, drawn);
                     held[0].add(intervals.max_over_mean, truth.max_over_mean);
                     held[1].add(intervals.idle_fraction, truth.idle_fraction);
@@ -475,7 +481,11 @@ mod tests {
                     .iter()
                     .zip(&held)
                     .map(|(name, held)| {
-                        format!("{name} {:.3}, width {:.3}", held.share(), held.width / f64::from(held.of))
+                        format!(
+                            "{name} {:.3}, width {:.3}",
+                            held.share(),
+                            held.width / f64::from(held.trials)
+                        )
                     })
                     .collect();
                 let line = format!("{} at {chance}: {}", shape.name, shares.join("; "));
@@ -515,9 +525,10 @@ mod tests {
                 for _ in 0..SAMPLES {
                     let mut sample = draw_keys(&shape, chance, &mut random);
                     sample.sort_unstable_by(|a, b| b.cmp(a));
-                    let sum = |of: fn(&(u64, u64, u64)) -> u64| sample.iter().map(of).sum::<u64>();
+                    let sum = |figure: fn(&(u64, u64, u64)) -> u64| sample.iter().map(figure).sum::<u64>();
                     let sampled_keys = sum(|(_, _, keys)| *keys);
-                    let drawn = Drawn { chance, of: rows, rows: sum(|(sampled, _, keys)| sampled * keys) };
+                    let drawn =
+                        Drawn { chance, population: rows, rows: sum(|(sampled, _, keys)| sampled * keys) };
                     let once =
                         sample.iter().filter(|(sampled, ..)| *sampled == 1).map(|(_, _, keys)| keys).sum();
                     let shown = sample.iter().flat_map(|(sampled, rows, keys)| {
@@ -552,7 +563,7 @@ mod tests {
     fn limits_of_a_count_are_those_of_the_hypergeometric_law() {
         // 20 of 100 rows are drawn, 3 of them from one partition. Computed from binomials over
         // 100!/(20! 80!), with the factors in another order.
-        let drawn = Drawn { chance: 0.2, of: 100, rows: 20 };
+        let drawn = Drawn { chance: 0.2, population: 100, rows: 20 };
         let choose = |n: u64, k: u64| (1..=k).map(|i| (n - k + i) as f64 / i as f64).product::<f64>();
         let at = |rows: u64, sampled: u64| {
             choose(rows, sampled) * choose(100 - rows, 20 - sampled) / choose(100, 20)
@@ -566,12 +577,12 @@ mod tests {
         let most = drawn.most(3);
         assert!(drawn.at_most(3, most) >= 0.025 && drawn.at_most(3, most + 1) < 0.025, "{most}");
         // All rows were drawn: nothing is unknown.
-        let all = Drawn { chance: 1.0, of: 100, rows: 100 };
+        let all = Drawn { chance: 1.0, population: 100, rows: 100 };
         assert_eq!((all.fewest(30, 64), all.most(30)), (30, 30));
-        let all = Drawn { of: 4_000_000_000, rows: 4_000_000_000, chance: 1.0 };
+        let all = Drawn { population: 4_000_000_000, rows: 4_000_000_000, chance: 1.0 };
         assert_eq!((all.fewest(1_000_000_000, 64), all.most(1_000_000_000)), (1_000_000_000, 1_000_000_000));
         // No row was drawn, from a very large export.
-        let none = Drawn { of: u64::MAX / 4, rows: 0, chance: 1e-9 };
+        let none = Drawn { population: u64::MAX / 4, rows: 0, chance: 1e-9 };
         assert_eq!(none.fewest(0, 64), 0);
         assert_eq!(none.most(0), u64::MAX / 4);
     }
@@ -579,7 +590,7 @@ mod tests {
     #[test]
     fn the_limits_of_a_whole_export_are_its_figures_and_of_few_rows_there_is_no_cv() {
         let rows = [5u64, 9, 0, 2];
-        let all = Drawn { chance: 1.0, of: 16, rows: 16 };
+        let all = Drawn { chance: 1.0, population: 16, rows: 16 };
         let (intervals, truth) = (Intervals::new(&rows, all), SkewFigures::from_counts(&rows));
         let same = |interval: Interval, truth: f64| {
             assert!(
@@ -591,10 +602,10 @@ mod tests {
         same(intervals.effective_partitions.unwrap(), truth.effective_partitions);
         same(intervals.max_over_mean, truth.max_over_mean);
         same(intervals.idle_fraction, truth.idle_fraction);
-        let few = Intervals::new(&rows, Drawn { chance: 0.01, of: 1600, rows: 16 });
+        let few = Intervals::new(&rows, Drawn { chance: 0.01, population: 1600, rows: 16 });
         assert!(few.cv.is_none() && few.effective_partitions.is_none());
         assert!(few.no_interval.is_some_and(|reason| reason.contains("16 rows")));
-        let one = Intervals::new(&[500], Drawn { chance: 0.1, of: 5000, rows: 500 });
+        let one = Intervals::new(&[500], Drawn { chance: 0.1, population: 5000, rows: 500 });
         same(one.cv.unwrap(), 0.0);
         same(one.max_over_mean, 1.0);
         same(one.effective_partitions.unwrap(), 1.0);

@@ -116,9 +116,9 @@ impl OverTime {
     ) -> Option<Self> {
         let judged: Vec<Judged<'_>> =
             windows.iter().filter_map(|window| Judged::new(window, examined.fewest_rows)).collect();
-        let spread = |of: fn(&Judged<'_>) -> f64| {
+        let spread = |figure: fn(&Judged<'_>) -> f64| {
             Spread::weighted(
-                &judged.iter().map(|window| (of(window), window.figures.rows)).collect::<Vec<_>>(),
+                &judged.iter().map(|window| (figure(window), window.figures.rows)).collect::<Vec<_>>(),
             )
         };
         let worst = judged.iter().min_by(|a, b| {

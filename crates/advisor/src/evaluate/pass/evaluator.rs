@@ -249,7 +249,7 @@ impl Evaluator {
         let time_range = axis.range(read);
         let sample =
             options.sample.map(|fraction| SampleReport { fraction, rows_read, rows_sampled: counters.rows });
-        let drawn = options.sample.map(|chance| Drawn { chance, of: rows_read, rows: counters.rows });
+        let drawn = options.sample.map(|chance| Drawn { chance, population: rows_read, rows: counters.rows });
         let axis = time_range.is_some().then_some(&axis);
         // One length for each number of partitions, for all keys and functions.
         let counts = counters.partition_keys.iter().flat_map(PartitionKeyCounter::partition_counts);
@@ -290,7 +290,7 @@ pub(super) fn window_for(axis: &TimeAxis, partitions: usize) -> Micros {
 /// Resolution of the time column: no window is shorter.
 fn resolution(time: &TimeColumn, columns: &[Column]) -> Micros {
     let column_type = columns.get(time.position).map(|column| column.column_type);
-    let is_date = column_type.is_some_and(|of| of.is_time() && !of.is_timestamp());
+    let is_date = column_type.is_some_and(|column_type| column_type.is_time() && !column_type.is_timestamp());
     if is_date { Micros::DAY } else { time.reading.resolution() }
 }
 

@@ -304,7 +304,7 @@ impl PartitionKeyCounter {
         let exact = counts.distinct.exact;
         let distinct = match how.sample {
             Some(drawn) => {
-                let most = drawn.of.saturating_sub(drawn.rows).saturating_add(counts.distinct.upper);
+                let most = drawn.population.saturating_sub(drawn.rows).saturating_add(counts.distinct.upper);
                 counts.distinct.of_whole(counts.keys_with_one_row, drawn.chance, most)
             }
             None => counts.distinct,

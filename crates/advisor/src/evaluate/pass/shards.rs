@@ -205,8 +205,8 @@ impl Evaluator {
             primary_key: None,
         };
         if let (Share::PrimaryKey(number), Some(key)) = (share, counters.primary_keys.into_iter().next()) {
-            let (of, rows) = (preparation.rows_read, counters.rows);
-            let drawn = options.sample.map(|chance| Drawn { chance, of, rows });
+            let (population, rows) = (preparation.rows_read, counters.rows);
+            let drawn = options.sample.map(|chance| Drawn { chance, population, rows });
             whole.primary_key = Some((number, key.finish(drawn)?));
         }
         Ok(seal(|bytes| whole.put(bytes)))
@@ -379,8 +379,8 @@ mod tests {
         let options = EvaluateOptions { primary_keys: Vec::new(), ..options };
         assert_eq!(whole_shares(&rows.columns, &options, 5).unwrap(), [Share::TimeAxis]);
         assert_eq!(rows.shared(&options, 5).unwrap(), rows.local(&options).unwrap());
-        let asked = EvaluateOptions { window: Some(Micros::MINUTE), ..options.clone() };
-        assert_eq!(rows.shared(&asked, 5).unwrap(), rows.local(&asked).unwrap());
+        let windowed = EvaluateOptions { window: Some(Micros::MINUTE), ..options.clone() };
+        assert_eq!(rows.shared(&windowed, 5).unwrap(), rows.local(&windowed).unwrap());
         let timeless = Rows::events(6_000).without("event_timestamp");
         let options = EvaluateOptions {
             partition_keys: keys(&["user_id", "campaign_id, user_id"]),

@@ -113,8 +113,8 @@ impl CommonKeys {
             }
         }
         if let (false, Some(first)) = (missing.is_empty(), profiles.first()) {
-            let (file, of) = (first.name.clone(), profiles.len() as u64);
-            self.notes.push(Note::KeysNotInAllProfiles { keys: missing, of, file });
+            let (file, profile_count) = (first.name.clone(), profiles.len() as u64);
+            self.notes.push(Note::KeysNotInAllProfiles { keys: missing, profiles: profile_count, file });
         }
     }
 

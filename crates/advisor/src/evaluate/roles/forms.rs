@@ -196,8 +196,8 @@ impl Words {
         let share = |holds: &dyn Fn(&str) -> bool| {
             texts.iter().filter(|text| holds(text)).count() as f64 / texts.len() as f64
         };
-        let mean = |of: &dyn Fn(&str) -> usize| {
-            texts.iter().map(|text| of(text)).sum::<usize>() as f64 / texts.len() as f64
+        let mean = |count: &dyn Fn(&str) -> usize| {
+            texts.iter().map(|text| count(text)).sum::<usize>() as f64 / texts.len() as f64
         };
         Some(Self {
             mean_chars: mean(&|text| text.chars().count()),

@@ -419,12 +419,12 @@ mod tests {
 
     fn numberings(columns: &[(&str, ArrayRef)]) -> Vec<Numbering> {
         let batch = [RecordBatch::try_from_iter(columns.to_vec()).unwrap()];
-        let of = |array: &ArrayRef| match array.data_type().is_integer() {
+        let type_of = |array: &ArrayRef| match array.data_type().is_integer() {
             true => ColumnType::Int64,
             false => ColumnType::Utf8,
         };
         let declared: Vec<Column> =
-            columns.iter().map(|(name, array)| Column::required(*name, of(array))).collect();
+            columns.iter().map(|(name, array)| Column::required(*name, type_of(array))).collect();
         let profiles: Vec<Profile<'_>> = declared
             .iter()
             .enumerate()

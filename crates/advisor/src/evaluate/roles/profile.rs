@@ -284,15 +284,15 @@ mod tests {
 
     #[test]
     fn rows_that_arrive_together_are_told_from_those_that_repeat() {
-        let of = |codes: &[u32]| {
+        let is_gathered = |codes: &[u32]| {
             let mut counts = vec![0; 1000];
             codes.iter().for_each(|code| counts[*code as usize] += 1);
             gathered(codes, &counts)
         };
-        assert!(of(&(0..3000).map(|row| row / 3).collect::<Vec<_>>()));
-        assert!(!of(&(0..3000).map(|row| row % 1000).collect::<Vec<_>>()));
+        assert!(is_gathered(&(0..3000).map(|row| row / 3).collect::<Vec<_>>()));
+        assert!(!is_gathered(&(0..3000).map(|row| row % 1000).collect::<Vec<_>>()));
         // Two values in long runs follow themselves nearly always, and half the time by chance.
-        assert!(!of(&(0..3000).map(|row| row / 1500).collect::<Vec<_>>()));
+        assert!(!is_gathered(&(0..3000).map(|row| row / 1500).collect::<Vec<_>>()));
     }
 
     #[test]

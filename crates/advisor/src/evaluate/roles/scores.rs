@@ -41,7 +41,7 @@ impl Scores {
     }
 
     fn total(&self, role: Role) -> f64 {
-        self.all.iter().filter(|(of, _, _)| *of == role).map(|(_, weight, _)| weight).sum()
+        self.all.iter().filter(|(other, _, _)| *other == role).map(|(_, weight, _)| weight).sum()
     }
 
     /// The role with the highest score, and the evidence for it.

@@ -130,7 +130,7 @@ impl CheckedArithmetic {
     fn rewritten(&self, expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         let Expr::BinaryExpr(BinaryExpr { left, op, right }) = expr else { return Ok(Transformed::no(expr)) };
         let function = Operation::of_operator(op).and_then(|operation| {
-            Operation::ALL.into_iter().zip(&self.functions).find(|(of, _)| *of == operation)
+            Operation::ALL.into_iter().zip(&self.functions).find(|(candidate, _)| *candidate == operation)
         });
         let checked = match function {
             Some((_, function)) => {

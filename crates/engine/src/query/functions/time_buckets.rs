@@ -283,14 +283,14 @@ mod tests {
             micros in prop::collection::vec(-8_200_000_000_000_000i64..9_000_000_000_000_000, 8),
             count in 1..50u32,
             unit in prop::sample::select(vec!["microsecond", "second", "minute", "hour", "day", "week", "month"]),
-            of in prop::sample::select(vec!["second", "minute", "hour", "day", "week", "month", "quarter", "year"]),
+            precision in prop::sample::select(vec!["second", "minute", "hour", "day", "week", "month", "quarter", "year"]),
             digits in prop::sample::select(vec![0, 3, 6]),
             origin in prop::sample::select(vec!["", ", TIMESTAMP '2001-02-03 04:05:06'"]),
         ) {
             let values: Vec<String> = micros.iter().map(|micros| format!("({micros})")).collect();
             let time = format!("CAST(CAST(us AS TIMESTAMP(6)) AS TIMESTAMP({digits}))");
             let sql = format!(
-                "SELECT date_bin(INTERVAL '{count} {unit}', {time}{origin}), date_trunc('{of}', {time}) \
+                "SELECT date_bin(INTERVAL '{count} {unit}', {time}{origin}), date_trunc('{precision}', {time}) \
                  FROM (VALUES {}, (NULL)) AS v(us)",
                 values.join(", ")
             );

@@ -120,7 +120,7 @@ fn with_barriers(node: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn Exe
 fn fractional_keys(node: &dyn ExecutionPlan, position: usize, input: &Schema) -> Vec<usize> {
     let Some(join) = node.downcast_ref::<HashJoinExec>() else { return Vec::new() };
     let keys = join.on().iter().map(|(left, right)| if position == 0 { left } else { right });
-    let fractional = keys.filter(|key| key.data_type(input).is_ok_and(|of| of.is_floating()));
+    let fractional = keys.filter(|key| key.data_type(input).is_ok_and(|data_type| data_type.is_floating()));
     fractional.flat_map(collect_columns).map(|column| column.index()).collect()
 }
 

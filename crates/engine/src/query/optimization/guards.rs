@@ -297,16 +297,16 @@ mod tests {
         }
 
         fn expression(&self, schema: &Schema) -> Expr {
-            let of = |index: &usize| col(COLUMNS[*index], schema).unwrap();
+            let column_of = |index: &usize| col(COLUMNS[*index], schema).unwrap();
             let joined = |parts: &[Self], operator| {
                 let parts = parts.iter().map(|part| part.expression(schema));
                 parts.reduce(|left, right| binary(left, operator, right, schema).unwrap()).unwrap()
             };
             match self {
-                Self::IsZero(index) => binary(of(index), Operator::Eq, lit(0i64), schema).unwrap(),
-                Self::IsNull(index) => is_null(of(index)).unwrap(),
+                Self::IsZero(index) => binary(column_of(index), Operator::Eq, lit(0i64), schema).unwrap(),
+                Self::IsNull(index) => is_null(column_of(index)).unwrap(),
                 Self::Divides(index, value) => {
-                    let divided = binary(lit(*value), Operator::Divide, of(index), schema).unwrap();
+                    let divided = binary(lit(*value), Operator::Divide, column_of(index), schema).unwrap();
                     binary(divided, Operator::Gt, lit(1i64), schema).unwrap()
                 }
                 Self::Not(inner) => not(inner.expression(schema)).unwrap(),

@@ -303,7 +303,8 @@ mod tests {
 
     fn types(table: &DeclaredTable) -> Vec<String> {
         let text = |column: &DeclaredColumn| {
-            let column_type = column.column_type.map_or_else(|| "?".to_owned(), |of| of.to_string());
+            let column_type =
+                column.column_type.map_or_else(|| "?".to_owned(), |column_type| column_type.to_string());
             format!("{} {column_type}{}", column.name, if column.nullable { "" } else { " NOT NULL" })
         };
         table.columns.iter().map(text).collect()

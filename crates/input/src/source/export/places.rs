@@ -297,9 +297,9 @@ mod tests {
 
     /// Rows of an export that is sorted by tenant (there are 40): a number, a tenant and a text
     /// that contains line ends.
-    fn batch(rows: Range<i64>, of: i64) -> RecordBatch {
+    fn batch(rows: Range<i64>, total: i64) -> RecordBatch {
         let id: ArrayRef = Arc::new(Int64Array::from_iter_values(rows.clone()));
-        let tenant: ArrayRef = Arc::new(Int64Array::from_iter_values(rows.clone().map(|id| id * 40 / of)));
+        let tenant: ArrayRef = Arc::new(Int64Array::from_iter_values(rows.clone().map(|id| id * 40 / total)));
         let text: ArrayRef =
             Arc::new(StringArray::from_iter_values(rows.map(|id| format!("a \"{id}\",\nb"))));
         RecordBatch::try_from_iter([("id", id), ("tenant", tenant), ("text", text)]).unwrap()
@@ -364,16 +364,16 @@ mod tests {
     }
 
     /// Checks that the rows are the export's own, from everywhere in it, and include all tenants.
-    fn check(rows: &RowsAcross, of: i64, name: &str) {
+    fn check(rows: &RowsAcross, total: i64, name: &str) {
         let (ids, tenants) = (numbers(rows, 0), numbers(rows, 1));
         assert!(ids.is_sorted() && ids.windows(2).all(|pair| pair[0] < pair[1]), "{name}");
         assert!((500..=1_000).contains(&ids.len()), "{name}: {}", ids.len());
         assert_eq!(ids.len() as u64, rows.extent.rows, "{name}");
         assert!(!rows.extent.whole && rows.extent.places >= 50, "{name}: {:?}", rows.extent);
         assert!(tenants.iter().collect::<BTreeSet<_>>().len() == 40, "{name}");
-        assert!(ids[0] < of / 40 && ids[ids.len() - 1] >= of - of / 40, "{name}");
+        assert!(ids[0] < total / 40 && ids[ids.len() - 1] >= total - total / 40, "{name}");
         for (id, tenant) in ids.iter().zip(&tenants) {
-            assert_eq!(*tenant, id * 40 / of, "{name}");
+            assert_eq!(*tenant, id * 40 / total, "{name}");
         }
         let texts: Vec<String> = rows
             .batches

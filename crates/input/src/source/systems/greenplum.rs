@@ -165,8 +165,8 @@ fn segment_of(name: &str, oid: &str) -> Option<u64> {
     let rest = name.strip_prefix("gpbackup_")?;
     let rest = [".gz", ".zst"].iter().find_map(|ending| rest.strip_suffix(ending)).unwrap_or(rest);
     let (segment, rest) = rest.split_once('_')?;
-    let (_, of) = rest.split_once('_')?;
-    (of == oid).then(|| segment.parse().ok())?
+    let (_, table_oid) = rest.split_once('_')?;
+    (table_oid == oid).then(|| segment.parse().ok())?
 }
 
 /// Reads the entries with rows of a list. Each is a block of `key: value` lines, the first with a

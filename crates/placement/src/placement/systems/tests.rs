@@ -256,8 +256,8 @@ fn ranges_of_shards_and_tablets_are_those_that_are_documented() {
     assert_eq!(partitions, [13, 1, 24, 14]);
     assert_eq!(citus.partition(u64::from(i32::MIN.cast_unsigned()), 3), 0);
     // The first of 32 shards in the documentation of pg_dist_shard ends with -2013265921.
-    let of = |hash: i32| citus.partition(u64::from(hash.cast_unsigned()), 32);
-    assert_eq!((of(-2_013_265_921), of(-2_013_265_920)), (0, 1));
+    let partition_of = |hash: i32| citus.partition(u64::from(hash.cast_unsigned()), 32);
+    assert_eq!((partition_of(-2_013_265_921), partition_of(-2_013_265_920)), (0, 1));
     assert_eq!(citus.partition(u64::from(i32::MAX.cast_unsigned()), 3), 2);
     let yugabyte = system("yugabyte").unwrap();
     let begins: Vec<u64> = (0..6u32)
@@ -266,14 +266,21 @@ fn ranges_of_shards_and_tablets_are_those_that_are_documented() {
     assert_eq!(begins, [0, 0x2AAA, 0x5555, 0x8000, 0xAAAA, 0xD555]);
     // Tokens of nodes: i x (2^64 / N) - 2^63, each tested with its neighbours.
     let cassandra = system("cassandra").unwrap();
-    let of = |token: i64, nodes| cassandra.partition(token.cast_unsigned(), nodes);
+    let node_of = |token: i64, nodes| cassandra.partition(token.cast_unsigned(), nodes);
     assert_eq!(
-        [of(i64::MIN, 4), of(i64::MIN + 1, 4), of(-(1 << 62), 4), of(-(1 << 62) + 1, 4)],
+        [node_of(i64::MIN, 4), node_of(i64::MIN + 1, 4), node_of(-(1 << 62), 4), node_of(-(1 << 62) + 1, 4)],
         [0, 1, 1, 2]
     );
-    assert_eq!([of(0, 4), of(1, 4), of(1 << 62, 4), of((1 << 62) + 1, 4), of(i64::MAX, 4)], [2, 3, 3, 0, 0]);
     assert_eq!(
-        [of(i64::MIN, 3), of(-3_074_457_345_618_258_603, 3), of(-3_074_457_345_618_258_602, 3)],
+        [node_of(0, 4), node_of(1, 4), node_of(1 << 62, 4), node_of((1 << 62) + 1, 4), node_of(i64::MAX, 4)],
+        [2, 3, 3, 0, 0]
+    );
+    assert_eq!(
+        [
+            node_of(i64::MIN, 3),
+            node_of(-3_074_457_345_618_258_603, 3),
+            node_of(-3_074_457_345_618_258_602, 3)
+        ],
         [0, 1, 2]
     );
 }

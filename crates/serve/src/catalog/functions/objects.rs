@@ -31,13 +31,13 @@ fn by_oid(
     relations: &Arc<Vec<Relation>>,
     name: &'static str,
     returns: DataType,
-    of: fn(&Relation, i64) -> Option<ScalarValue>,
+    value_of: fn(&Relation, i64) -> Option<ScalarValue>,
 ) -> ScalarUDF {
     let (relations, nothing) = (Arc::clone(relations), ScalarValue::try_from(&returns));
     let nothing = nothing.unwrap_or(ScalarValue::Null);
     function(name, returns, move |args| {
         let oid = as_number(args.first());
-        let value = oid.and_then(|oid| relations.iter().find_map(|relation| of(relation, oid)));
+        let value = oid.and_then(|oid| relations.iter().find_map(|relation| value_of(relation, oid)));
         value.unwrap_or_else(|| nothing.clone())
     })
 }

@@ -170,7 +170,8 @@ impl PrimaryKeyCounter {
 
     /// Way to read points in time from the first part of the key.
     fn reading_of_first(&self) -> TimeReading {
-        let of_first = self.plan.conditions.iter().filter(|of| self.plan.key.first() == Some(&of.part));
+        let of_first =
+            self.plan.conditions.iter().filter(|condition| self.plan.key.first() == Some(&condition.part));
         let mut readings = of_first.filter_map(|condition| match condition.kind {
             ConditionKind::TimeRanges(reading) => Some(reading),
             ConditionKind::Equal => None,

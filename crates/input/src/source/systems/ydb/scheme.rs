@@ -229,15 +229,15 @@ mod tests {
     #[test]
     fn a_row_table_has_ranges_and_their_number() {
         let text = column("id", &optional("UTF8")) + "primary_key: \"id\"\n";
-        let of = |more: &str| {
+        let partitions_of = |more: &str| {
             let table = table(&format!("{text}{more}"));
             assert_eq!((table.layout, table.partition_key.len()), (TableLayout::Row, 0));
             table.partitions
         };
-        assert_eq!(of("partitioning_settings { min_partitions_count: 1 }"), None);
-        assert_eq!(of("uniform_partitions: 8"), Some(8));
-        assert_eq!(of("partition_at_keys { split_points { type {} } split_points {} }"), Some(3));
-        assert_eq!(of("partition_at_keys { }"), Some(1));
+        assert_eq!(partitions_of("partitioning_settings { min_partitions_count: 1 }"), None);
+        assert_eq!(partitions_of("uniform_partitions: 8"), Some(8));
+        assert_eq!(partitions_of("partition_at_keys { split_points { type {} } split_points {} }"), Some(3));
+        assert_eq!(partitions_of("partition_at_keys { }"), Some(1));
     }
 
     #[test]
@@ -292,17 +292,17 @@ mod tests {
     #[test]
     fn tiers_that_delete_are_a_time_to_live_and_others_are_noted() {
         let text = column("ts", "type_id: TIMESTAMP") + &column("n", "type_id: UINT32");
-        let of = |ttl: &str| {
+        let ttl_of = |ttl: &str| {
             let table = table(&format!("{text}ttl_settings {{ {ttl} }}"));
             (table.ttl.map(|ttl| ttl.to_string()), table.notes.len())
         };
         let tiers = "date_type_column_v1 { column_name: \"ts\" } tiers { apply_after_seconds: 60 evict_to_external_storage { } } \
                      tiers { apply_after_seconds: 3600 delete { } }";
-        assert_eq!(of(tiers), (Some("ts=1h".to_owned()), 0));
+        assert_eq!(ttl_of(tiers), (Some("ts=1h".to_owned()), 0));
         let kept = "date_type_column_v1 { column_name: \"ts\" } tiers { apply_after_seconds: 60 evict_to_external_storage { } }";
-        assert_eq!(of(kept), (None, 1));
+        assert_eq!(ttl_of(kept), (None, 1));
         let number = "value_since_unix_epoch { column_name: \"n\" column_unit: UNIT_SECONDS expire_after_seconds: 60 }";
-        assert_eq!(of(number), (None, 1));
+        assert_eq!(ttl_of(number), (None, 1));
     }
 
     #[test]
