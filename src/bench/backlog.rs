@@ -67,7 +67,7 @@ impl Limits {
         let windows: Vec<Vec<u64>> =
             load.windows.iter().map(|window| sums(&window.rows_per_partition)).collect();
         let windows = windows.iter().map(Vec::as_slice);
-        let of_nodes = load.partitions.concentration.of_nodes(&bytes, windows, &strengths);
+        let of_nodes = load.partitions.concentration.over_nodes(&bytes, windows, &strengths);
         Capacity::new(of_nodes, self.partition_rate * each).sustained
     }
 

@@ -128,7 +128,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
             let part = Reading::start(&inputs.paths, &reading.meter);
             let work = move |_: &ProgressBar, stop: &AtomicBool| -> Result<Lint, LintError> {
                 let export = Export::open(&inputs.paths, reading, &types)?;
-                lint(&Domain::of_export(&export, &key, stop)?, &options, stop)
+                lint(&Domain::from_export(&export, &key, stop)?, &options, stop)
             };
             out.in_background(part, work).await?
         }

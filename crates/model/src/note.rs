@@ -22,13 +22,13 @@ pub struct Fault {
 impl Fault {
     /// Creates a fault of one value.
     #[must_use]
-    pub fn of_value(value: &[u8], problem: impl Into<Cow<'static, str>>) -> Self {
+    pub fn in_value(value: &[u8], problem: impl Into<Cow<'static, str>>) -> Self {
         Self { value: Some(quote_bytes(value)), problem: problem.into() }
     }
 
     /// Creates a fault of a whole row.
     #[must_use]
-    pub fn of_row(problem: impl Into<Cow<'static, str>>) -> Self {
+    pub fn in_row(problem: impl Into<Cow<'static, str>>) -> Self {
         Self { value: None, problem: problem.into() }
     }
 }
@@ -363,7 +363,7 @@ mod tests {
     const CANARY: &str = "canary";
 
     fn fault() -> Option<Fault> {
-        Some(Fault::of_value(CANARY.as_bytes(), "is not of type Int64"))
+        Some(Fault::in_value(CANARY.as_bytes(), "is not of type Int64"))
     }
 
     /// Returns the note after `note`: every kind is listed here, so that a new kind does not
@@ -441,9 +441,9 @@ mod tests {
 
     #[test]
     fn a_fault_quotes_its_value_on_one_line_of_bounded_length() {
-        assert_eq!(Fault::of_value(b"x\ny", "is not JSON").to_string(), "'x\\ny' is not JSON");
-        assert_eq!(Fault::of_row("has 3 fields").to_string(), "has 3 fields");
-        let long = Fault::of_value(&vec![b'x'; 20 << 20], "is not JSON").to_string();
+        assert_eq!(Fault::in_value(b"x\ny", "is not JSON").to_string(), "'x\\ny' is not JSON");
+        assert_eq!(Fault::in_row("has 3 fields").to_string(), "has 3 fields");
+        let long = Fault::in_value(&vec![b'x'; 20 << 20], "is not JSON").to_string();
         assert!(long.chars().count() < 150, "{}", long.len());
     }
 }

@@ -109,7 +109,7 @@ impl Metrics {
             page.figure(name, "gauge", help, &[("", value.to_string())]);
         }
         self.durations(&mut page);
-        of_tables(&mut page, opened);
+        write_tables(&mut page, opened);
         page.0
     }
 
@@ -150,8 +150,8 @@ impl Page {
 }
 
 /// Figures of the newest versions of the tables.
-fn of_tables(page: &mut Page, opened: &Opened) {
-    let figures: Vec<(String, [f64; 7])> = opened.tables.iter().map(of_table).collect();
+fn write_tables(page: &mut Page, opened: &Opened) {
+    let figures: Vec<(String, [f64; 7])> = opened.tables.iter().map(table_figures).collect();
     let names = [
         ("table_version", "Newest version of the table."),
         ("table_partitions", "Partitions of the table."),
@@ -173,7 +173,7 @@ fn of_tables(page: &mut Page, opened: &Opened) {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "figures for charts")]
-fn of_table(served: &crate::tables::ServedTable) -> (String, [f64; 7]) {
+fn table_figures(served: &crate::tables::ServedTable) -> (String, [f64; 7]) {
     let snapshot = served.table.snapshot();
     let portions = snapshot.portions();
     let mut rows = vec![0u64; snapshot.spec().partitions().len()];

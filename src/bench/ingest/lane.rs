@@ -152,7 +152,7 @@ impl Lane {
         let layout = layout.ok_or(EvaluateError::NoRows)?;
         let sum = |figure: fn(&BatchWrite) -> u64| batches.iter().map(figure).sum::<u64>();
         let spread = |figure: fn(&BatchWrite) -> f64| {
-            Spread::of_values(&batches.iter().map(figure).collect::<Vec<_>>()).ok_or(EvaluateError::NoRows)
+            Spread::from_values(&batches.iter().map(figure).collect::<Vec<_>>()).ok_or(EvaluateError::NoRows)
         };
         let (rows, bytes) = (sum(|batch| batch.rows), sum(|batch| batch.bytes));
         let seconds: f64 = batches.iter().map(|batch| batch.seconds).sum();

@@ -93,7 +93,7 @@ pub(super) async fn run(
     let options: Vec<AdvisorOptions> = tables
         .iter()
         .zip(names.iter().zip(&args.inputs))
-        .map(|(table, (name, input))| of_table(args, &options, table, name, input))
+        .map(|(table, (name, input))| options_of_table(args, &options, table, name, input))
         .collect();
     let exports: Vec<Export> = tables
         .into_iter()
@@ -171,7 +171,7 @@ fn text(tables_report: &TablesReport, layout: Layout, verbose: bool) -> String {
 }
 
 /// The options of one table, reduced to its own columns.
-fn of_table(
+fn options_of_table(
     args: &Args,
     options: &AdvisorOptions,
     table: &OpenTable,

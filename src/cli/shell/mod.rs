@@ -267,7 +267,8 @@ impl Shell<'_> {
 
     async fn explain(&mut self, sql: Option<String>) -> Result<(), Failure> {
         let sql = sql.map_or_else(|| self.last_query().map(str::to_owned), Ok)?;
-        let explanation = self.session.explain(&sql, &self.params(&sql)?).await.map_err(Failure::of_query)?;
+        let explanation =
+            self.session.explain(&sql, &self.params(&sql)?).await.map_err(Failure::from_query)?;
         self.out.text(&report::explanation(&explanation))
     }
 

@@ -99,7 +99,7 @@ impl Results {
         self.file = None;
         let Some(path) = path else { return Ok(()) };
         let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
-        let format = match (ending.as_deref(), OutputFormat::of_file(&path)) {
+        let format = match (ending.as_deref(), OutputFormat::from_path(&path)) {
             (Some("md"), _) => Format::Text(Layout::Markdown),
             (Some("txt"), _) => Format::Text(Layout::Plain),
             (_, Some(format)) => Format::Rows(format),
@@ -145,7 +145,10 @@ impl Results {
         match (*format, part) {
             (Format::Rows(format), Some(part)) => {
                 let written = write(result, io::BufWriter::new(part.file()), format).await;
-                written.map_err(|failure| failure.of_sink(path))?.flush().map_err(cannot_write(path))?;
+                written
+                    .map_err(|failure| failure.with_output_path(path))?
+                    .flush()
+                    .map_err(cannot_write(path))?;
                 part.publish().map_err(cannot_write(path))?;
             }
             (format, part) => {

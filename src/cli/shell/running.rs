@@ -35,7 +35,7 @@ fn in_shell(error: QueryError) -> Failure {
         QueryError::Param(ParamError::Missing { name }) => Failure::wrong_usage(format!(
             "the query needs a value for ${name}; give it with \\set {name} VALUE"
         )),
-        error => Failure::of_query(error),
+        error => Failure::from_query(error),
     }
 }
 

@@ -126,7 +126,7 @@ fn output(path: &LocalPath, inputs: &[InputPath]) -> Result<(LocalPath, OutputFo
     if inputs.iter().any(is_same) {
         return Err(Failure::wrong_usage(format!("{} is an input; write to another file", path.display())));
     }
-    let format = OutputFormat::of_file(path).ok_or_else(|| {
+    let format = OutputFormat::from_path(path).ok_or_else(|| {
         Failure::wrong_usage(format!(
             "{}: unknown file extension; use .csv, .parquet, .ndjson or .json",
             path.display()

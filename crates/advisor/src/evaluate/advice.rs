@@ -351,7 +351,8 @@ impl Found {
 fn first_notes(export: &Export, options: &AdvisorOptions) -> Vec<Note> {
     let mut notes = export.notes().to_vec();
     if !options.find_primary_keys && options.evaluate.primary_keys.is_empty() {
-        let of_ydb = options.evaluate.placements.first().is_none_or(|function| function.of_ydb().is_some());
+        let of_ydb =
+            options.evaluate.placements.first().is_none_or(|function| function.ydb_function().is_some());
         notes.extend(of_ydb.then_some(Note::NoPrimaryKey));
     }
     notes.extend(options.left_out.iter().map(|reason| Note::PlacementsLeftOut { reason: reason.clone() }));

@@ -121,7 +121,7 @@ pub(crate) fn look(
     time_column(export.columns(), evaluate)?;
     let kept = |considered: &[ConsideredCandidate]| {
         let kept = considered.iter().filter(|candidate| candidate.kept);
-        kept.map(|candidate| Candidate::of_columns(&candidate.key)).collect::<Vec<_>>()
+        kept.map(|candidate| Candidate::from_columns(&candidate.key)).collect::<Vec<_>>()
     };
     let mut considered = Vec::new();
     if wants_partition_keys {
@@ -136,7 +136,7 @@ pub(crate) fn look(
         considered.extend(primary_candidates);
     }
     let joined = options.joined.iter().filter(|join| finder.can_be_in_key(&join.column));
-    let joined = joined.map(|join| Candidate::of_columns(std::slice::from_ref(&join.column)));
+    let joined = joined.map(|join| Candidate::from_columns(std::slice::from_ref(&join.column)));
     let more = MoreKeys {
         joined: joined.filter(|_| wants_partition_keys).collect(),
         columns: finder.columns_that_place_rows().into_iter().filter(|_| wants_partition_keys).collect(),

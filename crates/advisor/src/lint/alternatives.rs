@@ -85,7 +85,7 @@ impl<'k> Trial<'k> {
             }
             let Ok(count) = PartitionCount::new(u64::from(count)) else { continue };
             let placed = self.place(count)?;
-            let spread = Spread::of_placed(&placed, count);
+            let spread = Spread::from_placed(&placed, count);
             let of_workers = Workers::new(unit, count, &placed, None);
             if !spread.is_defective() && !of_workers.spread.is_defective() {
                 let words = format!("{} partitions", count.get());
@@ -105,7 +105,7 @@ impl<'k> Trial<'k> {
             let Ok(placed) = hashes.and_then(|hashes| self.place_as(&types, &columns, &hashes, count)) else {
                 continue;
             };
-            let spread = Spread::of_placed(&placed, count);
+            let spread = Spread::from_placed(&placed, count);
             if !spread.is_defective() {
                 let (words, column_type) = (words.clone(), Some(column_type));
                 alternatives.push(Alternative { words, column_type, spread });

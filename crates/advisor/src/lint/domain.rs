@@ -50,7 +50,7 @@ impl Domain {
     ///
     /// # Errors
     /// [`LintError`] if a column is unknown, or the export cannot be read.
-    pub fn of_export(export: &Export, key: &[String], stop: &AtomicBool) -> Result<Self, LintError> {
+    pub fn from_export(export: &Export, key: &[String], stop: &AtomicBool) -> Result<Self, LintError> {
         let columns = export.columns();
         let position = |name: &String| {
             columns.iter().position(|column| column.name == *name).ok_or_else(|| LintError::UnknownColumn {

@@ -98,7 +98,7 @@ pub fn lint(domain: &Domain, options: &LintOptions, stop: &AtomicBool) -> Result
     }
     let trial = Trial::new(domain, options)?;
     let here = trial.place(options.partitions)?;
-    let spread = Spread::of_placed(&here, options.partitions);
+    let spread = Spread::from_placed(&here, options.partitions);
     let is_even = options.function.has_even_ranges();
     let (mut alternatives, mut types_tried) = (Vec::new(), Vec::new());
     if spread.is_defective() && is_even {

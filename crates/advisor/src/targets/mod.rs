@@ -182,7 +182,7 @@ impl Target {
 
     /// Returns the system that uses a placement function, if statements can be written for it.
     #[must_use]
-    pub fn of_function(function: Function) -> Option<Self> {
+    pub fn from_function(function: Function) -> Option<Self> {
         let name = match function {
             Function::Ydb(_) => return Some(Self::Ydb),
             Function::System(system) => system.about().name,

@@ -102,7 +102,7 @@ impl Cluster {
                     return Ok(locations);
                 }
                 Some(job_status::Status::Failed(failed)) => {
-                    return Err(Attempt::Failed(TaskError::of_job(&failed.error)));
+                    return Err(Attempt::Failed(TaskError::from_job(&failed.error)));
                 }
                 Some(_) => unknown_since = None,
                 None => {

@@ -80,7 +80,7 @@ pub fn read_query_log(path: &Path, table: &str) -> Result<QueryLog, StatementsEr
     export
         .read::<SourceError>(OnUnreadable::Skip, |_, batch| {
             for (sql, runs) in rows_of(&batch, text, runs, &names) {
-                let kind = kinds.entry(sql.clone()).or_insert_with(|| Kind::of_text(&sql));
+                let kind = kinds.entry(sql.clone()).or_insert_with(|| Kind::from_text(&sql));
                 together.add(kind, runs);
             }
             Ok(true)
@@ -134,7 +134,7 @@ struct Read {
 }
 
 impl Kind {
-    fn of_text(text: &str) -> Self {
+    fn from_text(text: &str) -> Self {
         let tokens =
             (text.len() <= LONGEST).then(|| Tokenizer::new(&GenericDialect {}, text).tokenize().ok());
         let Some(tokens) = tokens.flatten() else { return Self::Other };

@@ -90,7 +90,7 @@ fn check_digits(cells: &RawCells, column: &str, parsed: &mut ParsedColumn) {
     for (row, cell) in cells.iter().enumerate() {
         if let Some(cell) = cell.filter(|cell| changes(cell)) {
             let problem = "is text that a whole number would change; read the column as utf8";
-            parsed.faults.push(CellFault { row, fault: Fault::of_value(cell, problem) });
+            parsed.faults.push(CellFault { row, fault: Fault::in_value(cell, problem) });
         }
     }
 }
@@ -113,7 +113,7 @@ fn check_guess(column: &Column, cells: &BinaryArray, parsed: &mut ParsedColumn) 
                  --type {name}:{} reads it so",
                 column.column_type.to_string().to_lowercase()
             );
-            parsed.faults.push(CellFault { row, fault: Fault::of_value(cell, problem) });
+            parsed.faults.push(CellFault { row, fault: Fault::in_value(cell, problem) });
         }
     }
 }
@@ -323,7 +323,7 @@ impl Conform {
         }
         let place = if self.primary_key.contains(&index) { "primary-key column" } else { "column" };
         for row in (0..array.len()).filter(|row| array.is_null(*row) && !is_marked(marks, *row)) {
-            let fault = Fault::of_row(format!("is NULL, the {place} is NOT NULL"));
+            let fault = Fault::in_row(format!("is NULL, the {place} is NOT NULL"));
             faults.entry(row).or_insert((Some(column.name.clone()), fault));
         }
     }
@@ -351,7 +351,7 @@ impl Conform {
             if bytes > MAX_KEY_BYTES {
                 let reason =
                     format!("the primary key has {bytes} bytes of text, YDB accepts at most {MAX_KEY_BYTES}");
-                faults.entry(row).or_insert((None, Fault::of_row(reason)));
+                faults.entry(row).or_insert((None, Fault::in_row(reason)));
             }
         }
     }

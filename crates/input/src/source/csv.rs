@@ -203,7 +203,7 @@ impl CsvReader {
             file: self.file.clone(),
             position: RowPosition::Line(line),
             column: None,
-            reason: Fault::of_row(reason),
+            reason: Fault::in_row(reason),
             record: fields.collect(),
         }
     }

@@ -98,9 +98,9 @@ fn expand(argument: &str, table: Option<&str>) -> Result<Inputs, SourceError> {
             return match remote_listing::find(argument, &url)? {
                 Found::Files(files) => {
                     let files = files.into_iter().map(InputPath::Remote).collect();
-                    of_files(files, table, remote_listing::beside)
+                    inputs_of_files(files, table, remote_listing::beside)
                 }
-                Found::Folder(listing) => of_folder(&listing, table),
+                Found::Folder(listing) => inputs_in_folder(&listing, table),
             };
         }
     };
@@ -123,20 +123,20 @@ fn expand(argument: &str, table: Option<&str>) -> Result<Inputs, SourceError> {
             continue;
         }
         let listing = list_folder(&path)?;
-        let of_folder = match of_folder(&listing, table) {
+        let in_folder = match inputs_in_folder(&listing, table) {
             // Other paths that match a pattern may hold files.
             Err(SourceError::EmptyFolder { .. }) if path.to_str() != Some(argument) => continue,
             inputs => inputs?,
         };
-        inputs.notes.extend(of_folder.notes);
-        of_folder.declared.map_or(Ok(()), |declared| inputs.declare(declared))?;
-        inputs.paths.extend(of_folder.paths);
+        inputs.notes.extend(in_folder.notes);
+        in_folder.declared.map_or(Ok(()), |declared| inputs.declare(declared))?;
+        inputs.paths.extend(in_folder.paths);
     }
     if has_files {
-        let of_files = of_files(files, table, list_beside)?;
-        inputs.notes.extend(of_files.notes);
-        inputs.declared = inputs.declared.or(of_files.declared);
-        inputs.paths.splice(0..0, of_files.paths);
+        let named = inputs_of_files(files, table, list_beside)?;
+        inputs.notes.extend(named.notes);
+        inputs.declared = inputs.declared.or(named.declared);
+        inputs.paths.splice(0..0, named.paths);
     }
     if inputs.paths.is_empty() && inputs.declared.is_none() {
         return Err(SourceError::EmptyFolder { path: argument.to_owned(), other: None });
@@ -155,7 +155,7 @@ fn table_around(path: &Path) -> Option<&Path> {
 
 /// Returns files that were named directly; data files of a dump have a schema next to them, in the
 /// folder listed by `beside`.
-fn of_files(
+fn inputs_of_files(
     files: Vec<InputPath>,
     table: Option<&str>,
     beside: impl Fn(&InputPath) -> Result<Listing, SourceError>,
@@ -193,7 +193,7 @@ fn of_files(
 }
 
 /// Returns the inputs in a folder: the files of a dump, or all files with a known ending.
-fn of_folder(listing: &Listing, table: Option<&str>) -> Result<Inputs, SourceError> {
+fn inputs_in_folder(listing: &Listing, table: Option<&str>) -> Result<Inputs, SourceError> {
     if let Some(table) = systems::table_in(listing, table)? {
         let notes = table.declared.notes.clone();
         return Ok(Inputs { paths: table.files, notes, declared: Some(table.declared) });

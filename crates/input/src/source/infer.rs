@@ -130,7 +130,7 @@ fn infer_unlimited(input_path: &InputPath, options: &InputOptions) -> Result<Sam
     };
     check_lengths(guesses.iter().map(|(name, _)| name.as_str()), &input_path.name())?;
     of_path.retain(|name| guesses.iter().all(|(column, _)| column != name));
-    guesses.extend(of_path.iter().map(|name| (name.clone(), Guess::of_path())));
+    guesses.extend(of_path.iter().map(|name| (name.clone(), Guess::in_path())));
     let sample = guess_columns(input_path, options, guesses)?;
     Ok(Sample { of_path, ..sample })
 }

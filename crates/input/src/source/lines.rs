@@ -238,7 +238,7 @@ impl<S: Spelling> LineReader<S> {
                     *cell = is_value.then_some((start, values.len()));
                 }
                 Err(problem) => {
-                    let fault = Fault::of_value(field, problem);
+                    let fault = Fault::in_value(field, problem);
                     return Err(Reject { reason: fault, ..self.broken(self.columns.get(position), "") });
                 }
             }
@@ -256,7 +256,7 @@ impl<S: Spelling> LineReader<S> {
             file: self.file.clone(),
             position: RowPosition::Line(self.line),
             column: column.cloned(),
-            reason: Fault::of_row(problem),
+            reason: Fault::in_row(problem),
             record: fields.collect(),
         }
     }

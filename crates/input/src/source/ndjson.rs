@@ -118,7 +118,7 @@ impl RawReader for NdjsonReader {
                     file: self.file.clone(),
                     position: RowPosition::Line(self.line),
                     column: None,
-                    reason: Fault::of_row(format!("is not a JSON object: {}", plain_reason(&error))),
+                    reason: Fault::in_row(format!("is not a JSON object: {}", plain_reason(&error))),
                     record: [("line".to_owned(), String::from_utf8_lossy(line).into())].into_iter().collect(),
                 }),
             }

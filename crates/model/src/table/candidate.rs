@@ -89,7 +89,7 @@ pub enum CandidateError {
 impl Candidate {
     /// Creates a key from columns without transforms.
     #[must_use]
-    pub fn of_columns<S: AsRef<str>>(columns: &[S]) -> Self {
+    pub fn from_columns<S: AsRef<str>>(columns: &[S]) -> Self {
         Self { parts: columns.iter().map(|column| KeyPart::column(column.as_ref())).collect() }
     }
 

@@ -124,7 +124,7 @@ impl YdbVersion {
     /// Whether a column table of this version supports the type in this role.
     #[must_use]
     pub fn takes(self, column_type: ColumnType, role: ColumnRole) -> bool {
-        let rule = TypeRule::of_type(column_type);
+        let rule = TypeRule::for_type(column_type);
         let since = match role {
             ColumnRole::Plain => rule.column,
             ColumnRole::PrimaryKey => rule.primary_key,
@@ -153,7 +153,7 @@ impl YdbVersion {
 impl TypeRule {
     /// Returns the rule of a type.
     #[must_use]
-    pub fn of_type(column_type: ColumnType) -> Self {
+    pub fn for_type(column_type: ColumnType) -> Self {
         use YdbVersion::{V25_1, V25_2, V25_4, V26_3};
         let (column, key) = match column_type {
             ColumnType::Int8
@@ -238,7 +238,7 @@ fn refused(
     version: YdbVersion,
     nearest: Option<ColumnType>,
 ) -> YdbTypeError {
-    let rule = TypeRule::of_type(column_type);
+    let rule = TypeRule::for_type(column_type);
     let (since, place) = match role {
         ColumnRole::Plain => (rule.column, "as a column"),
         ColumnRole::PrimaryKey => (rule.primary_key, "in a primary key"),
@@ -324,7 +324,7 @@ mod tests {
         let mut rows = ColumnType::ALL.to_vec();
         rows.extend([ColumnType::Decimal { precision: 35, scale: 10 }, ColumnType::ObjectId]);
         let line = |column_type: &ColumnType| {
-            let rule = TypeRule::of_type(*column_type);
+            let rule = TypeRule::for_type(*column_type);
             let instead = YdbVersion::V25_1.nearest(*column_type, ColumnRole::Plain);
             let instead = instead.filter(|instead| instead != column_type).map(|instead| instead.to_string());
             format!(

@@ -65,7 +65,7 @@ impl Placement {
 
     /// Returns the placement that a table declares.
     #[must_use]
-    pub fn of_table(spec: &TableSpec) -> Self {
+    pub fn for_table(spec: &TableSpec) -> Self {
         Self::new(spec.placement(), spec.partitions(), spec.partition_key_types())
     }
 

@@ -162,7 +162,7 @@ impl Function {
 
     /// Returns the YDB function, if it is one.
     #[must_use]
-    pub fn of_ydb(self) -> Option<PlacementFunction> {
+    pub fn ydb_function(self) -> Option<PlacementFunction> {
         match self {
             Self::Ydb(function) => Some(function),
             Self::System(_) => None,

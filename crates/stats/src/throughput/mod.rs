@@ -133,7 +133,7 @@ impl Concentration {
     /// each node in total and in every window. `strengths` are the capacities of nodes relative to
     /// their mean, empty if all are equal.
     #[must_use]
-    pub fn of_nodes<'a>(
+    pub fn over_nodes<'a>(
         self,
         amounts: &[u64],
         windows: impl Iterator<Item = &'a [u64]>,
@@ -265,10 +265,10 @@ mod tests {
         // One of three nodes has twice the capacity of the others: strengths 1.5, 0.75 and 0.75.
         let partitions = Concentration::from_amounts(&[25; 4], None);
         let strengths = [1.5, 0.75, 0.75];
-        let over_nodes = partitions.of_nodes(&[50, 25, 25], std::iter::empty(), &strengths);
+        let over_nodes = partitions.over_nodes(&[50, 25, 25], std::iter::empty(), &strengths);
         assert!((over_nodes.over_mean() - 1.0).abs() < 1e-12, "{over_nodes:?}");
         let moving = Concentration::from_amounts(&[25; 4], Some(Lasting::ALL));
-        let over_nodes = moving.of_nodes(&[50, 25, 25], std::iter::empty(), &strengths);
+        let over_nodes = moving.over_nodes(&[50, 25, 25], std::iter::empty(), &strengths);
         assert!((Capacity::new(over_nodes, 4.0).sustained - 3.0).abs() < 1e-12);
     }
 }

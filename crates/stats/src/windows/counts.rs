@@ -24,7 +24,7 @@ impl WindowCounts {
     }
 
     /// Like [`WindowCounts::new`], for windows of a given length.
-    pub(super) fn of_length(partitions: usize, length: Micros) -> Self {
+    pub(super) fn with_length(partitions: usize, length: Micros) -> Self {
         Self { length: Some(length), ..Self::new(partitions) }
     }
 
@@ -177,7 +177,7 @@ mod tests {
 
     /// Counts rows given as seconds and partitions.
     fn counted(length: Micros, rows: &[(i64, u32)]) -> WindowCounts {
-        let mut counts = WindowCounts::of_length(2, length);
+        let mut counts = WindowCounts::with_length(2, length);
         for (second, partition) in rows {
             let offset = counts.offset(length.slice_of(second * 1_000_000));
             counts.add(offset, PartitionId(*partition), 1);

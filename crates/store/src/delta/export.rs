@@ -44,7 +44,7 @@ pub async fn export(
     let mut written = false;
     loop {
         // The Delta log is read first, so that no version in it is newer than the snapshot.
-        let before = DeltaLog::of_storage(log.storage()).newest().await?;
+        let before = DeltaLog::in_storage(log.storage()).newest().await?;
         snapshot = log.refresh(&snapshot).await?;
         let plan = match plan(log, &snapshot, before.as_ref(), options).await {
             // A cleaning deleted files of a version that was the newest a moment ago.
@@ -232,7 +232,7 @@ mod tests {
     }
 
     async fn newest_files(log: &TableLog) -> BTreeSet<String> {
-        let newest = DeltaLog::of_storage(log.storage()).newest().await.unwrap().unwrap();
+        let newest = DeltaLog::in_storage(log.storage()).newest().await.unwrap().unwrap();
         newest.files().map(str::to_owned).collect()
     }
 

@@ -48,7 +48,7 @@ impl Buffer {
     pub(super) fn new(spec: &Arc<TableSpec>, most_staged_bytes: usize) -> Self {
         Self {
             spec: Arc::clone(spec),
-            placement: Placement::of_table(spec),
+            placement: Placement::for_table(spec),
             schema: view_schema(spec.schema()),
             has_marks: false,
             staged: Vec::new(),
@@ -240,7 +240,7 @@ mod tests {
             }
             left.extend(buffer.take_rest(most).unwrap());
             prop_assert_eq!(buffer.bytes(), 0);
-            let placement = Placement::of_table(&spec);
+            let placement = Placement::for_table(&spec);
             for partition in spec.partitions().ids() {
                 let of_partition = |row: &&Row| {
                     let key = Arc::new(Int64Array::from(vec![row.0])) as ArrayRef;

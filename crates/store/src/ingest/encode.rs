@@ -56,7 +56,7 @@ pub(super) fn encode(
         let encoder = PortionEncoder::new(spec, partition).for_rows(batch.num_rows());
         encoder.with_group_memory(group_memory)
     };
-    let (mut rows_of, mut deletes_of) = (encoder(), encoder().of_deletes());
+    let (mut rows_of, mut deletes_of) = (encoder(), encoder().for_deletes());
     for rows in gather(&batch, &sorted, chunk_rows) {
         let rows = rows.map_err(failed)?;
         if has_marks {

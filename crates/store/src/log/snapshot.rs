@@ -165,7 +165,7 @@ impl Snapshot {
     ///
     /// # Errors
     /// [`LogError::Spec`] if the declaration is invalid.
-    pub fn of_portions(
+    pub fn from_portions(
         table: &str,
         version: Version,
         definition: TableDefinition,

@@ -171,8 +171,8 @@ impl SampledColumns<'_> {
         })
     }
 
-    /// Judges keys of `column_count` columns. Of the many sets of several columns that are tried, some repeat
-    /// in no row by chance even if five repeats are expected.
+    /// Judges keys of `column_count` columns. Of the many sets of several columns that are tried,
+    /// some repeat in no row by chance even if five repeats are expected.
     fn judged(
         &self,
         keys: Vec<Vec<usize>>,

@@ -99,7 +99,7 @@ impl<'a> Finder<'a> {
     pub(crate) fn columns_that_place_rows(&self) -> Vec<Candidate> {
         let roles = self.sampled.roles.iter().enumerate();
         let place = roles.filter(|(at, role)| role.role.can_place_rows() && self.sampled.can_be_in_key(*at));
-        place.map(|(_, role)| Candidate::of_columns(std::slice::from_ref(&role.column))).collect()
+        place.map(|(_, role)| Candidate::from_columns(std::slice::from_ref(&role.column))).collect()
     }
 
     /// Roles of the columns, in their order.

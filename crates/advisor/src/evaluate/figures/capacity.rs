@@ -25,7 +25,7 @@ mod tests {
             rows_per_partition: (0..8).map(|p| if number == p { 80_000 } else { 0 }).collect(),
         };
         let over_time =
-            OverTime::of_windows(&(0..8).map(window).collect::<Vec<_>>(), Micros::SECOND).unwrap();
+            OverTime::from_windows(&(0..8).map(window).collect::<Vec<_>>(), Micros::SECOND).unwrap();
         let capacity = capacity(&[80_000; 8], Some(&over_time), 1e6);
         assert_eq!(capacity.in_total, 8e6);
         assert!((capacity.sustained / 1e6 - 1.0).abs() < 0.01, "{capacity:?}");

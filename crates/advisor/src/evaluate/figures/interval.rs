@@ -543,7 +543,7 @@ mod tests {
                         lower: sampled_keys,
                         upper: sampled_keys,
                     };
-                    let whole = exact.of_whole(Some(once), chance, rows - drawn.rows + sampled_keys);
+                    let whole = exact.scaled_to_whole(Some(once), chance, rows - drawn.rows + sampled_keys);
                     assert!(whole.lower <= whole.estimate && whole.estimate <= whole.upper, "{whole:?}");
                     let bounds = Interval { lower: whole.lower as f64, upper: whole.upper as f64 };
                     distinct.add(bounds, keys as f64);

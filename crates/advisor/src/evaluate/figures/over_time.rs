@@ -31,7 +31,7 @@ pub struct Spread {
 impl Spread {
     /// Returns the spread of the values; `None` if there are no values.
     #[must_use]
-    pub fn of_values(values: &[f64]) -> Option<Self> {
+    pub fn from_values(values: &[f64]) -> Option<Self> {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
         let at =
@@ -94,7 +94,7 @@ impl OverTime {
     /// Computes the figures of windows of one length, in order, which are both judged and
     /// displayed; `None` if no window has enough rows.
     #[must_use]
-    pub fn of_windows(windows: &[Window], length: Micros) -> Option<Self> {
+    pub fn from_windows(windows: &[Window], length: Micros) -> Option<Self> {
         let partitions = windows.first().map_or(1, |window| window.rows_per_partition.len());
         let rows_per_window = windows.iter().map(|window| window.rows_per_partition.iter().sum()).min()?;
         let examined = Examined {
@@ -104,13 +104,13 @@ impl OverTime {
             one_in: 1,
             fewest_rows: enough_rows(partitions),
         };
-        Self::of_examined((windows, length), (windows, examined))
+        Self::from_examined((windows, length), (windows, examined))
     }
 
     /// Computes the figures of the examined windows, and how the load moves, which also depends on
     /// the displayed windows.
     #[must_use]
-    pub(crate) fn of_examined(
+    pub(crate) fn from_examined(
         (shown, length): (&[Window], Micros),
         (windows, examined): (&[Window], Examined),
     ) -> Option<Self> {
@@ -176,7 +176,7 @@ mod tests {
             start_micros: number * Micros::HOUR.get(),
             rows_per_partition: (0..8).map(|partition| share(number, partition)).collect(),
         };
-        OverTime::of_windows(&(0..200).map(window).collect::<Vec<_>>(), Micros::HOUR).unwrap()
+        OverTime::from_windows(&(0..200).map(window).collect::<Vec<_>>(), Micros::HOUR).unwrap()
     }
 
     #[test]
@@ -217,10 +217,10 @@ mod tests {
     #[test]
     fn windows_of_few_rows_are_not_judged() {
         let window = Window { number: 0, start_micros: 0, rows_per_partition: vec![15, 0, 0, 0, 0, 0, 0, 0] };
-        assert!(OverTime::of_windows(std::slice::from_ref(&window), Micros::HOUR).is_none());
+        assert!(OverTime::from_windows(std::slice::from_ref(&window), Micros::HOUR).is_none());
         let enough = Window { rows_per_partition: vec![16, 0, 0, 0, 0, 0, 0, 0], ..window };
-        assert!(OverTime::of_windows(&[enough], Micros::HOUR).is_some());
-        assert!(OverTime::of_windows(&[], Micros::HOUR).is_none());
+        assert!(OverTime::from_windows(&[enough], Micros::HOUR).is_some());
+        assert!(OverTime::from_windows(&[], Micros::HOUR).is_none());
     }
 
     /// Creates windows of `rows` rows, each in the partition that `at` gives.
@@ -241,7 +241,7 @@ mod tests {
             one_in: 1,
             fewest_rows,
         };
-        OverTime::of_examined((windows, Micros::SECOND), (windows, examined)).unwrap()
+        OverTime::from_examined((windows, Micros::SECOND), (windows, examined)).unwrap()
     }
 
     #[test]
@@ -309,7 +309,7 @@ mod tests {
         let values = [(3.0, 1), (1.0, 5), (2.0, 4)];
         let each: Vec<f64> =
             values.iter().flat_map(|(value, weight)| vec![*value; *weight as usize]).collect();
-        let (weighted, plain) = (Spread::weighted(&values).unwrap(), Spread::of_values(&each).unwrap());
+        let (weighted, plain) = (Spread::weighted(&values).unwrap(), Spread::from_values(&each).unwrap());
         assert_eq!((weighted.min, weighted.max, weighted.p90), (plain.min, plain.max, 2.0));
         assert_eq!((weighted.p10, weighted.median), (1.0, 1.0));
         assert!(Spread::weighted(&[]).is_none());
@@ -317,8 +317,8 @@ mod tests {
 
     #[test]
     fn a_spread_of_one_value_is_that_value() {
-        let spread = Spread::of_values(&[3.0]).unwrap();
+        let spread = Spread::from_values(&[3.0]).unwrap();
         assert_eq!([spread.min, spread.p10, spread.median, spread.p90, spread.max], [3.0; 5]);
-        assert!(Spread::of_values(&[]).is_none());
+        assert!(Spread::from_values(&[]).is_none());
     }
 }

@@ -311,7 +311,7 @@ impl GroupCounter {
                     let sample = how.sample.map_or(1.0, |drawn| drawn.chance);
                     let (examined, which) =
                         examine(scales, shown, is_requested, time, placement.partitions().len(), sample);
-                    OverTime::of_examined(shown, (&examined, which))
+                    OverTime::from_examined(shown, (&examined, which))
                 });
                 PlacementCounts {
                     placement: placement.clone(),
@@ -341,8 +341,8 @@ impl PlacementCounts {
         let at_a_time = over_time.as_ref().map_or(AtATime::Spread, |time| time.evidence.at_a_time());
         let verdict = Verdict::from_skew(&skew, Some(&noise_floor), at_a_time);
         let rows_of_heaviest = heaviest.and_then(|partition| self.rows.get(partition.index())).copied();
-        let per_batch = Spread::of_values(&self.batches.partitions_written)
-            .zip(Spread::of_values(&self.batches.share_of_fullest))
+        let per_batch = Spread::from_values(&self.batches.partitions_written)
+            .zip(Spread::from_values(&self.batches.share_of_fullest))
             .map(|(partitions_written, share_of_fullest)| PerBatch {
                 batch_rows: how.batch_rows,
                 batches: self.batches.partitions_written.len() as u64,

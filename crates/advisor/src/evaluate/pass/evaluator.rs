@@ -39,7 +39,7 @@ const DEFAULT_PARTITIONS: u64 = 64;
 pub struct Evaluator {
     pub(crate) options: EvaluateOptions,
     /// Columns whose values vary in length, which affects the bytes of a row.
-    of_any_length: Vec<usize>,
+    variable_length: Vec<usize>,
     /// Number of columns of a batch.
     columns: usize,
     pub(crate) preparation: Preparation,
@@ -120,7 +120,7 @@ impl Evaluator {
         let most_moments = most_moments(counters);
         let moments =
             (time.is_some() && !partition_keys.is_empty()).then(|| MomentAxis::new(finest, most_moments));
-        let of_any_length = of_any_length(columns, share);
+        let variable_length = variable_length_columns(columns, share);
         let seed = ChaCha8Rng::seed_from_u64(0xE7E1);
         Ok(Self {
             preparation: Preparation {
@@ -145,7 +145,7 @@ impl Evaluator {
                 bytes: 0,
                 checksum: 0,
             },
-            of_any_length,
+            variable_length,
             columns: columns.len(),
             options,
         })
@@ -157,7 +157,7 @@ impl Evaluator {
         *whole_rows
             || parts.have(column)
             || clock.as_ref().and_then(Clock::column).is_some_and(|time| time.position == column)
-            || self.of_any_length.contains(&column)
+            || self.variable_length.contains(&column)
     }
 
     /// Projection: whether the values of each column are needed. Those of others may be NULL.
@@ -295,13 +295,13 @@ fn resolution(time: &TimeColumn, columns: &[Column]) -> Micros {
 }
 
 /// Returns the positions of the columns whose values vary in length, if a share counts bytes.
-fn of_any_length(columns: &[Column], share: Option<Share>) -> Vec<usize> {
+fn variable_length_columns(columns: &[Column], share: Option<Share>) -> Vec<usize> {
     // All shares that count bytes count whole rows.
-    let of_any_length = columns
+    let variable_length = columns
         .iter()
         .enumerate()
         .filter(|(_, column)| width(column.column_type).is_none() && share != Some(Share::TimeAxis));
-    of_any_length.map(|(position, _)| position).collect()
+    variable_length.map(|(position, _)| position).collect()
 }
 
 /// Returns the positions of the primary keys that a share counts, of `count` in all.

@@ -173,7 +173,7 @@ impl PartitionKeyCounter {
         let columns = batch.rows_of(&self.plan.key, &rows);
         let mut hashes = Hashes::default();
         for group in &mut self.groups {
-            let hashes = hashes.of_batch(&group.joint, &columns).map_err(failed)?;
+            let hashes = hashes.for_batch(&group.joint, &columns).map_err(failed)?;
             group.joint.assign_hashes(hashes, &columns, &mut group.cells).map_err(failed)?;
             group.cell_of_number.extend_from_slice(&group.cells);
         }
@@ -305,7 +305,7 @@ impl PartitionKeyCounter {
         let distinct = match how.sample {
             Some(drawn) => {
                 let most = drawn.population.saturating_sub(drawn.rows).saturating_add(counts.distinct.upper);
-                counts.distinct.of_whole(counts.keys_with_one_row, drawn.chance, most)
+                counts.distinct.scaled_to_whole(counts.keys_with_one_row, drawn.chance, most)
             }
             None => counts.distinct,
         };
@@ -322,8 +322,9 @@ impl PartitionKeyCounter {
         let placements: Vec<PlacementReport> = placements.collect();
         let mut parts = self.plan.candidate.part_names().into_iter().zip(&self.types);
         // Other systems have already reported which types they accept.
-        let of_ydb =
-            placements.first().is_none_or(|placement| placement.placement.function().of_ydb().is_some());
+        let of_ydb = placements
+            .first()
+            .is_none_or(|placement| placement.placement.function().ydb_function().is_some());
         let type_obstacle =
             parts.find(|(_, column_type)| of_ydb && !column_type.is_key_type()).map(|(part, column_type)| {
                 format!("{part} is of type {column_type}, which YDB does not accept in keys")

@@ -36,7 +36,7 @@ enum Repetition {
 }
 
 impl CommonKeys {
-    pub(super) fn of_profiles(profiles: &[Profile]) -> Result<Self, ProfileError> {
+    pub(super) fn from_profiles(profiles: &[Profile]) -> Result<Self, ProfileError> {
         let Some((first, others)) = profiles.split_first() else { return Err(ProfileError::None) };
         let judged = |profile: &Profile| profile.header.options.partition_keys.clone();
         let mut all: Vec<Candidate> = profiles.iter().flat_map(judged).collect();
@@ -120,7 +120,7 @@ impl CommonKeys {
 
     /// Whether a candidate is judged.
     pub(super) fn judges(&self, candidate: &ConsideredCandidate) -> bool {
-        let key = Candidate::of_columns(&candidate.key);
+        let key = Candidate::from_columns(&candidate.key);
         match candidate.purpose {
             Purpose::PartitionKey => self.judged.contains(&key),
             Purpose::PrimaryKey => self.known_primary_keys().any(|known| known.key == key),

@@ -50,7 +50,7 @@ pub fn advise_merged(
     let started = Instant::now();
     let profiles = in_order_of_time(profiles);
     check(&profiles)?;
-    let common = CommonKeys::of_profiles(&profiles)?;
+    let common = CommonKeys::from_profiles(&profiles)?;
     let (Some(base), Some(latest)) =
         (profiles.iter().max_by_key(|profile| profile.inferred()), profiles.last())
     else {

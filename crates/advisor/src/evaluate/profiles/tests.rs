@@ -297,7 +297,7 @@ fn pinned() -> RecordBatch {
     RecordBatch::try_from_iter([("user", user), ("item", item), ("at", at)]).unwrap()
 }
 
-fn of_pinned() -> AdvisorOptions {
+fn pinned_options() -> AdvisorOptions {
     let keys = |keys: &[&str]| keys.iter().map(|key| key.parse().unwrap()).collect();
     AdvisorOptions {
         evaluate: EvaluateOptions {
@@ -315,11 +315,11 @@ fn of_pinned() -> AdvisorOptions {
 fn a_profile_of_the_first_version_is_still_read() {
     let days = Days::new(&pinned(), &[200]);
     let pinned = Profile::from_bytes("v1.ek", include_bytes!("v1.ek")).unwrap();
-    let [first, second] = <[Profile; 2]>::try_from(days.profiles(&of_pinned(), 1 << 20)).unwrap();
+    let [first, second] = <[Profile; 2]>::try_from(days.profiles(&pinned_options(), 1 << 20)).unwrap();
     let stop = AtomicBool::new(false);
     let twice = advise_merged(vec![pinned.clone(), first], AdvisorOptions::default(), None, &stop);
     assert!(matches!(twice, Err(ProfileError::Twice { .. })));
-    let (mut merged, whole) = (figures(merged(vec![pinned, second])), figures(days.whole(&of_pinned())));
+    let (mut merged, whole) = (figures(merged(vec![pinned, second])), figures(days.whole(&pinned_options())));
     for key in &mut merged.primary_keys {
         assert!(key.late.at_most.take().is_none_or(|most| most == key.late.rows), "{:?}", key.late);
     }
@@ -346,7 +346,7 @@ fn a_profile_of_the_first_version_is_still_read() {
 #[ignore = "writes a file of the project"]
 fn write_the_pinned_profile() {
     let days = Days::new(&pinned(), &[200]);
-    let first = days.profiles(&of_pinned(), 1 << 20).remove(0);
+    let first = days.profiles(&pinned_options(), 1 << 20).remove(0);
     first.write(Path::new("src/evaluate/profiles/v1.ek")).unwrap();
 }
 

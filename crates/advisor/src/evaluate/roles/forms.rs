@@ -96,7 +96,7 @@ pub(super) fn form(arrays: &[&ArrayRef]) -> Form {
     if data_type.is_numeric() {
         let numbers: Option<Vec<Vec<i128>>> = arrays.iter().map(|array| whole_numbers(array)).collect();
         return match numbers {
-            Some(numbers) => Whole::of_numbers(numbers.concat()).map_or(Form::Other, Form::Whole),
+            Some(numbers) => Whole::from_numbers(numbers.concat()).map_or(Form::Other, Form::Whole),
             None => Form::Fractions,
         };
     }
@@ -129,11 +129,11 @@ fn form_of_texts(mut texts: Vec<String>) -> Form {
     if has_marks && numbers.iter().all(|text| is_number(text)) {
         let whole: Option<Vec<i128>> = numbers.iter().map(|text| text.parse().ok()).collect();
         return match whole {
-            Some(whole) => Whole::of_numbers(whole).map_or(Form::Other, Form::Whole),
+            Some(whole) => Whole::from_numbers(whole).map_or(Form::Other, Form::Whole),
             None => Form::Fractions,
         };
     }
-    Words::of_texts(&texts).map_or(Form::Other, Form::Text)
+    Words::from_texts(&texts).map_or(Form::Other, Form::Text)
 }
 
 /// Whether a text denotes a missing value.
@@ -189,7 +189,7 @@ fn excerpt(text: &str) -> String {
 }
 
 impl Words {
-    fn of_texts(texts: &[String]) -> Option<Self> {
+    fn from_texts(texts: &[String]) -> Option<Self> {
         if texts.is_empty() {
             return None;
         }
@@ -321,7 +321,7 @@ pub(super) fn is_structured(text: &str) -> bool {
 }
 
 impl Whole {
-    pub(super) fn of_numbers(mut numbers: Vec<i128>) -> Option<Self> {
+    pub(super) fn from_numbers(mut numbers: Vec<i128>) -> Option<Self> {
         numbers.sort_unstable();
         let (least, greatest) = (*numbers.first()?, *numbers.last()?);
         let rows = numbers.len();
@@ -547,7 +547,7 @@ mod tests {
 
     #[test]
     fn numbers_that_crowd_around_a_mean_are_told_from_those_that_fill_a_range() {
-        let share = |numbers: Vec<i128>| Whole::of_numbers(numbers).unwrap().middle;
+        let share = |numbers: Vec<i128>| Whole::from_numbers(numbers).unwrap().middle;
         let even = share((0..1_000).collect());
         assert!((0.45..0.55).contains(&even), "{even}");
         // Sums of four numbers.

@@ -42,7 +42,7 @@ const FEWEST_OF_A_RANGE: i32 = 8;
 const BY_CHANCE: f64 = 0.01;
 impl Numbering {
     /// Finds the numbering of each column.
-    pub(crate) fn of_all(columns: &[Profile<'_>]) -> Vec<Self> {
+    pub(crate) fn find_all(columns: &[Profile<'_>]) -> Vec<Self> {
         let serial: Vec<Self> = columns.iter().map(|column| Self::serial(column, columns)).collect();
         // Order 17 of a tenant can have lines; order 17 alone is an order of each tenant.
         let composite: Vec<Vec<usize>> = serial
@@ -430,7 +430,7 @@ mod tests {
             .enumerate()
             .map(|(index, column)| Profile::new(column, index, &batch, true))
             .collect();
-        Numbering::of_all(&profiles)
+        Numbering::find_all(&profiles)
     }
 
     fn int64(values: impl IntoIterator<Item = i64>) -> ArrayRef {

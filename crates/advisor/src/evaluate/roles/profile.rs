@@ -71,7 +71,7 @@ impl<'a> Profile<'a> {
         let (rises, rises_strictly) = order(&arrays);
         let numbers = numbers(&arrays);
         let form = form(&arrays);
-        let times = if column.column_type.is_time() { None } else { CarriedTimes::of_arrays(&arrays) };
+        let times = if column.column_type.is_time() { None } else { CarriedTimes::from_arrays(&arrays) };
         Self {
             column,
             hint: match form {
@@ -236,7 +236,7 @@ mod tests {
     use crate::evaluate::roles::forms::{Whole, is_opaque, is_structured};
 
     fn whole(numbers: impl IntoIterator<Item = i64>) -> Whole {
-        Whole::of_numbers(numbers.into_iter().map(i128::from).collect()).unwrap()
+        Whole::from_numbers(numbers.into_iter().map(i128::from).collect()).unwrap()
     }
 
     fn random(row: u64, below: u64) -> i64 {

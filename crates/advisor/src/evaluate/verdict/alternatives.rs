@@ -40,7 +40,7 @@ impl Recommended<'_> {
         };
         let now = current.and_then(|current| others.iter().find(|key| key.partition_key == current));
         if let Some(now) = now {
-            add(AlternativeKind::Current, now, self.of_current(now));
+            add(AlternativeKind::Current, now, self.price_of_current(now));
         }
         for key in &others {
             let names = self.answered_better_by(key);
@@ -102,7 +102,7 @@ impl Recommended<'_> {
         better.map(|statement| statement.statement.clone()).collect()
     }
 
-    fn of_current(&self, now: &RankedKey) -> String {
+    fn price_of_current(&self, now: &RankedKey) -> String {
         if now.qualifies && now.cost <= self.key.cost + AS_GOOD {
             "the key that the table has now: keep it, the recommended one is hardly better".to_owned()
         } else if now.qualifies {

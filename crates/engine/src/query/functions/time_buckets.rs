@@ -69,8 +69,8 @@ impl ScalarUDFImpl for TimeBucket {
         let Some(times) = args.args.get(1).cloned() else { return self.inner.invoke_with_args(args) };
         let bucket = match times.data_type() {
             DataType::Timestamp(unit, None) => match self.name() {
-                "date_bin" => Bucket::of_stride(&args.args, unit),
-                _ => Bucket::of_granularity(&args.args, unit),
+                "date_bin" => Bucket::from_stride(&args.args, unit),
+                _ => Bucket::from_granularity(&args.args, unit),
             },
             _ => None,
         };
@@ -131,7 +131,7 @@ fn ticks_per_second(unit: TimeUnit) -> Option<i64> {
 
 impl Bucket {
     /// Spans of `date_bin(stride, time[, origin])`, if they consist of whole ticks or months.
-    fn of_stride(arguments: &[ColumnarValue], unit: TimeUnit) -> Option<Self> {
+    fn from_stride(arguments: &[ColumnarValue], unit: TimeUnit) -> Option<Self> {
         let ticks_per_second = ticks_per_second(unit)?;
         let ColumnarValue::Scalar(stride) = arguments.first()? else { return None };
         let stride =
@@ -159,7 +159,7 @@ impl Bucket {
     }
 
     /// Spans of `date_trunc(granularity, time)`.
-    fn of_granularity(arguments: &[ColumnarValue], unit: TimeUnit) -> Option<Self> {
+    fn from_granularity(arguments: &[ColumnarValue], unit: TimeUnit) -> Option<Self> {
         let ticks_per_second = ticks_per_second(unit)?;
         let ColumnarValue::Scalar(granularity) = arguments.first()? else { return None };
         let ticks = |seconds: i64| Span::Ticks { length: seconds * ticks_per_second, origin: 0 };

@@ -91,7 +91,7 @@ const MEMORY_ADVICE: &str =
 impl LimitExceeded {
     /// Returns the limit that an error of DataFusion carries, if any.
     #[must_use]
-    pub fn of_error(error: &DataFusionError) -> Option<&Self> {
+    pub fn from_error(error: &DataFusionError) -> Option<&Self> {
         match error.find_root() {
             DataFusionError::External(cause) => cause.downcast_ref(),
             _ => None,
@@ -304,11 +304,11 @@ mod tests {
         reservation.try_grow(3 << 20).unwrap();
         let error = reservation.try_grow(1).unwrap_err();
         let explained = QueryMemory::explained(&pool, error.context("while joining"));
-        let exceeded = LimitExceeded::of_error(&explained).unwrap();
+        let exceeded = LimitExceeded::from_error(&explained).unwrap();
         assert!(
             matches!(exceeded, LimitExceeded::Reserved { operator, held, .. } if operator == "Join" && *held == ByteSize::mib(3))
         );
         let other = DataFusionError::Execution("other".to_owned());
-        assert!(LimitExceeded::of_error(&QueryMemory::explained(&pool, other)).is_none());
+        assert!(LimitExceeded::from_error(&QueryMemory::explained(&pool, other)).is_none());
     }
 }

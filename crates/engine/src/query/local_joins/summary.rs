@@ -86,7 +86,7 @@ fn joins_of(
 }
 
 /// Describes the joins of a part that is computed partition by partition.
-pub(super) fn of_local_part(plan: &Arc<dyn ExecutionPlan>, tables: &[NamedTable]) -> Vec<JoinSummary> {
+pub(super) fn local_part_joins(plan: &Arc<dyn ExecutionPlan>, tables: &[NamedTable]) -> Vec<JoinSummary> {
     let counts = |join: &HashJoinExec| {
         let names: BTreeSet<String> =
             [join.left(), join.right()].into_iter().flat_map(|side| tables_of(side, tables)).collect();
@@ -100,7 +100,7 @@ pub(super) fn of_local_part(plan: &Arc<dyn ExecutionPlan>, tables: &[NamedTable]
 }
 
 /// Describes the joins of a part that could be computed partition by partition but for an obstacle.
-pub(super) fn of_part(
+pub(super) fn part_joins(
     plan: &Arc<dyn ExecutionPlan>,
     obstacle: &Obstacle,
     tables: &[NamedTable],
@@ -109,12 +109,12 @@ pub(super) fn of_part(
 }
 
 /// Describes one join of tables that cannot be computed partition by partition.
-pub(super) fn of_join(plan: &Arc<dyn ExecutionPlan>, tables: &[NamedTable]) -> Option<JoinSummary> {
+pub(super) fn join_summary(plan: &Arc<dyn ExecutionPlan>, tables: &[NamedTable]) -> Option<JoinSummary> {
     let join = plan.downcast_ref::<HashJoinExec>()?;
     let (left, right) = (tables_of(join.left(), tables), tables_of(join.right(), tables));
     if left.is_empty() && right.is_empty() {
         return None;
     }
-    let reason = locality::of_join(join, tables).err()?.to_string();
+    let reason = locality::join_locality(join, tables).err()?.to_string();
     Some(JoinSummary { left, right, is_local: false, is_grouped: false, reason })
 }

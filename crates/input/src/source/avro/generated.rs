@@ -65,16 +65,16 @@ enum Value {
 
 /// Whether the values of a generated column can be computed from other columns.
 pub(in crate::source) fn can_generate(schema: &AvroSchema, column: &str) -> bool {
-    Generated::of_schema(schema).iter().any(|generated| generated.name == column)
+    Generated::from_schema(schema).iter().any(|generated| generated.name == column)
 }
 
 impl Generated {
     /// Returns the generated columns of a table that can be computed.
-    pub(super) fn of_schema(schema: &AvroSchema) -> Vec<Self> {
-        schema.fields.iter().filter_map(|field| Self::of_field(field, schema)).collect()
+    pub(super) fn from_schema(schema: &AvroSchema) -> Vec<Self> {
+        schema.fields.iter().filter_map(|field| Self::from_field(field, schema)).collect()
     }
 
-    fn of_field(field: &AvroField, schema: &AvroSchema) -> Option<Self> {
+    fn from_field(field: &AvroField, schema: &AvroSchema) -> Option<Self> {
         let text = field.property("generationExpression")?;
         let mut parser = Parser::new(&GenericDialect {}).try_with_sql(text).ok()?;
         let (node, kind) = compile(&parser.parse_expr().ok()?, schema)?;
@@ -308,7 +308,7 @@ mod tests {
             generated
         ]);
         let schema = serde_json::json!({"type": "record", "name": "T", "fields": fields}).to_string();
-        let columns = Generated::of_schema(&AvroSchema::parse(&schema).unwrap());
+        let columns = Generated::from_schema(&AvroSchema::parse(&schema).unwrap());
         let ids: ArrayRef = Arc::new(Int64Array::from(vec![Some(7), None]));
         let names: ArrayRef = Arc::new(StringArray::from(vec!["seven", "x"]));
         let batch = RecordBatch::try_from_iter([("Id", ids), ("Name", names)]).unwrap();

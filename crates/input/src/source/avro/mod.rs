@@ -75,7 +75,7 @@ impl AvroReader {
         let of_rows = decoder.map_err(|reason| error(reason.to_string()))?.schema();
         let numeric: Vec<String> =
             declared.fields.iter().filter(|field| field.is_numeric).map(|field| field.name.clone()).collect();
-        let generated = Generated::of_schema(&declared);
+        let generated = Generated::from_schema(&declared);
         let schema = Arc::new(presented(&of_rows, &numeric, &generated));
         let (wanted, unknown) = split_columns(file, &schema, columns)?;
         let wanted: Vec<String> = wanted.iter().map(|at| schema.field(*at).name().clone()).collect();

@@ -11,7 +11,7 @@ use crate::catalog::objects::{PUBLIC, Relation, written};
 use crate::catalog::tables::index_definition;
 
 /// Functions about the relations that are served.
-pub(super) fn of_objects(relations: &Arc<Vec<Relation>>) -> Vec<ScalarUDF> {
+pub(super) fn object_functions(relations: &Arc<Vec<Relation>>) -> Vec<ScalarUDF> {
     let size = |name: &'static str| by_oid(relations, name, DataType::Int64, size_of);
     vec![
         constant("pg_database_size", ScalarValue::Int64(Some(total(relations)))),

@@ -419,7 +419,7 @@ mod tests {
         let counts = counted(1 << 30, &sampled).finish(1).unwrap();
         let rows = (identities.len() - sampled.len()) as u64;
         let most = rows + counts.distinct.upper;
-        let whole = counts.distinct.of_whole(counts.keys_with_one_row, 0.1, most);
+        let whole = counts.distinct.scaled_to_whole(counts.keys_with_one_row, 0.1, most);
         assert!(whole.lower < 20_000 && 20_000 < whole.upper && !whole.exact, "{whole:?}");
         assert!(whole.lower <= whole.estimate && whole.estimate <= whole.upper, "{whole:?}");
     }

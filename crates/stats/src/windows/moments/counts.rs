@@ -44,7 +44,7 @@ impl MomentCounts {
                 // The previous one is still complete.
                 let mut next = match number.checked_sub(1).and_then(|before| self.levels.get(before)) {
                     Some(before) => before.clone(),
-                    None => WindowCounts::of_length(self.cells, *length),
+                    None => WindowCounts::with_length(self.cells, *length),
                 };
                 next.lengthen(*length);
                 self.levels.push(next);

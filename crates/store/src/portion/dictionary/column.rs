@@ -38,8 +38,8 @@ impl DictionaryColumn {
     pub(in crate::portion) fn new(data_type: &DataType, bloom_filter: bool) -> Option<Self> {
         let kind = Kind::from_type(data_type)?;
         let interner = match kind {
-            Kind::Signed | Kind::Unsigned => Interner::of_numbers(),
-            Kind::Text | Kind::Bytes => Interner::of_bytes(),
+            Kind::Signed | Kind::Unsigned => Interner::for_numbers(),
+            Kind::Text | Kind::Bytes => Interner::for_bytes(),
         };
         Some(Self { kind, bloom_filter, interner, numbers: Vec::new(), nulls: 0 })
     }
