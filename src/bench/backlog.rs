@@ -161,7 +161,7 @@ impl Backlog {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use evenkeel_stats::throughput::{Concentration, Lasting};
+    use evenkeel_stats::throughput::{Concentration, LastingShare};
 
     const LIMITS: Limits = Limits { partition_rate: 100.0, nodes: None };
 
@@ -177,8 +177,8 @@ mod tests {
         for batch in batches {
             bytes.iter_mut().zip(batch).for_each(|(sum, more)| *sum += more);
         }
-        let in_batches = Lasting::from_windows(batches.iter().map(Vec::as_slice), &[]);
-        let lasting = if moment { Some(Lasting::ALL) } else { in_batches };
+        let in_batches = LastingShare::from_windows(batches.iter().map(Vec::as_slice), &[]);
+        let lasting = if moment { Some(LastingShare::ALL) } else { in_batches };
         let partitions = Capacity::new(Concentration::from_amounts(&bytes, lasting), limits.partition_rate);
         Backlog::simulate(batches, limits, LoadAtATime { partitions: &partitions, windows: &windows }, rate)
     }

@@ -11,7 +11,7 @@ use crate::arrivals::Arrivals;
 use crate::design::Design;
 use crate::error::CapacityError;
 use crate::fault::NodeChoice;
-use crate::load::{Counted, CountedKey, count};
+use crate::load::{CountedKey, LoadCount, count};
 use crate::result::{ArrivalFigures, DesignReport, NodeOptions, NodeParameters, NodeSimulation, Shape};
 use evenkeel_advisor::evaluate::LoadWindow;
 use evenkeel_input::source::Export;
@@ -64,7 +64,10 @@ pub fn simulate_nodes(
 
 /// Scales the counted rows to the requested rate; returns the total load and the number of rows
 /// that each row counts for.
-fn scale_arrivals(counted: &mut Counted, rate: Option<f64>) -> Result<(ArrivalFigures, f64), CapacityError> {
+fn scale_arrivals(
+    counted: &mut LoadCount,
+    rate: Option<f64>,
+) -> Result<(ArrivalFigures, f64), CapacityError> {
     let arrivals = counted.keys.first().and_then(|key| key.arrivals.values().next());
     let own = ArrivalFigures::from_arrivals(arrivals.ok_or(CapacityError::NoRows)?);
     // Evenly spaced rows already have the requested rate.
@@ -123,7 +126,7 @@ fn check_nodes(options: &NodeOptions) -> Result<(), CapacityError> {
     Ok(())
 }
 
-fn notes(export: &Export, counted: &Counted, parameters: &NodeParameters) -> Vec<String> {
+fn notes(export: &Export, counted: &LoadCount, parameters: &NodeParameters) -> Vec<String> {
     let mut notes: Vec<String> = export.notes().iter().map(ToString::to_string).collect();
     if counted.unreadable_rows > 0 {
         let rows = evenkeel_model::units::counted(counted.unreadable_rows, "row");

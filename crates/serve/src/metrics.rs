@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use evenkeel_stats::skew::SkewFigures;
 
-use crate::tables::Opened;
+use crate::tables::OpenTables;
 
 /// Upper bounds of the classes of durations, in seconds.
 const BOUNDS: [f64; 14] = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 30.0, 120.0];
@@ -71,7 +71,7 @@ impl Metrics {
     }
 
     /// Returns all figures as text.
-    pub(crate) fn text(&self, opened: &Opened, reserved: usize) -> String {
+    pub(crate) fn text(&self, opened: &OpenTables, reserved: usize) -> String {
         let mut page = Page(String::new());
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let counters = [
@@ -150,7 +150,7 @@ impl Page {
 }
 
 /// Figures of the newest versions of the tables.
-fn write_tables(page: &mut Page, opened: &Opened) {
+fn write_tables(page: &mut Page, opened: &OpenTables) {
     let figures: Vec<(String, [f64; 7])> = opened.tables.iter().map(table_figures).collect();
     let names = [
         ("table_version", "Newest version of the table."),

@@ -35,7 +35,7 @@ pub(crate) struct DurableLocal {
     inner: LocalFileSystem,
     root: PathBuf,
     disk: Arc<dyn Disk>,
-    lasting: Arc<Lasting>,
+    lasting: Arc<DurableDirectories>,
     /// Whether the file system cannot report which bytes are in memory.
     cannot_tell: AtomicBool,
 }
@@ -43,9 +43,9 @@ pub(crate) struct DurableLocal {
 /// Directories known to be durable: their names, and the names of all directories above them up to
 /// the root, are on disk. Directories of a store are never removed.
 #[derive(Debug, Default)]
-struct Lasting(Mutex<HashSet<PathBuf>>);
+struct DurableDirectories(Mutex<HashSet<PathBuf>>);
 
-impl Lasting {
+impl DurableDirectories {
     /// Syncs the names of `directory` and of all directories above it up to `root`. `made` is true
     /// if the directory was just created.
     fn ensure(&self, disk: &dyn Disk, directory: &FsPath, root: &FsPath, made: bool) -> io::Result<()> {
@@ -183,7 +183,7 @@ enum Publish {
 /// Writes a file with the guarantees of [`DurableLocal`].
 fn write_durably(
     disk: &dyn Disk,
-    lasting: &Lasting,
+    lasting: &DurableDirectories,
     target: &FsPath,
     root: &FsPath,
     payload: &PutPayload,

@@ -37,7 +37,7 @@ const FORMATS: [(&str, Format); 6] = [
 
 /// The first rows of a result.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct ResultHead {
     schema: SchemaRef,
     batches: Vec<RecordBatch>,
     /// Number of rows of the result.
@@ -47,7 +47,7 @@ pub(super) struct Kept {
 /// A result that is not shown yet.
 pub(super) enum Taken {
     /// Rows for the screen.
-    Rows(Kept),
+    Rows(ResultHead),
     /// Rows in a format for programs.
     Bytes(Vec<u8>),
     /// They are in the file.
@@ -176,7 +176,7 @@ impl Results {
     }
 
     /// Shows a result, and returns the rows that were kept.
-    pub(super) fn show(&self, taken: Taken, out: &mut Output) -> Result<Option<Kept>, Failure> {
+    pub(super) fn show(&self, taken: Taken, out: &mut Output) -> Result<Option<ResultHead>, Failure> {
         match taken {
             Taken::Written => Ok(None),
             Taken::Bytes(bytes) => {
@@ -192,7 +192,7 @@ impl Results {
     }
 
     /// Returns up to `most` of the kept rows as text, with their number.
-    pub(super) fn text(&self, kept: &Kept, most: usize) -> Result<String, Failure> {
+    pub(super) fn text(&self, kept: &ResultHead, most: usize) -> Result<String, Failure> {
         let shown = first_rows(&kept.batches, most);
         let layout = match self.format {
             Format::Text(layout) => layout,
@@ -216,8 +216,8 @@ impl Results {
 }
 
 /// Counts all rows, and keeps the first ones.
-async fn kept(mut result: QueryResult, most: usize) -> Result<Kept, Failure> {
-    let mut kept = Kept { schema: result.schema.clone(), batches: Vec::new(), rows: 0 };
+async fn kept(mut result: QueryResult, most: usize) -> Result<ResultHead, Failure> {
+    let mut kept = ResultHead { schema: result.schema.clone(), batches: Vec::new(), rows: 0 };
     let (mut rows, mut bytes) = (0, 0);
     while let Some(batch) = result.batches.try_next().await.map_err(QueryError::from)? {
         kept.rows += batch.num_rows() as u64;

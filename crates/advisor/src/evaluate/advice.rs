@@ -280,7 +280,7 @@ fn advise_counted(
     let unreadable_rows = unreadable.rows;
     notes.extend(export.notes_on(unreadable));
     let measured = measure(export, &options, stop)?;
-    let evaluated = Found { evaluation, look, notes, unreadable_rows, measured };
+    let evaluated = EvaluatedExport { evaluation, look, notes, unreadable_rows, measured };
     let report = evaluated.report(export, &options, started);
     Ok(Advice {
         report,
@@ -293,7 +293,7 @@ fn advise_counted(
 }
 
 /// Inferences from the rows of an export.
-pub(crate) struct Found {
+pub(crate) struct EvaluatedExport {
     pub(crate) evaluation: Evaluation,
     pub(crate) look: Look,
     pub(crate) notes: Vec<Note>,
@@ -301,7 +301,7 @@ pub(crate) struct Found {
     pub(crate) measured: Option<MeasuredDistribution>,
 }
 
-impl Found {
+impl EvaluatedExport {
     /// Judges the keys.
     pub(crate) fn report(self, export: &Export, options: &AdvisorOptions, started: Instant) -> AdvisorReport {
         let Self { mut evaluation, look, notes, unreadable_rows, measured } = self;

@@ -4,7 +4,7 @@ use arrow::array::{ArrayRef, AsArray, StringArray};
 use arrow::datatypes::Float64Type;
 
 use crate::joins::key_sample::KeySample;
-use crate::joins::names::{Alike, alike};
+use crate::joins::names::{NameRelation, alike};
 use crate::joins::{ColumnOf, Join, JoinError, TableExport};
 use evenkeel_input::source::OnUnreadable;
 use evenkeel_model::table::{Column, ColumnType};
@@ -64,10 +64,10 @@ fn joins_by(column_type: ColumnType) -> bool {
 
 /// Whether names and values together show a join: one side has each value once and the values of
 /// the other, or both name an entity and one has the values of the other.
-fn is_likely(names: Alike, (left, right): &(Side, Side), contained: (f64, f64), column: &str) -> bool {
+fn is_likely(names: NameRelation, (left, right): &(Side, Side), contained: (f64, f64), column: &str) -> bool {
     let refers = (right.sample.is_unique() && contained.0 >= CONTAINED)
         || (left.sample.is_unique() && contained.1 >= CONTAINED);
-    let shares = names == Alike::Same
+    let shares = names == NameRelation::Same
         && crate::evaluate::is_identifier(column)
         && contained.0.max(contained.1) >= CONTAINED;
     refers || shares

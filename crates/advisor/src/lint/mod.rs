@@ -25,11 +25,11 @@ use evenkeel_model::units::PartitionCount;
 use evenkeel_placement::placement::systems::Status;
 use evenkeel_placement::placement::{Function, PlacementError};
 
-pub use crate::lint::alternatives::Alternative;
+pub use crate::lint::alternatives::LintAlternative;
 use crate::lint::alternatives::Trial;
 pub use crate::lint::domain::{Domain, MOST_KEYS};
 use crate::lint::findings::findings;
-pub use crate::lint::spread::{Spread, Workers};
+pub use crate::lint::spread::{HashSpread, Workers};
 
 /// Reason why keys cannot be linted.
 #[derive(Debug, Error)]
@@ -77,11 +77,11 @@ pub struct Lint {
     pub types: Vec<String>,
     /// Spread of the keys.
     #[serde(flatten)]
-    pub spread: Spread,
+    pub spread: HashSpread,
     /// Workers, if there are any.
     pub workers: Option<Workers>,
     /// Alternatives, the nearest first; empty if nothing is wrong.
-    pub alternatives: Vec<Alternative>,
+    pub alternatives: Vec<LintAlternative>,
     /// Problems that were found.
     pub findings: Vec<Finding>,
     /// Further notes.
@@ -98,7 +98,7 @@ pub fn lint(domain: &Domain, options: &LintOptions, stop: &AtomicBool) -> Result
     }
     let trial = Trial::new(domain, options)?;
     let here = trial.place(options.partitions)?;
-    let spread = Spread::from_placed(&here, options.partitions);
+    let spread = HashSpread::from_placed(&here, options.partitions);
     let is_even = options.function.has_even_ranges();
     let (mut alternatives, mut types_tried) = (Vec::new(), Vec::new());
     if spread.is_defective() && is_even {

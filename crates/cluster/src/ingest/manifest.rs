@@ -47,7 +47,7 @@ pub(super) fn verify(
 #[derive(Debug, Default)]
 struct Reported {
     manifest: Manifest,
-    stored: BTreeMap<PartitionId, Stored>,
+    stored: BTreeMap<PartitionId, PartitionOutput>,
     /// Parts of inputs that were read, by the number of the input and its first row.
     read: BTreeMap<(u64, u64), SourceEntry>,
     /// Inputs that were skipped or empty.
@@ -186,7 +186,7 @@ impl Reported {
 
 /// Output of executors for one partition.
 #[derive(Debug, Default)]
-struct Stored {
+struct PartitionOutput {
     /// Task that reported writing the partition, the number of rows it kept, and its number of
     /// portions.
     writer: Option<(String, u64, u64)>,
@@ -196,7 +196,7 @@ struct Stored {
     portions: u64,
 }
 
-impl Stored {
+impl PartitionOutput {
     fn is_whole(&self) -> bool {
         self.writer.as_ref().is_some_and(|(task, rows, portions)| {
             (*rows, *portions) == (self.rows, self.portions) && self.tasks.iter().all(|other| other == task)

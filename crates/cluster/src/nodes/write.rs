@@ -145,12 +145,12 @@ struct Writer<'a> {
     table: &'a TableSpec,
     log: TableLog,
     task: String,
-    under_way: Option<UnderWay<'a>>,
+    under_way: Option<OpenPartition<'a>>,
     manifest: Vec<ManifestEntry>,
 }
 
 /// Partition that is being written.
-struct UnderWay<'a> {
+struct OpenPartition<'a> {
     partition: PartitionId,
     encoder: PortionEncoder<'a>,
     /// Last row so far: the next one may supersede it.
@@ -203,7 +203,7 @@ impl<'a> Writer<'a> {
     fn begin(&mut self, partition: PartitionId) {
         let encoder = self.encoder(partition);
         self.under_way =
-            Some(UnderWay { partition, encoder, held: None, rows_in: 0, replaced: 0, portions: 0 });
+            Some(OpenPartition { partition, encoder, held: None, rows_in: 0, replaced: 0, portions: 0 });
     }
 
     /// Adds rows of the current partition, keeping the last row of each key.
@@ -261,7 +261,7 @@ impl<'a> Writer<'a> {
             under_way.encoder.push(&held).map_err(external)?;
         }
         self.end_portion().await?;
-        let Some(UnderWay { partition, rows_in, replaced, portions, .. }) = self.under_way.take() else {
+        let Some(OpenPartition { partition, rows_in, replaced, portions, .. }) = self.under_way.take() else {
             return Ok(());
         };
         self.manifest.push(ManifestEntry::Partition {

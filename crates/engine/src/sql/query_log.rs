@@ -76,7 +76,7 @@ pub fn read_query_log(path: &Path, table: &str) -> Result<QueryLog, StatementsEr
     };
     let runs = position(&RUNS);
     let mut kinds: HashMap<String, Kind> = HashMap::new();
-    let mut together = Together::default();
+    let mut together = LogTotals::default();
     export
         .read::<SourceError>(OnUnreadable::Skip, |_, batch| {
             for (sql, runs) in rows_of(&batch, text, runs, &names) {
@@ -241,13 +241,13 @@ fn is_before_table(at: usize, tokens: &[&Token]) -> bool {
 
 /// Statements of one form, added up.
 #[derive(Default)]
-struct Together {
+struct LogTotals {
     runs: f64,
     runs_of_others: f64,
     by_form: BTreeMap<String, (Read, f64)>,
 }
 
-impl Together {
+impl LogTotals {
     fn add(&mut self, kind: &Kind, runs: f64) {
         self.runs += runs;
         match kind {

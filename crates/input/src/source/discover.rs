@@ -8,8 +8,8 @@ use crate::source::error::SourceError;
 use crate::source::file_name::format_of_name;
 use crate::source::input_path::InputPath;
 use crate::source::options::InputOptions;
-use crate::source::remote_listing::{self, Found};
-use crate::source::systems::{self, Listed, Listing, mysql, ydb};
+use crate::source::remote_listing::{self, RemotePlace};
+use crate::source::systems::{self, ListedFile, Listing, mysql, ydb};
 use evenkeel_storage::{Place, is_table};
 
 /// Inputs named by the arguments.
@@ -96,11 +96,11 @@ fn expand(argument: &str, table: Option<&str>) -> Result<Inputs, SourceError> {
         Place::Local(path) => path,
         Place::Remote(url) => {
             return match remote_listing::find(argument, &url)? {
-                Found::Files(files) => {
+                RemotePlace::Files(files) => {
                     let files = files.into_iter().map(InputPath::Remote).collect();
                     inputs_of_files(files, table, remote_listing::beside)
                 }
-                Found::Folder(listing) => inputs_in_folder(&listing, table),
+                RemotePlace::Folder(listing) => inputs_in_folder(&listing, table),
             };
         }
     };
@@ -209,7 +209,7 @@ fn inputs_in_folder(listing: &Listing, table: Option<&str>) -> Result<Inputs, So
             unknown.push(file.input.name());
         }
     }
-    let is_input = |file: &&Listed| inputs.paths.contains(&file.input);
+    let is_input = |file: &&ListedFile| inputs.paths.contains(&file.input);
     systems::check_shards(listing.files.iter().filter(is_input))?;
     inputs.declared = systems::spanner_table(&inputs.paths, table)?;
     inputs.notes.extend(inputs.declared.iter().flat_map(|table| table.notes.clone()));
@@ -246,7 +246,7 @@ fn list_folder(folder: &Path) -> Result<Listing, SourceError> {
     walk.files.sort();
     let listed = |path: PathBuf| {
         let below = path.strip_prefix(folder).unwrap_or(&path).to_string_lossy().replace('\\', "/");
-        Listed { path: below, input: InputPath::File(path) }
+        ListedFile { path: below, input: InputPath::File(path) }
     };
     let files = walk.files.into_iter().map(listed).collect();
     Ok(Listing { name: folder.display().to_string(), files, is_remote: false })
@@ -261,7 +261,7 @@ fn list_beside(input: &InputPath) -> Result<Listing, SourceError> {
         for entry in std::fs::read_dir(folder).map_err(error)? {
             let path = entry.map_err(error)?.path();
             let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-            files.push(Listed { path: name, input: InputPath::File(path) });
+            files.push(ListedFile { path: name, input: InputPath::File(path) });
         }
     }
     Ok(Listing { name: input.name(), files, is_remote: false })

@@ -20,7 +20,7 @@ use crate::source::ndjson;
 use crate::source::open::Input;
 use crate::source::options::InputOptions;
 use crate::source::raw::RawCells;
-use crate::source::remote_listing::{self, Found};
+use crate::source::remote_listing::{self, RemotePlace};
 use crate::source::sample::Sample;
 use crate::source::stored::open_decompressed;
 use crate::source::wide_times::{SAMPLE_RECORDS, first_extremes, widen_times};
@@ -53,8 +53,8 @@ pub fn infer_columns(path: &Path, options: &InputOptions) -> Result<Sample, Sour
         Place::Local(path) => InputPath::File(path),
         Place::Remote(url) => {
             let files = match remote_listing::find(&name(), &url)? {
-                Found::Files(files) => files,
-                Found::Folder(folder) => folder.data_files(),
+                RemotePlace::Files(files) => files,
+                RemotePlace::Folder(folder) => folder.data_files(),
             };
             let [file] = <[RemoteFile; 1]>::try_from(files).map_err(|files| SourceError::Infer {
                 file: name(),

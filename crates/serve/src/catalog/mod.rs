@@ -42,7 +42,7 @@ use self::objects::{Relation, relations};
 use self::tables::{DATABASE, DYNAMIC, INFORMATION};
 use crate::failure::{Failure, SqlState};
 use crate::parameters::Parameter;
-use crate::tables::Opened;
+use crate::tables::OpenTables;
 
 /// Values of parameters by name.
 type Values = HashMap<String, ScalarAndMetadata>;
@@ -89,7 +89,7 @@ impl Catalog {
     /// Opens the catalog for a connection.
     pub(crate) async fn session(
         self: &Arc<Self>,
-        opened: &Opened,
+        opened: &OpenTables,
         user: &str,
         process: i32,
         settings: Vec<(String, String)>,

@@ -9,11 +9,11 @@ use datafusion::sql::sqlparser::parser::Parser;
 use crate::copy::{CopyFormat, CopyOptions};
 use crate::failure::{Failure, SqlState};
 use crate::statement::routing::query;
-use crate::statement::{Command, Known, Piece};
+use crate::statement::{Command, KnownNames, Piece};
 
 impl Piece {
     /// Reads `COPY {table | (query)} TO STDOUT` with its options.
-    pub(super) fn copy(&self, known: &Known) -> Result<Command, Failure> {
+    pub(super) fn copy(&self, known: &KnownNames) -> Result<Command, Failure> {
         let parsed = Parser::parse_sql(&PostgreSqlDialect {}, &self.sql).map_err(|error| {
             Failure::from(datafusion::common::DataFusionError::from(error)).located(&self.sql, self.before)
         })?;

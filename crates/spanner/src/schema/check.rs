@@ -7,7 +7,7 @@ use std::fmt::Display;
 use sqlparser::tokenizer::Location;
 
 use crate::schema::error::SchemaError;
-use crate::schema::placed::{Placed, PlacedIndex, PlacedTable, Reference};
+use crate::schema::placed::{ParsedStatements, PlacedIndex, PlacedTable, Reference};
 use crate::schema::tables::SchemaKey;
 use crate::schema::types::TypeProblem;
 use evenkeel_model::bounded::quote;
@@ -45,7 +45,7 @@ fn few<'a>(names: impl Iterator<Item = &'a String>) -> String {
     if names.len() > MOST { format!("{shown} and {} more", names.len() - MOST) } else { shown }
 }
 
-impl Placed {
+impl ParsedStatements {
     pub(super) fn check(&self) -> Result<(), SchemaError> {
         let names = self.tables.iter().map(|table| (table.table.name.as_str(), table.at));
         if let Some((name, at)) = repeated(names) {

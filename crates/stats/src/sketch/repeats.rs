@@ -2,7 +2,7 @@
 
 use rayon::prelude::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
 
-use evenkeel_model::wire::{Left, WireError, put_words, wire};
+use evenkeel_model::wire::{WireError, WireReader, put_words, wire};
 
 use crate::sketch::part_file::{PartFile, SpillError, pairs};
 
@@ -156,7 +156,7 @@ impl RepeatedKeys {
     ///
     /// # Errors
     /// [`WireError`] if the bytes are cut.
-    pub fn take(budget: usize, left: &mut Left<'_>) -> Result<Self, WireError> {
+    pub fn take(budget: usize, left: &mut WireReader<'_>) -> Result<Self, WireError> {
         let mut taken = Self::new(budget);
         for bucket in &mut taken.buckets {
             let mut words = left.words()?;

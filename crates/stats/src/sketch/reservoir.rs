@@ -3,7 +3,7 @@
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use evenkeel_model::wire::{Left, Wire, WireError};
+use evenkeel_model::wire::{Wire, WireError, WireReader};
 
 /// Keeps `most` items of a stream, each with the same probability (Vitter, "Random Sampling with a
 /// Reservoir", Algorithm R). Equal streams give equal samples.
@@ -102,7 +102,7 @@ impl<T: Wire> Reservoir<T> {
     ///
     /// # Errors
     /// [`WireError`] if the bytes are cut, or have more items.
-    pub fn take(most: usize, seed: u64, left: &mut Left<'_>) -> Result<Self, WireError> {
+    pub fn take(most: usize, seed: u64, left: &mut WireReader<'_>) -> Result<Self, WireError> {
         let (seen, items) = (u64::take(left)?, Vec::<T>::take(left)?);
         if items.len() > most || items.len() as u64 > seen {
             return Err(WireError("it has too many items"));

@@ -11,7 +11,7 @@
 //!    has the given capacity; its partitions share it, and each of them is still limited to the
 //!    rate of a partition. With several limits, the one reached first counts.
 //! 2. **The load at a time** is the share of the rows that the busiest partition, or node, gets at
-//!    a time, minus the part that chance adds if rows are few ([`Lasting`]). An evaluation
+//!    a time, minus the part that chance adds if rows are few ([`LastingShare`]). An evaluation
 //!    determines the load of partitions, in windows as short as its rows allow; it knows that with
 //!    keys made of the time alone, all rows of a moment go to one partition. The load is never
 //!    below the share over the whole time, and a node's load never below a partition's.
@@ -57,14 +57,14 @@ pub fn lasting_share(share: f64, rows: u64, partitions: usize, chance: &mut MaxO
 
 /// Share of the busiest resource at a time, minus the effect of chance.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Lasting {
+pub struct LastingShare {
     /// Share in the median window.
     pub median: f64,
     /// Share in the worst window.
     pub worst: f64,
 }
 
-impl Lasting {
+impl LastingShare {
     /// One resource gets everything at a time.
     pub const ALL: Self = Self { median: 1.0, worst: 1.0 };
 
@@ -119,13 +119,13 @@ pub struct Concentration {
     /// Share over the whole time.
     pub in_total: f64,
     /// Share at a time; `None` if it is not known.
-    pub lasting: Option<Lasting>,
+    pub lasting: Option<LastingShare>,
 }
 
 impl Concentration {
     /// Computes the concentration from the total load of each partition, and its share at a time.
     #[must_use]
-    pub fn from_amounts(amounts: &[u64], lasting: Option<Lasting>) -> Self {
+    pub fn from_amounts(amounts: &[u64], lasting: Option<LastingShare>) -> Self {
         Self { resources: amounts.len(), in_total: share_of_busiest(amounts, &[]), lasting }
     }
 
@@ -143,11 +143,11 @@ impl Concentration {
         let weakest = strengths.iter().copied().reduce(f64::min).unwrap_or(1.0);
         let of_partition = self
             .lasting
-            .map(|lasting| Lasting { median: lasting.median / weakest, worst: lasting.worst / weakest });
+            .map(|lasting| LastingShare { median: lasting.median / weakest, worst: lasting.worst / weakest });
         Self {
             resources: amounts.len(),
             in_total: share_of_busiest(amounts, strengths),
-            lasting: Lasting::at_least(Lasting::from_windows(windows, strengths), of_partition),
+            lasting: LastingShare::at_least(LastingShare::from_windows(windows, strengths), of_partition),
         }
     }
 
@@ -227,7 +227,7 @@ pub fn sustains(sustained: f64, rate: f64) -> bool {
 mod tests {
     use super::*;
 
-    fn capacity(amounts: &[u64], lasting: Option<Lasting>) -> Capacity {
+    fn capacity(amounts: &[u64], lasting: Option<LastingShare>) -> Capacity {
         Capacity::new(Concentration::from_amounts(amounts, lasting), 1e6)
     }
 
@@ -238,7 +238,7 @@ mod tests {
         let half = capacity(&[50, 25, 25, 0], None);
         assert_eq!([half.if_even, half.in_total, half.worst_window], [4e6, 2e6, 2e6]);
         assert_eq!(capacity(&[0, 0], None).in_total, 2e6);
-        assert_eq!(capacity(&[5; 8], Some(Lasting::ALL)).sustained, 1e6);
+        assert_eq!(capacity(&[5; 8], Some(LastingShare::ALL)).sustained, 1e6);
     }
 
     #[test]
@@ -246,7 +246,7 @@ mod tests {
         let only = |at: usize| (0..4).map(|p| if p == at { 4000 } else { 0 }).collect();
         let moving: Vec<Vec<u64>> = (0..4).map(only).collect();
         let moving_capacity =
-            capacity(&[4000; 4], Lasting::from_windows(moving.iter().map(Vec::as_slice), &[]));
+            capacity(&[4000; 4], LastingShare::from_windows(moving.iter().map(Vec::as_slice), &[]));
         assert_eq!(moving_capacity.in_total, 4e6);
         assert!(
             (moving_capacity.sustained / 1e6 - 1.0).abs() < 0.05
@@ -254,10 +254,10 @@ mod tests {
                 && !moving_capacity.sustains(1.1e6)
         );
         let even = vec![vec![1000u64; 4]; 3];
-        let heavy = capacity(&[3, 1, 1, 1], Lasting::from_windows(even.iter().map(Vec::as_slice), &[]));
+        let heavy = capacity(&[3, 1, 1, 1], LastingShare::from_windows(even.iter().map(Vec::as_slice), &[]));
         assert_eq!(heavy.sustained, 2e6);
         // Windows with few rows are not judged.
-        assert_eq!(Lasting::from_windows([[15u64, 0].as_slice()].into_iter(), &[]), None);
+        assert_eq!(LastingShare::from_windows([[15u64, 0].as_slice()].into_iter(), &[]), None);
     }
 
     #[test]
@@ -267,7 +267,7 @@ mod tests {
         let strengths = [1.5, 0.75, 0.75];
         let over_nodes = partitions.over_nodes(&[50, 25, 25], std::iter::empty(), &strengths);
         assert!((over_nodes.over_mean() - 1.0).abs() < 1e-12, "{over_nodes:?}");
-        let moving = Concentration::from_amounts(&[25; 4], Some(Lasting::ALL));
+        let moving = Concentration::from_amounts(&[25; 4], Some(LastingShare::ALL));
         let over_nodes = moving.over_nodes(&[50, 25, 25], std::iter::empty(), &strengths);
         assert!((Capacity::new(over_nodes, 4.0).sustained - 3.0).abs() < 1e-12);
     }

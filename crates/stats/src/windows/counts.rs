@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use crate::windows::WindowedRows;
 use evenkeel_model::units::Micros;
 use evenkeel_model::units::PartitionId;
-use evenkeel_model::wire::{Left, Wire, WireError};
+use evenkeel_model::wire::{Wire, WireError, WireReader};
 
 /// Rows by window and partition.
 #[derive(Debug, Clone)]
@@ -115,7 +115,7 @@ impl WindowCounts {
     }
 
     /// Reads counts made elsewhere for the same number of partitions.
-    pub fn take(&self, left: &mut Left<'_>) -> Result<Self, WireError> {
+    pub fn take(&self, left: &mut WireReader<'_>) -> Result<Self, WireError> {
         let mut taken = Self { length: Wire::take(left)?, ..Self::new(self.partitions) };
         for _ in 0..usize::take(left)? {
             let begin = taken.counts.len();

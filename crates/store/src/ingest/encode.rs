@@ -5,7 +5,7 @@ use std::time::Instant;
 use arrow::array::{ArrayRef, RecordBatch};
 use arrow::compute::concat_batches;
 
-use crate::ingest::buffer::Pieces;
+use crate::ingest::buffer::StagedRows;
 use crate::ingest::deletes::{split_marked, without_values};
 use crate::ingest::error::IngestError;
 use crate::ingest::options::IngestMode;
@@ -33,7 +33,7 @@ pub(super) fn encode(
     spec: &TableSpec,
     mode: IngestMode,
     partition: PartitionId,
-    pieces: Pieces,
+    pieces: StagedRows,
     group_memory: ByteSize,
     has_marks: bool,
 ) -> Result<Encoded, IngestError> {

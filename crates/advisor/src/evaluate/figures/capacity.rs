@@ -1,13 +1,13 @@
 //! Rate of inserts that a candidate sustains, by the model of [`evenkeel_stats::throughput`].
 
 use crate::evaluate::figures::over_time::OverTime;
-use evenkeel_stats::throughput::{Capacity, Concentration, Lasting};
+use evenkeel_stats::throughput::{Capacity, Concentration, LastingShare};
 
 /// Returns the rates that partitions with these bytes sustain, if each handles `per_partition`
 /// bytes per second.
 pub(crate) fn capacity(bytes: &[u64], over_time: Option<&OverTime>, per_partition: f64) -> Capacity {
     let lasting = over_time.map(|time| time.lasting_share_of_fullest);
-    let lasting = lasting.map(|spread| Lasting { median: spread.median, worst: spread.max });
+    let lasting = lasting.map(|spread| LastingShare { median: spread.median, worst: spread.max });
     Capacity::new(Concentration::from_amounts(bytes, lasting), per_partition)
 }
 

@@ -50,7 +50,7 @@ wire!(Interval { lower, upper });
 
 /// Size of a sample and of its export.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Drawn {
+pub(crate) struct SampleSize {
     /// Probability that a row is drawn.
     pub(crate) chance: f64,
     /// Rows of the export.
@@ -59,7 +59,7 @@ pub(crate) struct Drawn {
     pub(crate) rows: u64,
 }
 
-impl Drawn {
+impl SampleSize {
     /// Returns the interval of a key's share of all rows in the export, if the sample has `sampled`
     /// to `most` of its rows. It holds for all keys together, because the reported keys are those
     /// with the most sampled rows.
@@ -193,7 +193,7 @@ pub struct Intervals {
 
 impl Intervals {
     /// Computes the intervals from the sampled rows of each partition.
-    pub(crate) fn new(rows: &[u64], drawn: Drawn) -> Self {
+    pub(crate) fn new(rows: &[u64], drawn: SampleSize) -> Self {
         let partitions = rows.len().max(1) as f64;
         let share_of_fullest = share_of_fullest(rows, drawn);
         let over_mean = |share: f64| share * partitions;
@@ -225,7 +225,7 @@ impl Intervals {
 }
 
 /// Returns the interval of the fullest partition's share of all rows in the export.
-fn share_of_fullest(rows: &[u64], drawn: Drawn) -> Interval {
+fn share_of_fullest(rows: &[u64], drawn: SampleSize) -> Interval {
     let partitions = rows.len().max(1) as u64;
     let fullest = rows.iter().copied().max().unwrap_or(0);
     let all = drawn.population.max(1) as f64;
@@ -236,7 +236,7 @@ fn share_of_fullest(rows: &[u64], drawn: Drawn) -> Interval {
 }
 
 /// Returns the interval of the sum of (share of a partition - 1/P)^2 in the export.
-fn unevenness(rows: &[u64], drawn: Drawn) -> Interval {
+fn unevenness(rows: &[u64], drawn: SampleSize) -> Interval {
     let partitions = rows.len().max(1) as f64;
     let n = drawn.rows.max(1) as f64;
     let even = n / partitions;
@@ -469,7 +469,7 @@ mod tests {
                     let draw = |rows: &u64| binomial(*rows, *chance, &mut random);
                     let sample: Vec<u64> = shape.partitions.iter().map(draw).collect();
                     let drawn =
-                        Drawn { chance: *chance, population: shape.rows(), rows: sample.iter().sum() };
+                        SampleSize { chance: *chance, population: shape.rows(), rows: sample.iter().sum() };
                     let intervals = Intervals::new(&sample, drawn);
                     held[0].add(intervals.max_over_mean, truth.max_over_mean);
                     held[1].add(intervals.idle_fraction, truth.idle_fraction);
@@ -527,8 +527,11 @@ mod tests {
                     sample.sort_unstable_by(|a, b| b.cmp(a));
                     let sum = |figure: fn(&(u64, u64, u64)) -> u64| sample.iter().map(figure).sum::<u64>();
                     let sampled_keys = sum(|(_, _, keys)| *keys);
-                    let drawn =
-                        Drawn { chance, population: rows, rows: sum(|(sampled, _, keys)| sampled * keys) };
+                    let drawn = SampleSize {
+                        chance,
+                        population: rows,
+                        rows: sum(|(sampled, _, keys)| sampled * keys),
+                    };
                     let once =
                         sample.iter().filter(|(sampled, ..)| *sampled == 1).map(|(_, _, keys)| keys).sum();
                     let shown = sample.iter().flat_map(|(sampled, rows, keys)| {
@@ -563,7 +566,7 @@ mod tests {
     fn limits_of_a_count_are_those_of_the_hypergeometric_law() {
         // 20 of 100 rows are drawn, 3 of them from one partition. Computed from binomials over
         // 100!/(20! 80!), with the factors in another order.
-        let drawn = Drawn { chance: 0.2, population: 100, rows: 20 };
+        let drawn = SampleSize { chance: 0.2, population: 100, rows: 20 };
         let choose = |n: u64, k: u64| (1..=k).map(|i| (n - k + i) as f64 / i as f64).product::<f64>();
         let at = |rows: u64, sampled: u64| {
             choose(rows, sampled) * choose(100 - rows, 20 - sampled) / choose(100, 20)
@@ -577,12 +580,12 @@ mod tests {
         let most = drawn.most(3);
         assert!(drawn.at_most(3, most) >= 0.025 && drawn.at_most(3, most + 1) < 0.025, "{most}");
         // All rows were drawn: nothing is unknown.
-        let all = Drawn { chance: 1.0, population: 100, rows: 100 };
+        let all = SampleSize { chance: 1.0, population: 100, rows: 100 };
         assert_eq!((all.fewest(30, 64), all.most(30)), (30, 30));
-        let all = Drawn { population: 4_000_000_000, rows: 4_000_000_000, chance: 1.0 };
+        let all = SampleSize { population: 4_000_000_000, rows: 4_000_000_000, chance: 1.0 };
         assert_eq!((all.fewest(1_000_000_000, 64), all.most(1_000_000_000)), (1_000_000_000, 1_000_000_000));
         // No row was drawn, from a very large export.
-        let none = Drawn { population: u64::MAX / 4, rows: 0, chance: 1e-9 };
+        let none = SampleSize { population: u64::MAX / 4, rows: 0, chance: 1e-9 };
         assert_eq!(none.fewest(0, 64), 0);
         assert_eq!(none.most(0), u64::MAX / 4);
     }
@@ -590,7 +593,7 @@ mod tests {
     #[test]
     fn the_limits_of_a_whole_export_are_its_figures_and_of_few_rows_there_is_no_cv() {
         let rows = [5u64, 9, 0, 2];
-        let all = Drawn { chance: 1.0, population: 16, rows: 16 };
+        let all = SampleSize { chance: 1.0, population: 16, rows: 16 };
         let (intervals, truth) = (Intervals::new(&rows, all), SkewFigures::from_counts(&rows));
         let same = |interval: Interval, truth: f64| {
             assert!(
@@ -602,10 +605,10 @@ mod tests {
         same(intervals.effective_partitions.unwrap(), truth.effective_partitions);
         same(intervals.max_over_mean, truth.max_over_mean);
         same(intervals.idle_fraction, truth.idle_fraction);
-        let few = Intervals::new(&rows, Drawn { chance: 0.01, population: 1600, rows: 16 });
+        let few = Intervals::new(&rows, SampleSize { chance: 0.01, population: 1600, rows: 16 });
         assert!(few.cv.is_none() && few.effective_partitions.is_none());
         assert!(few.no_interval.is_some_and(|reason| reason.contains("16 rows")));
-        let one = Intervals::new(&[500], Drawn { chance: 0.1, population: 5000, rows: 500 });
+        let one = Intervals::new(&[500], SampleSize { chance: 0.1, population: 5000, rows: 500 });
         same(one.cv.unwrap(), 0.0);
         same(one.max_over_mean, 1.0);
         same(one.effective_partitions.unwrap(), 1.0);

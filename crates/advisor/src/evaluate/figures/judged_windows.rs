@@ -33,7 +33,7 @@ const ROWS_PER_PARTITION: u64 = 20;
 const LANES: usize = 8;
 
 /// Window with enough rows.
-pub(super) struct Judged<'a> {
+pub(super) struct JudgedWindow<'a> {
     pub(super) window: &'a Window,
     pub(super) figures: SkewFigures,
     /// Share of the rows of each partition.
@@ -42,7 +42,7 @@ pub(super) struct Judged<'a> {
     pub(super) present: Vec<u32>,
 }
 
-impl<'a> Judged<'a> {
+impl<'a> JudgedWindow<'a> {
     pub(super) fn new(window: &'a Window, fewest: u64) -> Option<Self> {
         let figures = SkewFigures::from_counts(&window.rows_per_partition);
         if figures.rows < fewest.max(1) {
@@ -104,7 +104,7 @@ impl<'a> Judged<'a> {
 /// Consecutive windows, as many as have enough rows together. Only rows of the same window are
 /// compared.
 #[derive(Debug, Default)]
-pub(super) struct Together {
+pub(super) struct WindowGroup {
     pub(super) rows: u64,
     pub(super) pairs: f64,
     /// Sums over the windows, weighted by rows.
@@ -114,16 +114,16 @@ pub(super) struct Together {
     pub(super) rows_of_windows: Vec<u64>,
 }
 
-pub(super) fn together(judged: &[Judged<'_>], partitions: usize) -> Vec<Together> {
-    let suffices = |group: &Together| {
+pub(super) fn together(judged: &[JudgedWindow<'_>], partitions: usize) -> Vec<WindowGroup> {
+    let suffices = |group: &WindowGroup| {
         group.pairs >= PAIRS_PER_PARTITION * partitions as f64
             && group.rows >= ROWS_PER_PARTITION * partitions as u64
     };
-    let mut groups: Vec<Together> = Vec::new();
+    let mut groups: Vec<WindowGroup> = Vec::new();
     for window in judged {
         match groups.last() {
             Some(last) if !suffices(last) => {}
-            _ => groups.push(Together::default()),
+            _ => groups.push(WindowGroup::default()),
         }
         if let Some(last) = groups.last_mut() {
             last.add(window);
@@ -139,8 +139,8 @@ pub(super) fn together(judged: &[Judged<'_>], partitions: usize) -> Vec<Together
     groups
 }
 
-impl Together {
-    fn add(&mut self, window: &Judged<'_>) {
+impl WindowGroup {
+    fn add(&mut self, window: &JudgedWindow<'_>) {
         let rows = window.figures.rows as f64;
         self.rows += window.figures.rows;
         self.pairs += rows * (rows - 1.0) / 2.0;

@@ -6,7 +6,7 @@
 
 use serde::Serialize;
 
-use crate::evaluate::figures::judged_windows::{Judged, WindowFigures, together};
+use crate::evaluate::figures::judged_windows::{JudgedWindow, WindowFigures, together};
 use crate::evaluate::figures::moment::{Examined, enough_rows};
 use crate::evaluate::figures::pattern::{Evidence, Pattern, evidence, pattern};
 use evenkeel_model::units::Micros;
@@ -114,15 +114,15 @@ impl OverTime {
         (shown, length): (&[Window], Micros),
         (windows, examined): (&[Window], Examined),
     ) -> Option<Self> {
-        let judged: Vec<Judged<'_>> =
-            windows.iter().filter_map(|window| Judged::new(window, examined.fewest_rows)).collect();
-        let spread = |figure: fn(&Judged<'_>) -> f64| {
+        let judged: Vec<JudgedWindow<'_>> =
+            windows.iter().filter_map(|window| JudgedWindow::new(window, examined.fewest_rows)).collect();
+        let spread = |figure: fn(&JudgedWindow<'_>) -> f64| {
             Spread::weighted(
                 &judged.iter().map(|window| (figure(window), window.figures.rows)).collect::<Vec<_>>(),
             )
         };
         let worst = judged.iter().min_by(|a, b| {
-            let effective = |window: &Judged<'_>| window.figures.effective_partitions;
+            let effective = |window: &JudgedWindow<'_>| window.figures.effective_partitions;
             effective(a).total_cmp(&effective(b)).then(b.figures.rows.cmp(&a.figures.rows))
         })?;
         let partitions = worst.figures.partitions;
@@ -133,7 +133,8 @@ impl OverTime {
         let effective: Vec<(f64, u64)> =
             together.iter().map(|group| (group.lasting_effective(partitions), group.rows)).collect();
         let effective = Spread::weighted(&effective)?;
-        let every: Vec<Judged<'_>> = shown.iter().filter_map(|window| Judged::new(window, 1)).collect();
+        let every: Vec<JudgedWindow<'_>> =
+            shown.iter().filter_map(|window| JudgedWindow::new(window, 1)).collect();
         let peak = every
             .iter()
             .max_by(|a, b| a.figures.max.cmp(&b.figures.max).then(b.window.number.cmp(&a.window.number)))?;

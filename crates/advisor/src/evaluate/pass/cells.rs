@@ -12,7 +12,7 @@ use crate::evaluate::figures::weights::NodeLoads;
 use crate::evaluate::pass::batch::KeyedBatch;
 use crate::evaluate::pass::context::{KeyContext, ReportContext};
 use evenkeel_model::units::{Micros, PartitionCount, PartitionId};
-use evenkeel_model::wire::{Left, Wire, WireError, wire};
+use evenkeel_model::wire::{Wire, WireError, WireReader, wire};
 use evenkeel_placement::placement::{JointPlacement, Placement};
 use evenkeel_stats::skew::{AtATime, NoiseFloor, SkewFigures, Verdict, expected_empty_partitions};
 use evenkeel_stats::windows::{MomentAxis, MomentCounts, NO_WINDOW, Window, WindowCounts};
@@ -241,7 +241,7 @@ impl GroupCounter {
         self.placements.put(bytes);
     }
 
-    pub(super) fn take(&self, left: &mut Left<'_>) -> Result<Self, WireError> {
+    pub(super) fn take(&self, left: &mut WireReader<'_>) -> Result<Self, WireError> {
         let taken = Self {
             rows: Wire::take(left)?,
             bytes: Wire::take(left)?,

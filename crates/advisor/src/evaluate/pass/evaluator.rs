@@ -10,7 +10,7 @@ use rayon::prelude::{IntoParallelIterator, ParallelIterator};
 
 use crate::evaluate::EvaluateError;
 use crate::evaluate::figures::evaluation::{Evaluation, SampleReport};
-use crate::evaluate::figures::interval::Drawn;
+use crate::evaluate::figures::interval::SampleSize;
 use crate::evaluate::options::EvaluateOptions;
 use crate::evaluate::pass::batch::KeyParts;
 use crate::evaluate::pass::budgets::Budgets;
@@ -249,7 +249,8 @@ impl Evaluator {
         let time_range = axis.range(read);
         let sample =
             options.sample.map(|fraction| SampleReport { fraction, rows_read, rows_sampled: counters.rows });
-        let drawn = options.sample.map(|chance| Drawn { chance, population: rows_read, rows: counters.rows });
+        let drawn =
+            options.sample.map(|chance| SampleSize { chance, population: rows_read, rows: counters.rows });
         let axis = time_range.is_some().then_some(&axis);
         // One length for each number of partitions, for all keys and functions.
         let counts = counters.partition_keys.iter().flat_map(PartitionKeyCounter::partition_counts);

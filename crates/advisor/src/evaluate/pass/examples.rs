@@ -11,7 +11,7 @@ use crate::evaluate::EvaluateError;
 use crate::evaluate::figures::partition_key::PartitionKeyReport;
 use crate::evaluate::figures::primary_key::{DuplicateExample, PrimaryKeyReport};
 use crate::evaluate::pass::batch::json_value;
-use crate::evaluate::pass::partition_key::{FoundKey, KeyFound};
+use crate::evaluate::pass::partition_key::{FoundKey, KeyOccurrence};
 use evenkeel_input::source::{Export, ExportPlace, OnUnreadable};
 use evenkeel_model::table::{Candidate, Column};
 use evenkeel_model::values::derived_column;
@@ -112,8 +112,8 @@ pub(crate) fn find_values(
                 if place == 0 {
                     report.place_heaviest(&partitions);
                 }
-                let of_key = KeyFound { values, partitions };
-                occurrences.push(FoundKey { partition_key: number, identity: *identity, found: of_key });
+                let of_key = KeyOccurrence { values, partitions };
+                occurrences.push(FoundKey { partition_key: number, identity: *identity, occurrence: of_key });
             }
         }
         if stop.load(Ordering::Relaxed) { Err(EvaluateError::Interrupted) } else { Ok(missing > 0) }

@@ -18,7 +18,7 @@ use crate::evaluate::pass::context::{KeyContext, ReportContext};
 use crate::evaluate::pass::preparation::{BatchKeys, CandidatePlan, Hashes};
 use evenkeel_model::table::ColumnType;
 use evenkeel_model::units::{Micros, PartitionCount, PartitionId};
-use evenkeel_model::wire::{Left, Wire, WireError, wire};
+use evenkeel_model::wire::{Wire, WireError, WireReader, wire};
 use evenkeel_stats::sketch::{KeyCounter, MOST_BYTES_ON_DISK, SpillError};
 use evenkeel_stats::skew::KeyWeights;
 use evenkeel_stats::windows::MomentAxis;
@@ -28,13 +28,13 @@ const HEAVIEST_SHOWN: usize = 10;
 
 /// Details of a heavy key.
 #[derive(Debug, Clone)]
-pub(crate) struct KeyFound {
+pub(crate) struct KeyOccurrence {
     pub(crate) values: Vec<Value>,
     /// Partition of the key in every placement.
     pub(crate) partitions: Vec<PartitionId>,
 }
 
-wire!(KeyFound { values, partitions });
+wire!(KeyOccurrence { values, partitions });
 
 /// Details of a heavy key that the counts do not know.
 #[derive(Debug, Clone)]
@@ -42,7 +42,7 @@ pub(crate) struct FoundKey {
     /// Number of the partition key.
     pub(crate) partition_key: usize,
     pub(crate) identity: u64,
-    pub(crate) occurrence: KeyFound,
+    pub(crate) occurrence: KeyOccurrence,
 }
 
 wire!(FoundKey { partition_key, identity, occurrence });
@@ -54,7 +54,7 @@ pub(crate) struct PartitionKeyCounter {
     types: Vec<ColumnType>,
     time: TimeOfKey,
     groups: Vec<GroupCounter>,
-    keys: KeyCounter<KeyFound>,
+    keys: KeyCounter<KeyOccurrence>,
     /// Number of each row's key in the current batch, while keys are few.
     numbers: Vec<u32>,
     rows: u64,
@@ -111,7 +111,7 @@ impl PartitionKeyCounter {
                     });
                 });
                 let (key, groups, numbers) = (&self.plan.key, &self.groups, &self.numbers);
-                self.keys.add_runs(&runs, |row| KeyFound {
+                self.keys.add_runs(&runs, |row| KeyOccurrence {
                     values: batch.values(key, row),
                     partitions: groups
                         .iter()
@@ -133,7 +133,7 @@ impl PartitionKeyCounter {
             group.add_moments(batch, |group, row| group.cells.get(row).copied());
         });
         let (key, groups) = (&self.plan.key, &self.groups);
-        let occurrence_of = |row: usize| KeyFound {
+        let occurrence_of = |row: usize| KeyOccurrence {
             values: batch.values(key, row),
             partitions: groups
                 .iter()
@@ -191,7 +191,7 @@ impl PartitionKeyCounter {
     }
 
     /// Returns the counter of distinct values.
-    pub(crate) fn keys(&self) -> &KeyCounter<KeyFound> {
+    pub(crate) fn keys(&self) -> &KeyCounter<KeyOccurrence> {
         &self.keys
     }
 
@@ -262,7 +262,7 @@ impl PartitionKeyCounter {
     }
 
     /// Reads the counts of another counter of the same candidate.
-    pub(crate) fn take(&self, left: &mut Left<'_>) -> Result<Self, WireError> {
+    pub(crate) fn take(&self, left: &mut WireReader<'_>) -> Result<Self, WireError> {
         let keys = KeyCounter::take(left)?;
         let (rows, null_rows) = Wire::take(left)?;
         let (key_bytes, max_key_bytes) = Wire::take(left)?;

@@ -233,10 +233,10 @@ mod tests {
     use evenkeel_stats::sketch::fold;
 
     use super::*;
-    use crate::evaluate::roles::forms::{Whole, is_opaque, is_structured};
+    use crate::evaluate::roles::forms::{WholeNumbers, is_opaque, is_structured};
 
-    fn whole(numbers: impl IntoIterator<Item = i64>) -> Whole {
-        Whole::from_numbers(numbers.into_iter().map(i128::from).collect()).unwrap()
+    fn whole(numbers: impl IntoIterator<Item = i64>) -> WholeNumbers {
+        WholeNumbers::from_numbers(numbers.into_iter().map(i128::from).collect()).unwrap()
     }
 
     fn random(row: u64, below: u64) -> i64 {

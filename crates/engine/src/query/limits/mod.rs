@@ -255,29 +255,29 @@ static EXPECTED: AtomicUsize = AtomicUsize::new(0);
 /// panic, and whose panics the caller catches.
 #[must_use]
 pub fn expect_panics() -> impl Drop {
-    struct Expected(Running);
+    struct Expected(RunningQueryGuard);
     impl Drop for Expected {
         fn drop(&mut self) {
-            let Self(Running) = self;
+            let Self(RunningQueryGuard) = self;
             EXPECTED.fetch_sub(1, Ordering::Relaxed);
         }
     }
     EXPECTED.fetch_add(1, Ordering::Relaxed);
-    Expected(Running::start())
+    Expected(RunningQueryGuard::start())
 }
 
 /// Guard that counts a running query.
 #[derive(Debug)]
-pub(in crate::query) struct Running;
+pub(in crate::query) struct RunningQueryGuard;
 
-impl Running {
+impl RunningQueryGuard {
     pub(in crate::query) fn start() -> Self {
         RUNNING.fetch_add(1, Ordering::Relaxed);
         Self
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningQueryGuard {
     fn drop(&mut self) {
         RUNNING.fetch_sub(1, Ordering::Relaxed);
     }

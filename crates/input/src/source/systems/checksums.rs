@@ -10,7 +10,7 @@ use sha2::Sha256;
 use crate::source::error::SourceError;
 use crate::source::input_path::InputPath;
 use crate::source::stored::{open_decompressed, open_stored};
-use crate::source::systems::listing::Listed;
+use crate::source::systems::listing::ListedFile;
 
 /// The checksum of a file.
 pub(in crate::source) enum Checksum {
@@ -33,7 +33,7 @@ pub(in crate::source) fn check(checksums: &[(InputPath, Checksum)]) -> Result<()
                 (BASE64_STANDARD.encode(actual) == *expected, "MD5", "the manifest".to_owned())
             }
             Checksum::Sha256In(file) => {
-                let listed = Listed { path: file.name(), input: file.clone() };
+                let listed = ListedFile { path: file.name(), input: file.clone() };
                 let text = listed.text()?;
                 let expected = text.split_ascii_whitespace().next().unwrap_or_default().to_ascii_lowercase();
                 let actual = digest::<Sha256>(input, open_decompressed(input)?)?;

@@ -11,7 +11,7 @@ use crate::source::ddl::{read_copy, read_tables};
 use crate::source::declared::{DataForm, DeclaredColumn, DeclaredTable, TableLayout};
 use crate::source::error::SourceError;
 use crate::source::systems::foreign_table::ForeignTable;
-use crate::source::systems::listing::{Listed, Listing};
+use crate::source::systems::listing::{ListedFile, Listing};
 
 /// A table with rows, from the list.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub(in crate::source) fn tables(listing: &Listing) -> Result<Vec<ForeignTable>, 
 struct Backup<'a> {
     listing: &'a Listing,
     /// The list of its tables.
-    list: &'a Listed,
+    list: &'a ListedFile,
     /// Name of the file of its statements.
     statements: String,
     declared: Vec<DeclaredTable>,
@@ -60,7 +60,7 @@ impl<'a> Backup<'a> {
                 name.starts_with("gpbackup_") && name.ends_with(ending)
             })
         };
-        let lists: Vec<&Listed> = with_ending("_toc.yaml").collect();
+        let lists: Vec<&ListedFile> = with_ending("_toc.yaml").collect();
         if let [first, second, ..] = lists.as_slice() {
             let problem = format!("holds several backups by gpbackup: {} and {}", first.path, second.path);
             return Err(refused(listing, &problem, "put the files of one into a separate folder"));
@@ -116,9 +116,9 @@ impl<'a> Backup<'a> {
     }
 
     /// Returns the files with the rows of a table, and the number of segments.
-    fn files(&self, entry: &Entry, is_replicated: bool) -> Result<(Vec<&'a Listed>, u64), SourceError> {
-        let of_table = |file: &'a Listed| Some((segment_of(file.parts().1, &entry.oid)?, file));
-        let mut files: Vec<(u64, &Listed)> = self.listing.files.iter().filter_map(of_table).collect();
+    fn files(&self, entry: &Entry, is_replicated: bool) -> Result<(Vec<&'a ListedFile>, u64), SourceError> {
+        let of_table = |file: &'a ListedFile| Some((segment_of(file.parts().1, &entry.oid)?, file));
+        let mut files: Vec<(u64, &ListedFile)> = self.listing.files.iter().filter_map(of_table).collect();
         files.sort_by_key(|(segment, _)| *segment);
         let Some((last, _)) = files.last() else {
             return Err(refused(

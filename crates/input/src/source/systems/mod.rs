@@ -18,7 +18,7 @@ pub(super) use crate::source::systems::checksums::check as check_checksums;
 pub(super) use crate::source::systems::shards::check as check_shards;
 pub(super) use crate::source::systems::spanner::table_of_files as spanner_table;
 
-pub(super) use crate::source::systems::listing::{Listed, Listing};
+pub(super) use crate::source::systems::listing::{ListedFile, Listing};
 pub(super) use crate::source::systems::refused::{refused_content, refused_table};
 
 use std::path::Path;

@@ -17,7 +17,7 @@ use crate::source::input_path::InputPath;
 use crate::source::stored::open_decompressed;
 use crate::source::systems::checksums::Checksum;
 use crate::source::systems::foreign_table::ForeignTable;
-use crate::source::systems::listing::{Listed, Listing};
+use crate::source::systems::listing::{ListedFile, Listing};
 
 const EXPORT: &str = "spanner-export.json";
 
@@ -57,10 +57,10 @@ struct ManifestFile {
 }
 
 /// A table of an export, and the files of its rows.
-struct Found<'a> {
+struct TableFiles<'a> {
     name: String,
     schema: AvroSchema,
-    files: Vec<(&'a Listed, String)>,
+    files: Vec<(&'a ListedFile, String)>,
     /// First file, whose header was read.
     first: String,
 }
@@ -89,7 +89,7 @@ pub(in crate::source) fn tables(listing: &Listing) -> Result<Vec<ForeignTable>, 
         let schema = read_schema(&first.input.name(), open_decompressed(&first.input)?)?;
         let first = first.input.name();
         if is_table(&schema) {
-            exported.push(Found { name: table.name, schema, files, first });
+            exported.push(TableFiles { name: table.name, schema, files, first });
         }
     }
     if exported.is_empty() {
@@ -99,10 +99,10 @@ pub(in crate::source) fn tables(listing: &Listing) -> Result<Vec<ForeignTable>, 
             advice: "export the database again, or name the .avro files of one table".to_owned(),
         });
     }
-    let of_table = |table: &Found<'_>| {
+    let of_table = |table: &TableFiles<'_>| {
         let statements = statements_with_ancestors(table, &exported, is_postgres);
-        let has_checksum = |(_, md5): &&(&Listed, String)| !md5.is_empty();
-        let checksum = |(file, md5): &(&Listed, String)| (file.input.clone(), Checksum::Md5(md5.clone()));
+        let has_checksum = |(_, md5): &&(&ListedFile, String)| !md5.is_empty();
+        let checksum = |(file, md5): &(&ListedFile, String)| (file.input.clone(), Checksum::Md5(md5.clone()));
         Ok(ForeignTable {
             declared: declare(table, statements, is_postgres)?,
             files: table.files.iter().map(|(file, _)| file.input.clone()).collect(),
@@ -114,7 +114,7 @@ pub(in crate::source) fn tables(listing: &Listing) -> Result<Vec<ForeignTable>, 
     Ok(tables)
 }
 
-fn parse<T: DeserializeOwned>(file: &Listed) -> Result<T, SourceError> {
+fn parse<T: DeserializeOwned>(file: &ListedFile) -> Result<T, SourceError> {
     serde_json::from_str(&file.text()?).map_err(|error| SourceError::Refused {
         file: file.input.name(),
         problem: format!("cannot be read as part of an export of Spanner: {error}"),
@@ -133,16 +133,16 @@ fn missing(file: String, what: &str) -> SourceError {
 /// Returns the files of a table with their checksums.
 fn files_of<'a>(
     listing: &'a Listing,
-    export: &Listed,
+    export: &ListedFile,
     folder: &'a str,
     table: &ExportedTable,
-) -> Result<Vec<(&'a Listed, String)>, SourceError> {
+) -> Result<Vec<(&'a ListedFile, String)>, SourceError> {
     let named = |name: &str| listing.directly_in(folder).find(|file| file.parts().1 == name);
     if table.manifest_file.is_empty() {
         // Written by hand for an import.
         let patterns: Vec<glob::Pattern> =
             table.data_files.iter().filter_map(|pattern| glob::Pattern::new(pattern).ok()).collect();
-        let is_of_table = |file: &&Listed| patterns.iter().any(|pattern| pattern.matches(file.parts().1));
+        let is_of_table = |file: &&ListedFile| patterns.iter().any(|pattern| pattern.matches(file.parts().1));
         return Ok(listing
             .directly_in(folder)
             .filter(is_of_table)
@@ -205,7 +205,7 @@ fn table_of_file(input: &InputPath) -> Result<Option<DeclaredTable>, SourceError
     }
     let name = schema.property("spannerName").or(schema.property("name")).unwrap_or_default().to_owned();
     let is_postgres = schema.is_of_postgres();
-    let exported = Found { name, schema, files: Vec::new(), first: input.name() };
+    let exported = TableFiles { name, schema, files: Vec::new(), first: input.name() };
     let statements = statements_with_ancestors(&exported, std::slice::from_ref(&exported), is_postgres);
     declare(&exported, statements, is_postgres).map(Some)
 }
@@ -222,8 +222,12 @@ fn is_table(schema: &AvroSchema) -> bool {
     !schema.fields.is_empty() && others.iter().all(|name| schema.property(name).is_none())
 }
 
-fn declare(table: &Found<'_>, statements: String, is_postgres: bool) -> Result<DeclaredTable, SourceError> {
-    let Found { name, schema, first, .. } = table;
+fn declare(
+    table: &TableFiles<'_>,
+    statements: String,
+    is_postgres: bool,
+) -> Result<DeclaredTable, SourceError> {
+    let TableFiles { name, schema, first, .. } = table;
     let of_statement =
         read_ddl(&statement(table, is_postgres), first, None).map_err(|error| SourceError::Refused {
             file: first.clone(),
@@ -271,13 +275,13 @@ fn declare(table: &Found<'_>, statements: String, is_postgres: bool) -> Result<D
 }
 
 /// Returns the statements of a table, of its ancestors and of the tables within it, parents first.
-fn statements_with_ancestors(table: &Found<'_>, all: &[Found<'_>], is_postgres: bool) -> String {
-    let parent_of = |table: &Found<'_>| -> Option<&Found<'_>> {
+fn statements_with_ancestors(table: &TableFiles<'_>, all: &[TableFiles<'_>], is_postgres: bool) -> String {
+    let parent_of = |table: &TableFiles<'_>| -> Option<&TableFiles<'_>> {
         let parent = table.schema.property("spannerParent")?;
         all.iter().find(|other| other.name == parent)
     };
     // A chain of parents is as long as there are tables, unless it is a circle.
-    let ancestors = |table: &Found<'_>| {
+    let ancestors = |table: &TableFiles<'_>| {
         let mut chain = vec![table.name.clone()];
         let mut next = parent_of(table);
         while let Some(parent) = next.filter(|parent| !chain.contains(&parent.name)) {
@@ -287,7 +291,7 @@ fn statements_with_ancestors(table: &Found<'_>, all: &[Found<'_>], is_postgres: 
         chain
     };
     let own = ancestors(table);
-    let mut family: Vec<(usize, &Found<'_>)> = all
+    let mut family: Vec<(usize, &TableFiles<'_>)> = all
         .iter()
         .map(|other| (ancestors(other), other))
         .filter(|(chain, other)| own.contains(&other.name) || chain.contains(&table.name))
@@ -309,8 +313,8 @@ fn statements_with_ancestors(table: &Found<'_>, all: &[Found<'_>], is_postgres: 
 }
 
 /// Returns the statement that declares a table.
-fn statement(table: &Found<'_>, is_postgres: bool) -> String {
-    let Found { name, schema, .. } = table;
+fn statement(table: &TableFiles<'_>, is_postgres: bool) -> String {
+    let TableFiles { name, schema, .. } = table;
     let quoted = |name: &str| if is_postgres { format!("\"{name}\"") } else { format!("`{name}`") };
     let dotted = |name: &str| name.split('.').map(quoted).collect::<Vec<_>>().join(".");
     let mut parts: Vec<String> =

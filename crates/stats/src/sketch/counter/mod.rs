@@ -21,7 +21,7 @@ use crate::sketch::counter::sketches::Sketches;
 use crate::sketch::counter::spilled::{Spilled, Totals};
 use crate::sketch::counter::values::Values;
 use crate::sketch::part_file::SpillError;
-use evenkeel_model::wire::{Left, Wire, WireError};
+use evenkeel_model::wire::{Wire, WireError, WireReader};
 
 /// Most distinct keys that get a number; beyond this, numbering costs more than it saves.
 const MOST_NUMBERED: usize = 1 << 17;
@@ -352,7 +352,7 @@ impl<V: Wire> Wire for KeyCounter<V> {
         self.values.put(bytes);
     }
 
-    fn take(left: &mut Left<'_>) -> Result<Self, WireError> {
+    fn take(left: &mut WireReader<'_>) -> Result<Self, WireError> {
         Ok(Self {
             counts: Counts::take(left)?,
             rows: u64::take(left)?,

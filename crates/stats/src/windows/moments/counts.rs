@@ -5,7 +5,7 @@ use crate::windows::moments::axis::MomentAxis;
 use crate::windows::moments::batch::MomentRows;
 use crate::windows::moments::sampling::{LENGTHS, is_kept};
 use evenkeel_model::units::{Micros, PartitionId};
-use evenkeel_model::wire::{Left, Wire, WireError};
+use evenkeel_model::wire::{Wire, WireError, WireReader};
 
 /// Rows of one key by short window and cell.
 #[derive(Debug, Clone)]
@@ -75,7 +75,7 @@ impl MomentCounts {
     }
 
     /// Reads counts made elsewhere for the same number of cells.
-    pub fn take(&self, left: &mut Left<'_>) -> Result<Self, WireError> {
+    pub fn take(&self, left: &mut WireReader<'_>) -> Result<Self, WireError> {
         let shape: Vec<u32> = Wire::take(left)?;
         if shape.len() > LENGTHS.len() {
             return Err(WireError("it has other short windows"));

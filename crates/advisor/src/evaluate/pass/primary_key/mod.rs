@@ -10,7 +10,7 @@ use arrow::array::ArrayRef;
 use arrow::row::Rows;
 
 use crate::evaluate::EvaluateError;
-use crate::evaluate::figures::interval::Drawn;
+use crate::evaluate::figures::interval::SampleSize;
 use crate::evaluate::figures::layout::LayoutReport;
 use crate::evaluate::figures::primary_key::PrimaryKeyReport;
 use crate::evaluate::figures::uniqueness::Uniqueness;
@@ -255,7 +255,7 @@ impl PrimaryKeyCounter {
         self.batches = self.batches.div_ceil(2);
     }
 
-    pub(crate) fn finish(mut self, sample: Option<Drawn>) -> Result<PrimaryKeyReport, EvaluateError> {
+    pub(crate) fn finish(mut self, sample: Option<SampleSize>) -> Result<PrimaryKeyReport, EvaluateError> {
         self.end_last_batch();
         let nothing = Repetition::Sums(Repeats::default());
         let repeats = match std::mem::replace(&mut self.repetition, nothing) {
