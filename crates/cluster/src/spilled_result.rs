@@ -39,7 +39,7 @@ fn memory_of(batch: &RecordBatch) -> usize {
 
 impl SpilledResult {
     pub(super) fn new(schema: SchemaRef) -> Self {
-        Self::with_room(schema, IN_MEMORY)
+        Self::with_memory(schema, IN_MEMORY)
     }
 
     fn with_memory(schema: SchemaRef, memory_left: usize) -> Self {

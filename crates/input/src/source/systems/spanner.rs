@@ -57,7 +57,7 @@ struct ManifestFile {
 }
 
 /// A table of an export, and the files of its rows.
-struct TableFiles<'a> {
+struct AvroTable<'a> {
     name: String,
     schema: AvroSchema,
     files: Vec<(&'a ListedFile, String)>,
@@ -89,7 +89,7 @@ pub(in crate::source) fn tables(listing: &Listing) -> Result<Vec<ForeignTable>, 
         let schema = read_schema(&first.input.name(), open_decompressed(&first.input)?)?;
         let first = first.input.name();
         if is_table(&schema) {
-            exported.push(TableFiles { name: table.name, schema, files, first });
+            exported.push(AvroTable { name: table.name, schema, files, first });
         }
     }
     if exported.is_empty() {
@@ -99,7 +99,7 @@ pub(in crate::source) fn tables(listing: &Listing) -> Result<Vec<ForeignTable>, 
             advice: "export the database again, or name the .avro files of one table".to_owned(),
         });
     }
-    let of_table = |table: &TableFiles<'_>| {
+    let of_table = |table: &AvroTable<'_>| {
         let statements = statements_with_ancestors(table, &exported, is_postgres);
         let has_checksum = |(_, md5): &&(&ListedFile, String)| !md5.is_empty();
         let checksum = |(file, md5): &(&ListedFile, String)| (file.input.clone(), Checksum::Md5(md5.clone()));
@@ -205,7 +205,7 @@ fn table_of_file(input: &InputPath) -> Result<Option<DeclaredTable>, SourceError
     }
     let name = schema.property("spannerName").or(schema.property("name")).unwrap_or_default().to_owned();
     let is_postgres = schema.is_of_postgres();
-    let exported = TableFiles { name, schema, files: Vec::new(), first: input.name() };
+    let exported = AvroTable { name, schema, files: Vec::new(), first: input.name() };
     let statements = statements_with_ancestors(&exported, std::slice::from_ref(&exported), is_postgres);
     declare(&exported, statements, is_postgres).map(Some)
 }
@@ -223,11 +223,11 @@ fn is_table(schema: &AvroSchema) -> bool {
 }
 
 fn declare(
-    table: &TableFiles<'_>,
+    table: &AvroTable<'_>,
     statements: String,
     is_postgres: bool,
 ) -> Result<DeclaredTable, SourceError> {
-    let TableFiles { name, schema, first, .. } = table;
+    let AvroTable { name, schema, first, .. } = table;
     let of_statement =
         read_ddl(&statement(table, is_postgres), first, None).map_err(|error| SourceError::Refused {
             file: first.clone(),
@@ -275,13 +275,13 @@ fn declare(
 }
 
 /// Returns the statements of a table, of its ancestors and of the tables within it, parents first.
-fn statements_with_ancestors(table: &TableFiles<'_>, all: &[TableFiles<'_>], is_postgres: bool) -> String {
-    let parent_of = |table: &TableFiles<'_>| -> Option<&TableFiles<'_>> {
+fn statements_with_ancestors(table: &AvroTable<'_>, all: &[AvroTable<'_>], is_postgres: bool) -> String {
+    let parent_of = |table: &AvroTable<'_>| -> Option<&AvroTable<'_>> {
         let parent = table.schema.property("spannerParent")?;
         all.iter().find(|other| other.name == parent)
     };
     // A chain of parents is as long as there are tables, unless it is a circle.
-    let ancestors = |table: &TableFiles<'_>| {
+    let ancestors = |table: &AvroTable<'_>| {
         let mut chain = vec![table.name.clone()];
         let mut next = parent_of(table);
         while let Some(parent) = next.filter(|parent| !chain.contains(&parent.name)) {
@@ -291,7 +291,7 @@ fn statements_with_ancestors(table: &TableFiles<'_>, all: &[TableFiles<'_>], is_
         chain
     };
     let own = ancestors(table);
-    let mut family: Vec<(usize, &TableFiles<'_>)> = all
+    let mut family: Vec<(usize, &AvroTable<'_>)> = all
         .iter()
         .map(|other| (ancestors(other), other))
         .filter(|(chain, other)| own.contains(&other.name) || chain.contains(&table.name))
@@ -313,8 +313,8 @@ fn statements_with_ancestors(table: &TableFiles<'_>, all: &[TableFiles<'_>], is_
 }
 
 /// Returns the statement that declares a table.
-fn statement(table: &TableFiles<'_>, is_postgres: bool) -> String {
-    let TableFiles { name, schema, .. } = table;
+fn statement(table: &AvroTable<'_>, is_postgres: bool) -> String {
+    let AvroTable { name, schema, .. } = table;
     let quoted = |name: &str| if is_postgres { format!("\"{name}\"") } else { format!("`{name}`") };
     let dotted = |name: &str| name.split('.').map(quoted).collect::<Vec<_>>().join(".");
     let mut parts: Vec<String> =
