@@ -72,7 +72,7 @@ pub enum Note {
         /// Name of the column.
         column: String,
         /// Type of the column in the file.
-        found: ColumnType,
+        file_type: ColumnType,
         /// Type that it is read as.
         column_type: ColumnType,
     },
@@ -95,7 +95,7 @@ pub enum Note {
         /// Name of the column.
         column: String,
         /// Type of the column in the file.
-        found: String,
+        file_type: String,
     },
     /// Columns of a text file have no name.
     NamelessColumns {
@@ -375,9 +375,9 @@ mod tests {
             Note::NanosecondsCut { .. } => Note::ZoneIgnored { column, zone: "Europe/Moscow".to_owned() },
             Note::ZoneIgnored { .. } => Note::NumbersAsNames { first: "0".to_owned() },
             Note::NumbersAsNames { .. } => {
-                Note::ReadWider { column, found: ColumnType::Int16, column_type: ColumnType::Int32 }
+                Note::ReadWider { column, file_type: ColumnType::Int16, column_type: ColumnType::Int32 }
             }
-            Note::ReadWider { .. } => Note::ColumnLeftOut { column, found: "List(Int32)".to_owned() },
+            Note::ReadWider { .. } => Note::ColumnLeftOut { column, file_type: "List(Int32)".to_owned() },
             Note::ColumnLeftOut { .. } => {
                 Note::ReadAsText { column, column_type: ColumnType::Int64, first: fault() }
             }

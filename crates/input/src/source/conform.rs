@@ -168,7 +168,7 @@ impl Conform {
         }
     }
 
-    /// Checks that an input with the columns `found` can serve the table. `found` holds all its
+    /// Checks that an input with the columns `names` can serve the table. `names` holds all its
     /// columns, so that the error for a missing one can list them.
     ///
     /// # Errors

@@ -164,7 +164,7 @@ fn columns_of_schema(schema: &Schema) -> Sample {
             }
             Err(_) => sample.notes.push(Note::ColumnLeftOut {
                 column: field.name().clone(),
-                found: field.data_type().to_string(),
+                file_type: field.data_type().to_string(),
             }),
         }
     }
