@@ -737,25 +737,28 @@ fn audits_of_tenants() -> RecordBatch {
 fn laboratory() -> RecordBatch {
     let samples = 6_000;
     let patient = zipf(samples, 2_500, 0.4, 441);
-    let (mut of, mut test) = (Vec::new(), Vec::new());
+    let (mut sample_numbers, mut test) = (Vec::new(), Vec::new());
     for (sample, tests) in uniform(samples, 6, 442).iter().enumerate() {
         for number in 0..=*tests {
-            of.push(sample as u64);
+            sample_numbers.push(sample as u64);
             test.push((sample as u64 + number) % 12);
         }
     }
-    let rows = of.len();
+    let rows = sample_numbers.len();
     let drawn = rising(samples, 300.0, 443);
     let result = uniform(rows, 20_000, 444).into_iter().map(|value| match value % 20 {
         0 => format!("<{}.5", value % 9),
         _ => format!("{}.{}", value / 100, value % 100),
     });
     export(vec![
-        ("num_muestra", int64(of.iter().map(|sample| 700_000 + sample * 3))),
-        ("nif_paciente", codes("P", &of.iter().map(|sample| patient[*sample as usize]).collect::<Vec<_>>())),
+        ("num_muestra", int64(sample_numbers.iter().map(|sample| 700_000 + sample * 3))),
+        (
+            "nif_paciente",
+            codes("P", &sample_numbers.iter().map(|sample| patient[*sample as usize]).collect::<Vec<_>>()),
+        ),
         ("cod_prueba", codes("T", &test)),
         ("resultado", texts(result)),
-        ("fec_extraccion", times(of.iter().map(|sample| drawn[*sample as usize]))),
+        ("fec_extraccion", times(sample_numbers.iter().map(|sample| drawn[*sample as usize]))),
     ])
 }
 

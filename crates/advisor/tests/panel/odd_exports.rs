@@ -11,8 +11,9 @@ use crate::columns::{
 const SECOND: i64 = 1_000_000;
 
 /// Sums of several even numbers below `values`, which crowd around their mean.
-fn sums(rows: usize, values: u64, of: u64, seed: u64) -> Vec<u64> {
-    let parts: Vec<Vec<u64>> = (0..of).map(|part| uniform(rows, values, seed + 1_000 * part)).collect();
+fn sums(rows: usize, values: u64, part_count: u64, seed: u64) -> Vec<u64> {
+    let parts: Vec<Vec<u64>> =
+        (0..part_count).map(|part| uniform(rows, values, seed + 1_000 * part)).collect();
     (0..rows).map(|at| parts.iter().map(|part| part[at]).sum()).collect()
 }
 
@@ -31,11 +32,11 @@ pub(crate) fn taps() -> RecordBatch {
         .flat_map(|at| if at % 200 == 7 { vec![(at, 1), (at, 95)] } else { vec![(at, 1)] })
         .collect();
     let card = zipf(rows, 9_000, 0.4, 303);
-    let of = |values: &[u64]| sent.iter().map(|(at, _)| values[*at]).collect::<Vec<u64>>();
+    let values_of = |values: &[u64]| sent.iter().map(|(at, _)| values[*at]).collect::<Vec<u64>>();
     export(vec![
-        ("card_token", codes("T", &of(&card))),
-        ("validator_id", codes("V", &of(&validator))),
-        ("validator_seq", int64(of(&sequence))),
+        ("card_token", codes("T", &values_of(&card))),
+        ("validator_id", codes("V", &values_of(&validator))),
+        ("validator_seq", int64(values_of(&sequence))),
         ("tapped_at", times(sent.iter().map(|(at, _)| tapped[*at]))),
         ("received_at", times(sent.iter().map(|(at, lag)| tapped[*at] + lag * SECOND + *at as i64 % 997))),
         ("fare", amounts(sent.len(), 2.0, 304)),
@@ -54,9 +55,9 @@ pub(crate) fn lookups() -> RecordBatch {
             Some(*last)
         })
         .collect();
-    let asked = rising(rows, 2.0, 322);
+    let asked_at = rising(rows, 2.0, 322);
     export(vec![
-        ("ts", seconds_with_fractions(&asked)),
+        ("ts", seconds_with_fractions(&asked_at)),
         ("uid", codes("C", &connection.iter().map(|n| n * 7_919 % 1_000_003).collect::<Vec<_>>())),
         ("client", codes("10.1.", &connection.iter().map(|n| n * 31 % 900).collect::<Vec<_>>())),
         ("query", codes("host", &connection.iter().map(|n| n * n % 2_000).collect::<Vec<_>>())),
