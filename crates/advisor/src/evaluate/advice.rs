@@ -252,7 +252,7 @@ fn advise_counted(
             && second.rows == look.rows
         {
             notes.extend(read_as_times(times, export));
-            (look, options, timed) = (second, of_times, Some(with_times));
+            (look, options, timed) = (second, time_options, Some(with_times));
         }
     }
     let export = timed.as_ref().unwrap_or(export);
