@@ -49,7 +49,7 @@ fn primary_key(spec: &TableSpec, batch: &RecordBatch) -> Vec<ArrayRef> {
 
 fn stages(criterion: &mut Criterion) {
     let spec = spec();
-    let placement = Placement::of_table(&spec);
+    let placement = Placement::for_table(&spec);
     let batches = events(0.01);
     let mut group = criterion.benchmark_group("stage");
     group.throughput(Throughput::Elements(ROWS)).sample_size(20);

@@ -193,7 +193,7 @@ fn rows_with(data: &[u8], options: InputOptions) {
     {
         return;
     }
-    let placement = Placement::of_table(&spec);
+    let placement = Placement::for_table(&spec);
     while let Ok(Some(raw)) = input.next_batch() {
         let Ok(conformed) = conform.conform(raw) else { return };
         let batch = conformed.batch;

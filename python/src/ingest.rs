@@ -103,7 +103,7 @@ impl StreamIngest {
         };
         let partitions = table.placement().partitions();
         let seconds = started.elapsed().as_secs_f64();
-        let mut report = IngestReport::of_stream(committed, options.mode, partitions, seconds);
+        let mut report = IngestReport::from_stream(committed, options.mode, partitions, seconds);
         report.notes = notes;
         let mut compaction = None;
         if compact && report.version.is_some() {

@@ -137,12 +137,12 @@ async fn one_key_gets_one_answer() {
             for times in [0.98, 1.02] {
                 let rate = capacity.sustained * times;
                 let backlog = Backlog::simulate(&loads, limits, load, Some(rate)).unwrap();
-                let found = simulated(&export, key, Some(rate / row_bytes));
-                let design = &found.designs[0];
+                let simulation = simulated(&export, key, Some(rate / row_bytes));
+                let design = &simulation.designs[0];
                 let verdicts = [capacity.sustains(rate), backlog.is_sustained, design.is_sustained];
                 assert_eq!(verdicts, [times < 1.0; 3], "{what} at {times}");
                 assert!(design.is_sustained || !design.runs[0].keeps_up, "{what} at {times}");
-                assert!(design.is_sustained || found.recommended.is_none(), "{what} at {times}");
+                assert!(design.is_sustained || simulation.recommended.is_none(), "{what} at {times}");
             }
         }
     }

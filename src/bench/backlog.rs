@@ -67,7 +67,7 @@ impl Limits {
         let windows: Vec<Vec<u64>> =
             load.windows.iter().map(|window| sums(&window.rows_per_partition)).collect();
         let windows = windows.iter().map(Vec::as_slice);
-        let of_nodes = load.partitions.concentration.of_nodes(&bytes, windows, &strengths);
+        let of_nodes = load.partitions.concentration.over_nodes(&bytes, windows, &strengths);
         Capacity::new(of_nodes, self.partition_rate * each).sustained
     }
 
@@ -141,9 +141,9 @@ impl Backlog {
             }
             bytes.push(waiting.iter().copied().fold(0.0, f64::max));
         }
-        let room =
+        let headroom =
             Headroom::from_slices(loads.iter().map(|load| (seconds_of(load), load.as_slice())), &capacities);
-        let up_to = |room: f64| if room.is_finite() { offered * room } else { all };
+        let up_to = |headroom: f64| if headroom.is_finite() { offered * headroom } else { all };
         let sustained = limits.sustained(batches, load);
         Some(Self {
             resource: if limits.nodes.is_some() { Resource::Node } else { Resource::Partition },
@@ -152,8 +152,8 @@ impl Backlog {
             longest_wait_seconds: wait,
             sustained_rate: sustained,
             is_sustained: sustains(sustained, offered),
-            rate_without_backlog: up_to(room.in_every_slice).min(sustained),
-            rate_in_the_long_run: up_to(room.in_the_long_run),
+            rate_without_backlog: up_to(headroom.in_every_slice).min(sustained),
+            rate_in_the_long_run: up_to(headroom.in_the_long_run),
         })
     }
 }
@@ -161,7 +161,7 @@ impl Backlog {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use evenkeel_stats::throughput::{Concentration, Lasting};
+    use evenkeel_stats::throughput::{Concentration, LastingShare};
 
     const LIMITS: Limits = Limits { partition_rate: 100.0, nodes: None };
 
@@ -177,8 +177,8 @@ mod tests {
         for batch in batches {
             bytes.iter_mut().zip(batch).for_each(|(sum, more)| *sum += more);
         }
-        let in_batches = Lasting::from_windows(batches.iter().map(Vec::as_slice), &[]);
-        let lasting = if moment { Some(Lasting::ALL) } else { in_batches };
+        let in_batches = LastingShare::from_windows(batches.iter().map(Vec::as_slice), &[]);
+        let lasting = if moment { Some(LastingShare::ALL) } else { in_batches };
         let partitions = Capacity::new(Concentration::from_amounts(&bytes, lasting), limits.partition_rate);
         Backlog::simulate(batches, limits, LoadAtATime { partitions: &partitions, windows: &windows }, rate)
     }
@@ -186,10 +186,10 @@ mod tests {
     #[test]
     fn even_batches_leave_nothing_up_to_the_capacity_of_all() {
         let batches = vec![vec![50; 4]; 10];
-        let found = backlog(&batches, LIMITS, false, Some(400.0)).unwrap();
-        assert_eq!(found.bytes, [0.0; 10]);
-        assert_eq!((found.rate_without_backlog, found.rate_in_the_long_run), (400.0, 400.0));
-        assert!(found.is_sustained && found.sustained_rate == 400.0);
+        let outcome = backlog(&batches, LIMITS, false, Some(400.0)).unwrap();
+        assert_eq!(outcome.bytes, [0.0; 10]);
+        assert_eq!((outcome.rate_without_backlog, outcome.rate_in_the_long_run), (400.0, 400.0));
+        assert!(outcome.is_sustained && outcome.sustained_rate == 400.0);
         let above = backlog(&batches, LIMITS, false, Some(500.0)).unwrap();
         // 200 bytes in 0.4 s: 10 of 50 bytes remain after each batch.
         assert!((above.bytes[9] - 100.0).abs() < 1e-9 && !above.is_sustained, "{above:?}");
@@ -199,9 +199,9 @@ mod tests {
     fn a_batch_hides_no_moment() {
         // Each batch is even, but all rows of a moment belong to one partition.
         let batches = vec![vec![50; 4]; 10];
-        let found = backlog(&batches, LIMITS, true, None).unwrap();
-        assert_eq!((found.sustained_rate, found.is_sustained), (100.0, false));
-        assert_eq!((found.rate_without_backlog, found.rate_in_the_long_run), (100.0, 400.0));
+        let outcome = backlog(&batches, LIMITS, true, None).unwrap();
+        assert_eq!((outcome.sustained_rate, outcome.is_sustained), (100.0, false));
+        assert_eq!((outcome.rate_without_backlog, outcome.rate_in_the_long_run), (100.0, 400.0));
     }
 
     #[test]
@@ -209,24 +209,24 @@ mod tests {
         // Ten batches for one partition, then ten for the other.
         let batches: Vec<Vec<u64>> =
             (0..20).map(|i| if i < 10 { vec![100, 0] } else { vec![0, 100] }).collect();
-        let found = backlog(&batches, LIMITS, false, Some(200.0)).unwrap();
-        assert_eq!((found.rate_without_backlog, found.rate_in_the_long_run), (100.0, 200.0));
+        let outcome = backlog(&batches, LIMITS, false, Some(200.0)).unwrap();
+        assert_eq!((outcome.rate_without_backlog, outcome.rate_in_the_long_run), (100.0, 200.0));
         // Each batch takes half a second, in which one partition processes 50 of 100 bytes.
-        assert!((found.bytes[9] - 500.0).abs() < 1e-9);
-        assert!((found.longest_wait_seconds - 5.0).abs() < 1e-9 && !found.is_sustained);
+        assert!((outcome.bytes[9] - 500.0).abs() < 1e-9);
+        assert!((outcome.longest_wait_seconds - 5.0).abs() < 1e-9 && !outcome.is_sustained);
     }
 
     #[test]
     fn partitions_of_a_node_share_its_capacity() {
         let batches = vec![vec![100, 0, 0, 0]; 3];
         let limits = Limits { nodes: Some(2), ..LIMITS };
-        let found = backlog(&batches, limits, false, None).unwrap();
-        assert_eq!((found.resource, found.offered_rate), (Resource::Node, 320.0));
-        assert_eq!((found.sustained_rate, found.rate_without_backlog), (200.0, 200.0));
+        let outcome = backlog(&batches, limits, false, None).unwrap();
+        assert_eq!((outcome.resource, outcome.offered_rate), (Resource::Node, 320.0));
+        assert_eq!((outcome.sustained_rate, outcome.rate_without_backlog), (200.0, 200.0));
         assert!(backlog(&[], LIMITS, false, None).is_none());
         // Three partitions on two nodes: the node with two of them has twice the capacity.
         let even = vec![vec![50_000; 3]; 3];
-        let found = backlog(&even, limits, false, None).unwrap();
-        assert!((found.sustained_rate - 300.0).abs() < 1.0, "{found:?}");
+        let outcome = backlog(&even, limits, false, None).unwrap();
+        assert!((outcome.sustained_rate - 300.0).abs() < 1.0, "{outcome:?}");
     }
 }

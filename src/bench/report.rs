@@ -154,8 +154,8 @@ fn backlog(bench: &IngestBench, layout: Layout) -> String {
 }
 
 fn over_time(bench: &IngestBench, layout: Layout) -> String {
-    let values = |key: &KeyBench, of: fn(&crate::bench::BatchWrite) -> f64, full: Option<f64>| {
-        line(&key.batches.iter().map(of).collect::<Vec<_>>(), full)
+    let values = |key: &KeyBench, value_of: fn(&crate::bench::BatchWrite) -> f64, full: Option<f64>| {
+        line(&key.batches.iter().map(value_of).collect::<Vec<_>>(), full)
     };
     let all = bench.partitions.len() as f64;
     let rows = bench.keys.iter().map(|key| {

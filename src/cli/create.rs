@@ -213,13 +213,13 @@ fn like_dump(args: &Args) -> Result<Option<Dump>, Failure> {
     if path.exists() && !path.is_file() && !path.is_dir() {
         return Ok(None);
     }
-    let found = find_inputs(&[path.display().to_string()], args.input.table.as_deref())?;
+    let inputs = find_inputs(&[path.display().to_string()], args.input.table.as_deref())?;
     let mut notes = Vec::new();
-    let columns = match &found.declared {
-        Some(declared) => declared_columns(&found, declared, args, &mut notes)?,
+    let columns = match &inputs.declared {
+        Some(declared) => declared_columns(&inputs, declared, args, &mut notes)?,
         None => return Ok(None),
     };
-    let Some(declared) = found.declared else { return Ok(None) };
+    let Some(declared) = inputs.declared else { return Ok(None) };
     notes.extend(declared.notes.iter().cloned());
     let given = |given: &[String], declared: Vec<String>| {
         if given.is_empty() { declared } else { trimmed(given) }
@@ -265,7 +265,7 @@ fn like_dump(args: &Args) -> Result<Option<Dump>, Failure> {
 
 /// Returns the columns that a dump declares; undeclared types are inferred from the rows.
 fn declared_columns(
-    found: &Inputs,
+    inputs: &Inputs,
     declared: &DeclaredTable,
     args: &Args,
     notes: &mut Vec<String>,
@@ -273,13 +273,13 @@ fn declared_columns(
     if let Some(columns) = declared.typed_columns() {
         return Ok(columns);
     }
-    let options = found.options(args.input.options()?);
-    let export = Export::open(&found.paths, options, &BTreeMap::new())?;
+    let options = inputs.options(args.input.options()?);
+    let export = Export::open(&inputs.paths, options, &BTreeMap::new())?;
     notes.extend(export.notes().iter().map(ToString::to_string));
     let mut columns = Vec::new();
     for column in &declared.columns {
-        let of_rows = export.columns().iter().find(|found| found.name == column.name);
-        match column.column_type.or(of_rows.map(|found| found.column_type)) {
+        let inferred = export.columns().iter().find(|candidate| candidate.name == column.name);
+        match column.column_type.or(inferred.map(|inferred| inferred.column_type)) {
             Some(column_type) => {
                 columns.push(Column { name: column.name.clone(), column_type, nullable: column.nullable });
             }

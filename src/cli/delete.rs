@@ -74,7 +74,7 @@ struct Deleted {
 /// Converts a failure; wrong parameters are wrong usage.
 fn failure(error: TableError) -> Failure {
     match error {
-        TableError::Query(error) => Failure::of_query(error),
+        TableError::Query(error) => Failure::from_query(error),
         error => error.into(),
     }
 }

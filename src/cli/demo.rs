@@ -222,7 +222,7 @@ async fn ingest(
 }
 
 fn ingested(reports: &[IngestReport]) -> String {
-    let sum = |of: fn(&IngestReport) -> u64| reports.iter().map(of).sum::<u64>();
+    let sum = |figure: fn(&IngestReport) -> u64| reports.iter().map(figure).sum::<u64>();
     let seconds: f64 = reports.iter().map(|report| report.seconds).sum();
     let rows = sum(|report| report.rows);
     let worst = reports.iter().map(|report| report.skew.share_of_fullest).fold(0.0, f64::max);

@@ -56,9 +56,9 @@ impl ErrorPlace {
         };
         match of_ingest {
             Some(IngestError::Row { reject } | IngestError::AllRejected { first: reject, .. }) => {
-                return Self::of_reject(reject);
+                return Self::from_reject(reject);
             }
-            Some(IngestError::Source(source)) => return Self::of_source(source),
+            Some(IngestError::Source(source)) => return Self::from_source(source),
             _ => {}
         }
         let of_evaluation = || match error.downcast_ref()? {
@@ -73,19 +73,18 @@ impl ErrorPlace {
             SimulateError::Source(source) => Some(source),
             _ => None,
         };
-        let of_source =
-            error.downcast_ref().or_else(of_evaluation).or_else(of_capacity).or_else(of_simulation);
-        of_source.map_or_else(Self::default, Self::of_source)
+        let source = error.downcast_ref().or_else(of_evaluation).or_else(of_capacity).or_else(of_simulation);
+        source.map_or_else(Self::default, Self::from_source)
     }
 
-    fn of_source(error: &SourceError) -> Self {
+    fn from_source(error: &SourceError) -> Self {
         match error.reject() {
-            Some(reject) => Self::of_reject(reject),
+            Some(reject) => Self::from_reject(reject),
             None => Self { file: error.file().map(str::to_owned), ..Self::default() },
         }
     }
 
-    fn of_reject(reject: &Reject) -> Self {
+    fn from_reject(reject: &Reject) -> Self {
         let (line, row) = match reject.position {
             RowPosition::Line(line) => (Some(line), None),
             RowPosition::Row(row) => (None, Some(row)),
@@ -102,7 +101,7 @@ impl From<TableError> for CaptureError {
 
 impl From<QueryError> for CaptureError {
     fn from(error: QueryError) -> Self {
-        Failure::of_query(error).into()
+        Failure::from_query(error).into()
     }
 }
 

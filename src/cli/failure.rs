@@ -60,7 +60,7 @@ impl Failure {
     }
 
     /// Classifies wrong parameters and an empty query as wrong usage.
-    pub(crate) fn of_query(error: QueryError) -> Self {
+    pub(crate) fn from_query(error: QueryError) -> Self {
         match error {
             QueryError::Param(_) | QueryError::Empty => Self::usage(error),
             error => Self::from(error),
@@ -80,7 +80,7 @@ impl Failure {
     }
 
     /// Adds the path of the output file if writing it failed.
-    pub(crate) fn of_sink(self, path: &Path) -> Self {
+    pub(crate) fn with_output_path(self, path: &Path) -> Self {
         match self {
             Self::Failed(error) if error.is::<SinkError>() => {
                 Self::Failed(anyhow::anyhow!("{}: {error}", path.display()))

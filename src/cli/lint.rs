@@ -102,7 +102,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
         workers: args.workers,
         threads: args.threads,
     };
-    let found = match (args.range, args.types) {
+    let lint_report = match (args.range, args.types) {
         (Some(range), Some(column_type)) => {
             let work = move |_: &ProgressBar, stop: &AtomicBool| {
                 lint(&Domain::range(range.0, column_type)?, &options, stop)
@@ -128,19 +128,19 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
             let part = Reading::start(&inputs.paths, &reading.meter);
             let work = move |_: &ProgressBar, stop: &AtomicBool| -> Result<Lint, LintError> {
                 let export = Export::open(&inputs.paths, reading, &types)?;
-                lint(&Domain::of_export(&export, &key, stop)?, &options, stop)
+                lint(&Domain::from_export(&export, &key, stop)?, &options, stop)
             };
             out.in_background(part, work).await?
         }
     };
-    let found = found.map_err(|error| match error {
+    let lint_report = lint_report.map_err(|error| match error {
         error @ (LintError::UnknownColumn { .. } | LintError::Placement(_) | LintError::Arrow(_)) => {
             Failure::usage(error)
         }
         other => other.into(),
     })?;
-    out.result(args.format, &found, report::lint)?;
-    let problems = found.findings.iter().filter(|finding| finding.severity == Severity::Problem);
+    out.result(args.format, &lint_report, report::lint)?;
+    let problems = lint_report.findings.iter().filter(|finding| finding.severity == Severity::Problem);
     let lines: Vec<String> =
         problems.map(|problem| format!("problem {} found: {}", problem.code, problem.subject)).collect();
     if lines.is_empty() { Ok(()) } else { Err(Failure::Threshold(lines.join("\n"))) }

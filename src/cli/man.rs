@@ -74,7 +74,7 @@ mod tests {
         assert_eq!(pages.len(), count(&full_command()));
         assert_eq!(pages[0].0, "evenkeel");
         let page = |name: &str| {
-            let (_, page) = pages.iter().find(|(found, _)| found == name).unwrap();
+            let (_, page) = pages.iter().find(|(page_name, _)| page_name == name).unwrap();
             String::from_utf8(page.clone()).unwrap()
         };
         assert!(page("evenkeel").contains("evenkeel\\-evaluate(1)"));

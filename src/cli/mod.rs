@@ -255,14 +255,14 @@ mod tests {
     use super::*;
 
     /// Collects the arguments that accept any path, including URLs of stores.
-    fn open_to_urls(command: &clap::Command, found: &mut Vec<String>) {
+    fn open_to_urls(command: &clap::Command, names: &mut Vec<String>) {
         let is_path = |arg: &&clap::Arg| arg.get_value_parser().type_id() == TypeId::of::<PathBuf>();
         let name = |arg: &clap::Arg| match arg.is_positional() {
             true => arg.get_id().to_string().to_uppercase(),
             false => format!("--{}", arg.get_id()),
         };
-        found.extend(command.get_arguments().filter(is_path).map(name));
-        command.get_subcommands().for_each(|command| open_to_urls(command, found));
+        names.extend(command.get_arguments().filter(is_path).map(name));
+        command.get_subcommands().for_each(|command| open_to_urls(command, names));
     }
 
     #[test]
@@ -280,10 +280,10 @@ mod tests {
 
     #[test]
     fn options_that_are_not_served_from_stores_take_local_paths() {
-        let mut found = Vec::new();
-        open_to_urls(&Cli::command(), &mut found);
-        found.sort();
-        found.dedup();
-        assert_eq!(found, ["--like", "--to", "DIR"]);
+        let mut names = Vec::new();
+        open_to_urls(&Cli::command(), &mut names);
+        names.sort();
+        names.dedup();
+        assert_eq!(names, ["--like", "--to", "DIR"]);
     }
 }

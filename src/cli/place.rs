@@ -55,7 +55,7 @@ pub(crate) struct Args {
 
 /// Placement of a key.
 #[derive(Debug, Serialize)]
-struct Placed {
+struct KeyPlacement {
     /// Hashed bytes, in hexadecimal.
     bytes: String,
     /// Hash as a decimal string, as the system writes it, since JSON readers lose digits of large
@@ -75,7 +75,7 @@ struct Placed {
 
 /// A placement function.
 #[derive(Debug, Serialize)]
-struct Listed {
+struct ListedFunction {
     placement: String,
     status: Status,
     title: String,
@@ -108,9 +108,9 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
     let (Some(hash), Some(partition)) = (hash, partition) else {
         return Err(Failure::wrong_usage("the key has no columns"));
     };
-    let known = Known::from_function(args.placement);
+    let known = FunctionFacts::from_function(args.placement);
     let bytes = args.placement.bytes(&types, &key, 0).map_err(Failure::usage)?;
-    let placed = Placed {
+    let placed = KeyPlacement {
         bytes: bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
         hash: args.placement.hash_text(hash),
         hash_hex: format!("{hash:016x}"),
@@ -138,7 +138,7 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
 }
 
 /// Known facts about a function.
-struct Known {
+struct FunctionFacts {
     title: &'static str,
     bytes: &'static str,
     hash: &'static str,
@@ -146,7 +146,7 @@ struct Known {
     source: &'static str,
 }
 
-impl Known {
+impl FunctionFacts {
     fn from_function(function: Function) -> Self {
         match function {
             Function::System(system) => {
@@ -181,11 +181,11 @@ fn list(args: &Args, out: &mut Output) -> Result<(), Failure> {
     let of_ydb = [PlacementFunction::YdbModulo, PlacementFunction::CLOUD_LOGS_DEFAULT].map(Function::Ydb);
     let mut functions: Vec<Function> = Function::all().collect();
     functions.splice(1..1, of_ydb);
-    let listed: Vec<Listed> = functions
+    let listed: Vec<ListedFunction> = functions
         .into_iter()
         .map(|function| {
-            let known = Known::from_function(function);
-            Listed {
+            let known = FunctionFacts::from_function(function);
+            ListedFunction {
                 placement: function.to_string(),
                 status: function.status(&[]),
                 title: known.title.to_owned(),
@@ -200,7 +200,7 @@ fn list(args: &Args, out: &mut Output) -> Result<(), Failure> {
         })
         .collect();
     out.result(args.format, &listed, |listed, layout| {
-        let row = |function: &Listed| {
+        let row = |function: &ListedFunction| {
             vec![function.placement.clone(), function.status.word().to_owned(), function.title.clone()]
         };
         report::placements(layout, listed.iter().map(row).collect())

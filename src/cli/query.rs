@@ -148,13 +148,13 @@ async fn answer(args: Args, limits: &QueryLimits, out: &mut Output) -> Result<()
     }
     let session = session(&args, limits, tables, out).await?;
     if args.explain {
-        let explanation = session.explain(&sql, &params).await.map_err(Failure::of_query)?;
+        let explanation = session.explain(&sql, &params).await.map_err(Failure::from_query)?;
         return match format {
             Format::Json => out.text(&format!("{}\n", serde_json::to_string_pretty(&explanation)?)),
             _ => out.text(&report::explanation(&explanation)),
         };
     }
-    let result = session.query(&sql, &params).await.map_err(Failure::of_query)?;
+    let result = session.query(&sql, &params).await.map_err(Failure::from_query)?;
     write_result(result, format, &args, out).await?;
     session.notes().iter().for_each(|note| out.note(&note.to_string()));
     Ok(())
@@ -200,7 +200,7 @@ async fn write_file(result: QueryResult, path: &Path, format: OutputFormat) -> R
     let file = PartFile::create(path).map_err(cannot_write(path))?;
     // An error while rows are computed is no fault of the file.
     let written = write(result, BufWriter::new(file.file()), format).await;
-    let written = written.map_err(|failure| failure.of_sink(path))?.flush();
+    let written = written.map_err(|failure| failure.with_output_path(path))?.flush();
     written.map_err(cannot_write(path))?;
     Ok(file.publish().map_err(cannot_write(path))?)
 }
@@ -264,7 +264,7 @@ fn format(args: &Args) -> Result<Format, Failure> {
     let Some(path) = &args.output else { return Ok(args.format.unwrap_or(Format::Table)) };
     let ending =
         path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
-    let by_ending = match (ending.as_str(), OutputFormat::of_file(path)) {
+    let by_ending = match (ending.as_str(), OutputFormat::from_path(path)) {
         ("md", _) => Some(Format::Markdown),
         ("txt", _) => Some(Format::Table),
         (_, Some(OutputFormat::Csv)) => Some(Format::Csv),
@@ -345,9 +345,9 @@ mod tests {
 
     #[test]
     fn the_extension_of_the_output_file_is_its_format_unless_one_is_given() {
-        let found = |words: &[&str]| format(&args(words)).unwrap();
-        assert_eq!(found(&[]), Format::Table);
-        assert_eq!(found(&["--format", "csv"]), Format::Csv);
+        let format_of = |words: &[&str]| format(&args(words)).unwrap();
+        assert_eq!(format_of(&[]), Format::Table);
+        assert_eq!(format_of(&["--format", "csv"]), Format::Csv);
         for (file, expected) in [
             ("x.csv", Format::Csv),
             ("x.PARQUET", Format::Parquet),
@@ -356,10 +356,10 @@ mod tests {
             ("x.md", Format::Markdown),
             ("x.TXT", Format::Table),
         ] {
-            assert_eq!(found(&["--output", file]), expected, "{file}");
+            assert_eq!(format_of(&["--output", file]), expected, "{file}");
         }
-        assert_eq!(found(&["--output", "x.csv", "--format", "json"]), Format::Json);
-        assert_eq!(found(&["--output", "x", "--format", "json"]), Format::Json);
+        assert_eq!(format_of(&["--output", "x.csv", "--format", "json"]), Format::Json);
+        assert_eq!(format_of(&["--output", "x", "--format", "json"]), Format::Json);
     }
 
     #[test]

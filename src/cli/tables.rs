@@ -273,8 +273,8 @@ impl Tables {
         let mut exports: Vec<(String, &Path)> = Vec::new();
         for NamedPlace { name, place } in places {
             let is_stdin = place.as_os_str() == "-";
-            let found = if is_stdin { None } else { Some(at(place).await?) };
-            match found {
+            let opened = if is_stdin { None } else { Some(at(place).await?) };
+            match opened {
                 Some(At::Table(table)) => {
                     if name.is_none() && self.main_place.is_none() {
                         self.main_place = Some(name_of_place(place).unwrap_or_default());

@@ -135,13 +135,13 @@ async fn the_library_has_the_same_limits() {
     let error = limited.collect(slow, &Params::default()).await.unwrap_err();
     assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
     let QueryError::DataFusion(error) = &error else { panic!("{error}") };
-    assert!(matches!(LimitExceeded::of_error(error), Some(LimitExceeded::Time { .. })), "{error}");
+    assert!(matches!(LimitExceeded::from_error(error), Some(LimitExceeded::Time { .. })), "{error}");
 
     let scarce = session(&dir, QueryLimits { memory: ByteSize::mib(16), ..QueryLimits::default() }).await;
     let error =
         scarce.collect(&format!("SELECT array_agg(a.u) {CROSS}"), &Params::default()).await.unwrap_err();
     let QueryError::DataFusion(error) = &error else { panic!("{error}") };
-    assert!(matches!(LimitExceeded::of_error(error), Some(LimitExceeded::Reserved { .. })), "{error}");
+    assert!(matches!(LimitExceeded::from_error(error), Some(LimitExceeded::Reserved { .. })), "{error}");
     // What one query was refused, the next has.
     let rows = scarce.collect("SELECT count(*) FROM t", &Params::default()).await.unwrap();
     assert_eq!(rows[0].num_rows(), 1);

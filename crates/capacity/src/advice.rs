@@ -34,8 +34,8 @@ pub(super) fn recommend(simulation: &NodeSimulation) -> (Option<NodeRecommendati
         simulation.designs.iter().filter(is_keeping)
     };
     let faults = |design: &DesignReport, keeps_up: bool| -> Vec<String> {
-        let asked = design.runs.iter().filter(|run| run.keeps_up == keeps_up);
-        asked.filter_map(|run| Some(run.fault.as_ref()?.asked.clone())).collect()
+        let runs = design.runs.iter().filter(|run| run.keeps_up == keeps_up);
+        runs.filter_map(|run| Some(run.fault.as_ref()?.requested.clone())).collect()
     };
     let cost = |design: &&DesignReport| Cost::from_design(design, faults(design, false).len());
     let Some(best) = keeping().min_by_key(cost) else {
@@ -118,8 +118,8 @@ pub(super) fn advise(simulation: &NodeSimulation) -> Vec<Finding> {
 }
 
 /// Returns the finding of the first design that has one, noting how many others have it too.
-fn first_of(designs: &[&DesignReport], of: impl Fn(&DesignReport) -> Option<Finding>) -> Option<Finding> {
-    let mut all = designs.iter().filter_map(|design| of(design));
+fn first_of(designs: &[&DesignReport], rule: impl Fn(&DesignReport) -> Option<Finding>) -> Option<Finding> {
+    let mut all = designs.iter().filter_map(|design| rule(design));
     let mut first = all.next()?;
     match all.count() {
         0 => {}
@@ -297,7 +297,7 @@ mod tests {
     fn run(keeps_up: bool, lost: Option<&str>) -> RunReport {
         let delay = if keeps_up { 0.5 } else { 90.0 };
         let fault = lost.map(|requested| FaultReport {
-            asked: requested.to_owned(),
+            requested: requested.to_owned(),
             kind: FaultKind::Lost,
             node: 1,
             factor: 0.0,
@@ -407,10 +407,10 @@ mod tests {
             for turn in 0..designs.len() {
                 let mut turned = designs.clone();
                 turned.rotate_left(turn);
-                let (found, unsure) = recommend(&simulation(turned));
-                let found = found.unwrap();
+                let (design, unsure) = recommend(&simulation(turned));
+                let design = design.unwrap();
                 assert_eq!(
-                    (found.partition_key, found.nodes, found.partitions, unsure),
+                    (design.partition_key, design.nodes, design.partitions, unsure),
                     (best.0.clone(), best.1, best.2, None),
                     "{turn}"
                 );
@@ -511,8 +511,8 @@ mod tests {
         let mut simulation = simulation(vec![design("a", 4, &[1000; 3])]);
         simulation.rows = 29;
         simulation.parameters.headroom = Some(1.5);
-        let found: Vec<FindingCode> = advise(&simulation).iter().map(|finding| finding.code).collect();
-        assert_eq!(found, [FindingCode::IdleNodes, FindingCode::FewRows, FindingCode::AssumedCapacity]);
+        let codes: Vec<FindingCode> = advise(&simulation).iter().map(|finding| finding.code).collect();
+        assert_eq!(codes, [FindingCode::IdleNodes, FindingCode::FewRows, FindingCode::AssumedCapacity]);
         // Ten rows for each of three partitions are enough.
         simulation.rows = 30;
         assert!(!advise(&simulation).iter().any(|finding| finding.code == FindingCode::FewRows));

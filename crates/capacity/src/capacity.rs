@@ -53,19 +53,19 @@ impl Headroom {
     /// each resource, and from the capacity of each resource per second, in the same unit. Infinite
     /// without demand.
     pub fn from_slices<'a>(slices: impl Iterator<Item = (f64, &'a [f64])>, capacities: &[f64]) -> Self {
-        let (mut seconds, mut asked) = (0.0, vec![0.0; capacities.len()]);
+        let (mut seconds, mut demand) = (0.0, vec![0.0; capacities.len()]);
         let mut in_every_slice = f64::INFINITY;
         for (length, loads) in slices {
             seconds += length;
-            for ((asked, load), capacity) in asked.iter_mut().zip(loads).zip(capacities) {
-                *asked += load;
+            for ((demand, load), capacity) in demand.iter_mut().zip(loads).zip(capacities) {
+                *demand += load;
                 if *load > 0.0 {
                     in_every_slice = in_every_slice.min(capacity * length / load);
                 }
             }
         }
-        let headroom = asked.iter().zip(capacities).filter(|(asked, _)| **asked > 0.0);
-        let in_the_long_run = headroom.map(|(asked, capacity)| capacity * seconds / asked);
+        let headroom = demand.iter().zip(capacities).filter(|(demand, _)| **demand > 0.0);
+        let in_the_long_run = headroom.map(|(demand, capacity)| capacity * seconds / demand);
         Self { in_every_slice, in_the_long_run: in_the_long_run.fold(f64::INFINITY, f64::min) }
     }
 
@@ -140,8 +140,8 @@ impl ScaleModel {
         let count = self.nodes.max(1);
         let mut nodes = vec![0.0; count];
         for (node, share) in self.assignment.deal(&shares, count).into_iter().zip(&shares) {
-            if let Some(asked) = nodes.get_mut(node) {
-                *asked += share * rows_per_second / self.node_rows_per_second;
+            if let Some(demand) = nodes.get_mut(node) {
+                *demand += share * rows_per_second / self.node_rows_per_second;
             }
         }
         let hottest = nodes.iter().copied().fold(0.0, f64::max);
@@ -184,8 +184,8 @@ mod tests {
             assignment: Assignment::Contiguous,
             node_rows_per_second: 100.0,
         };
-        let asked = model.utilization(100.0, &[30, 30, 30, 10]);
-        assert_eq!((asked.nodes, asked.mean), (vec![0.6, 0.4], 0.5));
+        let utilization = model.utilization(100.0, &[30, 30, 30, 10]);
+        assert_eq!((utilization.nodes, utilization.mean), (vec![0.6, 0.4], 0.5));
         assert_eq!(model.utilization(0.0, &[]).sustained_rows_per_second, None);
         let spread = ScaleModel { assignment: Assignment::LeastLoaded, ..model };
         assert!((spread.utilization(100.0, &[40, 20, 20, 20]).hottest - 0.6).abs() < 1e-12);

@@ -130,7 +130,7 @@ pub(super) fn falls_behind_with_fault(
         subject: Subject::from(design.name()),
         message: format!(
             "keeps up, but not with {} (node {}): {words}{}",
-            fault.asked,
+            fault.requested,
             fault.node,
             others.unwrap_or_default()
         ),

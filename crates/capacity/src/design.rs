@@ -74,7 +74,7 @@ impl Design<'_> {
             arrivals.windows.iter().map(|window| summed(&window.rows, &node_of, cluster.nodes)).collect();
         let by_nodes = |totals: &[u64]| {
             let windows = windows.iter().map(Vec::as_slice);
-            of_partitions.of_nodes(&summed(totals, &node_of, cluster.nodes), windows, &[])
+            of_partitions.over_nodes(&summed(totals, &node_of, cluster.nodes), windows, &[])
         };
         let (node_rows, node_bytes) = (by_nodes(&totals.rows), by_nodes(&totals.bytes));
         let partition_rows = of_partitions.with_total(&totals.rows);
@@ -157,7 +157,7 @@ impl Design<'_> {
                 (NodeFault::Lost { node, after_seconds }, FaultKind::Lost, 0.0, at_micros)
             }
         };
-        Ok((planned, FaultReport { asked: fault.to_string(), kind, node, factor, at_micros }))
+        Ok((planned, FaultReport { requested: fault.to_string(), kind, node, factor, at_micros }))
     }
 
     fn run(

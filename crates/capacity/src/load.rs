@@ -17,7 +17,7 @@ use evenkeel_stats::windows::TimeRange;
 const MEMORY: ByteSize = ByteSize::mib(1280);
 
 /// Result of the count.
-pub(super) struct Counted {
+pub(super) struct LoadCount {
     pub(super) rows: u64,
     pub(super) bytes: u64,
     pub(super) unreadable_rows: u64,
@@ -46,7 +46,7 @@ pub(super) fn count(
     partitions: Vec<PartitionCount>,
     progress: &(dyn Fn(u64) + Sync),
     stop: &AtomicBool,
-) -> Result<Counted, CapacityError> {
+) -> Result<LoadCount, CapacityError> {
     let evaluate = EvaluateOptions {
         partition_keys: options.partition_keys.clone(),
         placements: vec![options.placement],
@@ -69,7 +69,7 @@ pub(super) fn count(
     counted(loads)
 }
 
-fn counted(loads: Loads) -> Result<Counted, CapacityError> {
+fn counted(loads: Loads) -> Result<LoadCount, CapacityError> {
     let window = loads.window;
     let of_key = |KeyLoads { report, weights, windows }: KeyLoads| {
         let mut concentrations = BTreeMap::new();
@@ -82,7 +82,7 @@ fn counted(loads: Loads) -> Result<Counted, CapacityError> {
         let arrivals = arrivals.map(|(count, windows)| (count, Arrivals { window, scale: 1.0, windows }));
         Ok(CountedKey { weights, arrivals: arrivals.collect(), concentrations })
     };
-    Ok(Counted {
+    Ok(LoadCount {
         rows: loads.rows,
         bytes: loads.bytes,
         unreadable_rows: loads.unreadable.rows,

@@ -549,8 +549,8 @@ mod tests {
             // Rows in every window, so that each is a step.
             let windows: Vec<Vec<u64>> = windows.iter().map(|rows| [rows.as_slice(), &[1]].concat()).collect();
             let sums: Vec<u64> = windows.iter().map(|rows| rows.iter().sum()).collect();
-            let found = played(&windows, &cluster(1, rate), None).waiting_rows_by_window;
-            for (found, expected) in found.iter().zip(plain_queue(&sums, rate)) {
+            let waiting = played(&windows, &cluster(1, rate), None).waiting_rows_by_window;
+            for (found, expected) in waiting.iter().zip(plain_queue(&sums, rate)) {
                 prop_assert!((found - expected).abs() < 1e-5, "{} {}", found, expected);
             }
         }
@@ -559,14 +559,14 @@ mod tests {
         fn partitions_with_a_node_each_are_queues_apart(
             windows in proptest::collection::vec(proptest::collection::vec(1u64..200, 4), 1..12), rate in 1.0f64..30.0,
         ) {
-            let found = played(&windows, &cluster(4, rate), None);
-            let of = |partition: usize| plain_queue(&windows.iter().map(|rows| rows[partition]).collect::<Vec<_>>(), rate);
-            let queues: Vec<Vec<f64>> = (0..4).map(of).collect();
-            for (window, found) in found.waiting_rows_by_window.iter().enumerate() {
+            let outcome = played(&windows, &cluster(4, rate), None);
+            let queue_of = |partition: usize| plain_queue(&windows.iter().map(|rows| rows[partition]).collect::<Vec<_>>(), rate);
+            let queues: Vec<Vec<f64>> = (0..4).map(queue_of).collect();
+            for (window, found) in outcome.waiting_rows_by_window.iter().enumerate() {
                 let expected: f64 = queues.iter().map(|queue| queue[window]).sum();
                 prop_assert!((found - expected).abs() < 1e-5, "{} {}", found, expected);
             }
-            for (node, queue) in found.nodes.iter().zip(&queues) {
+            for (node, queue) in outcome.nodes.iter().zip(&queues) {
                 let most = queue.iter().copied().fold(0.0, f64::max);
                 prop_assert!((node.most_waiting_rows - most).abs() < 1e-5);
             }

@@ -92,16 +92,16 @@ impl Queue {
         if self.amount.partition_seconds <= partition_seconds {
             return self.amount.node_seconds;
         }
-        let mut asked = 0.0;
+        let mut demand = 0.0;
         for piece in &self.pieces {
             let share = piece.within(f64::INFINITY, partition_seconds);
-            asked += share * piece.node_seconds;
+            demand += share * piece.node_seconds;
             partition_seconds -= piece.partition_seconds;
             if share < 1.0 {
                 break;
             }
         }
-        asked
+        demand
     }
 
     /// Serves the rows that fit into the given seconds of the node and of the partition, oldest
@@ -134,19 +134,19 @@ impl Queue {
 
 /// Returns the most that each consumer may get so that all together use `budget`: small demands are
 /// met in full, and the others share the rest evenly (max-min fair). Infinite if all demands fit.
-pub(super) fn fair_share(asked: &[f64], budget: f64) -> f64 {
-    if asked.iter().sum::<f64>() <= budget * (1.0 + ROUNDING) {
+pub(super) fn fair_share(demands: &[f64], budget: f64) -> f64 {
+    if demands.iter().sum::<f64>() <= budget * (1.0 + ROUNDING) {
         return f64::INFINITY;
     }
-    let mut sorted = asked.to_vec();
+    let mut sorted = demands.to_vec();
     sorted.sort_by(f64::total_cmp);
     let mut rest = budget;
-    for (position, asked) in sorted.iter().enumerate() {
+    for (position, demand) in sorted.iter().enumerate() {
         let share = rest / (sorted.len() - position) as f64;
-        if *asked > share {
+        if *demand > share {
             return share;
         }
-        rest -= asked;
+        rest -= demand;
     }
     f64::INFINITY
 }
@@ -202,10 +202,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn shares_use_the_budget_up(asked in proptest::collection::vec(0.0f64..10.0, 1..20), budget in 0.0f64..60.0) {
-            let share = fair_share(&asked, budget);
-            let taken: f64 = asked.iter().map(|asked| asked.min(share)).sum();
-            let all: f64 = asked.iter().sum();
+        fn shares_use_the_budget_up(demands in proptest::collection::vec(0.0f64..10.0, 1..20), budget in 0.0f64..60.0) {
+            let share = fair_share(&demands, budget);
+            let taken: f64 = demands.iter().map(|demand| demand.min(share)).sum();
+            let all: f64 = demands.iter().sum();
             prop_assert!((taken - all.min(budget)).abs() < 1e-6, "{taken} of {all}, {budget}");
         }
     }

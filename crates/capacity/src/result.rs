@@ -135,7 +135,8 @@ pub enum FaultKind {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FaultReport {
     /// The fault as requested.
-    pub asked: String,
+    #[serde(rename = "asked")]
+    pub requested: String,
     /// Kind of fault.
     pub kind: FaultKind,
     /// Number of the node.

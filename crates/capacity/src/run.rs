@@ -11,7 +11,7 @@ use crate::arrivals::Arrivals;
 use crate::design::Design;
 use crate::error::CapacityError;
 use crate::fault::NodeChoice;
-use crate::load::{Counted, CountedKey, count};
+use crate::load::{CountedKey, LoadCount, count};
 use crate::result::{ArrivalFigures, DesignReport, NodeOptions, NodeParameters, NodeSimulation, Shape};
 use evenkeel_advisor::evaluate::LoadWindow;
 use evenkeel_input::source::Export;
@@ -64,7 +64,10 @@ pub fn simulate_nodes(
 
 /// Scales the counted rows to the requested rate; returns the total load and the number of rows
 /// that each row counts for.
-fn scale_arrivals(counted: &mut Counted, rate: Option<f64>) -> Result<(ArrivalFigures, f64), CapacityError> {
+fn scale_arrivals(
+    counted: &mut LoadCount,
+    rate: Option<f64>,
+) -> Result<(ArrivalFigures, f64), CapacityError> {
     let arrivals = counted.keys.first().and_then(|key| key.arrivals.values().next());
     let own = ArrivalFigures::from_arrivals(arrivals.ok_or(CapacityError::NoRows)?);
     // Evenly spaced rows already have the requested rate.
@@ -123,7 +126,7 @@ fn check_nodes(options: &NodeOptions) -> Result<(), CapacityError> {
     Ok(())
 }
 
-fn notes(export: &Export, counted: &Counted, parameters: &NodeParameters) -> Vec<String> {
+fn notes(export: &Export, counted: &LoadCount, parameters: &NodeParameters) -> Vec<String> {
     let mut notes: Vec<String> = export.notes().iter().map(ToString::to_string).collect();
     if counted.unreadable_rows > 0 {
         let rows = evenkeel_model::units::counted(counted.unreadable_rows, "row");
@@ -321,23 +324,23 @@ mod tests {
         options.capacities.node = rows_per_second(9.5);
         options.faults = vec![RequestedFault::Lost("hottest@busiest".parse().unwrap())];
         options.window = Some(Micros::new(5 * SECOND));
-        let found = simulated(&export, &options).unwrap();
-        let keeps_up: Vec<bool> = found.designs.iter().map(|design| design.runs[0].keeps_up).collect();
+        let simulation = simulated(&export, &options).unwrap();
+        let keeps_up: Vec<bool> = simulation.designs.iter().map(|design| design.runs[0].keeps_up).collect();
         let with_loss: Vec<bool> =
-            found.designs.iter().map(|design| design.runs.iter().all(|run| run.keeps_up)).collect();
+            simulation.designs.iter().map(|design| design.runs.iter().all(|run| run.keeps_up)).collect();
         assert!(!keeps_up[0] && keeps_up[4], "{keeps_up:?}");
         assert!(!with_loss[..3].contains(&true), "{with_loss:?}");
-        let recommended = found.recommended.unwrap();
+        let recommended = simulation.recommended.unwrap();
         let first = (3..5).find(|design| with_loss[*design]).unwrap();
-        assert_eq!((recommended.nodes, recommended.partitions), (4, found.designs[first].partitions));
+        assert_eq!((recommended.nodes, recommended.partitions), (4, simulation.designs[first].partitions));
         assert_eq!(recommended.keeps_up_with, ["--lost hottest@busiest"]);
-        let subjects: Vec<String> = found
+        let subjects: Vec<String> = simulation
             .findings
             .iter()
             .filter(|finding| finding.code == FindingCode::FallsBehind)
             .map(|finding| finding.subject.to_string())
             .collect();
-        assert_eq!(subjects.len(), 1, "{:?}", found.findings);
+        assert_eq!(subjects.len(), 1, "{:?}", simulation.findings);
     }
 
     #[test]
@@ -348,8 +351,8 @@ mod tests {
         let mut options = options(&[(4, 4)]);
         options.partition_keys = vec!["trunc(at, 10s)".parse().unwrap(), "user".parse().unwrap()];
         options.capacities.node = rows_per_second(40.0);
-        let found = simulated(&export, &options).unwrap();
-        let [moving, even] = found.designs.as_slice() else { panic!() };
+        let simulation = simulated(&export, &options).unwrap();
+        let [moving, even] = simulation.designs.as_slice() else { panic!() };
         assert_close(moving.over_nodes.max_over_mean_at_a_time, 4.0);
         assert!(
             moving.over_nodes.in_total.max_over_mean < 2.5 && even.over_nodes.max_over_mean_at_a_time < 1.2
@@ -359,16 +362,16 @@ mod tests {
         // than one.
         assert_close(moving.rows_per_second_without_queue.unwrap(), 40.0);
         assert!(
-            found.findings.iter().any(|finding| finding.code == FindingCode::MovingHotspot),
+            simulation.findings.iter().any(|finding| finding.code == FindingCode::MovingHotspot),
             "{:?}",
-            found.findings
+            simulation.findings
         );
-        assert_eq!(found.recommended.unwrap().partition_key, ["user"]);
+        assert_eq!(simulation.recommended.unwrap().partition_key, ["user"]);
     }
 
     /// Returns all permutations of a slice.
-    fn permutations<T: Clone>(of: &[T]) -> Vec<Vec<T>> {
-        let Some((first, rest)) = of.split_first() else { return vec![Vec::new()] };
+    fn permutations<T: Clone>(items: &[T]) -> Vec<Vec<T>> {
+        let Some((first, rest)) = items.split_first() else { return vec![Vec::new()] };
         let with_first = |rest: Vec<T>| {
             (0..=rest.len()).map(move |at| [&rest[..at], std::slice::from_ref(first), &rest[at..]].concat())
         };
@@ -390,8 +393,8 @@ mod tests {
             let mut options = options(shapes);
             options.partition_keys = keys.iter().map(|key| key.parse().unwrap()).collect();
             options.capacities.node = rows_per_second(node);
-            let found = simulated(&export, &options).unwrap().recommended;
-            found.map(|found| (found.partition_key, found.nodes, found.partitions))
+            let design = simulated(&export, &options).unwrap().recommended;
+            design.map(|design| (design.partition_key, design.nodes, design.partitions))
         };
         assert_eq!(permutations(&keys).len(), 24);
         for keys in permutations(&keys) {
@@ -402,8 +405,8 @@ mod tests {
             );
         }
         for shapes in permutations(&[(2, 8), (4, 16), (3, 12)]) {
-            let found = recommended(&["note", "user"], &shapes, 30.0);
-            assert_eq!(found, Some((vec!["user".to_owned()], 2, 8)), "{shapes:?}");
+            let actual = recommended(&["note", "user"], &shapes, 30.0);
+            assert_eq!(actual, Some((vec!["user".to_owned()], 2, 8)), "{shapes:?}");
         }
         // With enough capacity every key keeps up; the more even and simpler one is still
         // preferred.
@@ -423,23 +426,23 @@ mod tests {
         options.window = Some(Micros::MINUTE);
         options.partition_keys = vec!["at".parse().unwrap(), "user".parse().unwrap()];
         options.capacities.node = rows_per_second(60.0);
-        let found = simulated(&export, &options).unwrap();
-        let [moving, even] = found.designs.as_slice() else { panic!() };
+        let simulation = simulated(&export, &options).unwrap();
+        let [moving, even] = simulation.designs.as_slice() else { panic!() };
         assert_close(moving.sustained_rows_per_second.unwrap(), 60.0);
         assert!(!moving.is_sustained && !moving.runs[0].keeps_up && even.runs[0].keeps_up);
         let of_moving =
-            |code: FindingCode| found.findings.iter().find(|finding| finding.code == code).unwrap();
+            |code: FindingCode| simulation.findings.iter().find(|finding| finding.code == code).unwrap();
         assert!(
             of_moving(FindingCode::MovingHotspot).subject.to_string().starts_with("(at)"),
             "{:?}",
-            found.findings
+            simulation.findings
         );
         let behind = of_moving(FindingCode::FallsBehind);
         assert!(
             behind.message.contains("it sustains 60: at a moment one node gets 100 % of them"),
             "{behind:?}"
         );
-        assert_eq!(found.recommended.unwrap().partition_key, ["user"]);
+        assert_eq!(simulation.recommended.unwrap().partition_key, ["user"]);
     }
 
     #[test]

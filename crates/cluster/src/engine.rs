@@ -128,9 +128,11 @@ fn with_place(error: DataFusionError, place: &str) -> DataFusionError {
     let mut before_store = causes.iter().take_while(|cause| !is_of_store(**cause));
     let message = match before_store.find(|cause| !is_of_libraries(**cause)) {
         Some(ours) => ours.to_string(),
-        None => {
-            causes.iter().rev().find_map(|cause| of_engine(*cause)).unwrap_or_else(|| plain_message(&error))
-        }
+        None => causes
+            .iter()
+            .rev()
+            .find_map(|cause| message_of_engine(*cause))
+            .unwrap_or_else(|| plain_message(&error)),
     };
     let message = if of_machine { format!("executor {place}: {message}") } else { message };
     TaskError { message, again, too_large }.pack()
@@ -156,11 +158,11 @@ fn wrapped(error: &BallistaError) -> Option<&(dyn Error + 'static)> {
 }
 
 /// Returns the plain message of an error that is one of DataFusion or Arrow itself.
-fn of_engine(error: &(dyn Error + 'static)) -> Option<String> {
+fn message_of_engine(error: &(dyn Error + 'static)) -> Option<String> {
     match (error.downcast_ref::<DataFusionError>(), error.downcast_ref::<ArrowError>()) {
         (Some(DataFusionError::External(_)), _) | (None, None) => None,
-        (Some(of_engine), _) => Some(plain_message(of_engine)),
-        (None, Some(of_arrow)) => Some(plain_text(&format!("Arrow error: {of_arrow}"))),
+        (Some(engine_error), _) => Some(plain_message(engine_error)),
+        (None, Some(arrow_error)) => Some(plain_text(&format!("Arrow error: {arrow_error}"))),
     }
 }
 
@@ -268,7 +270,7 @@ mod tests {
     use evenkeel_store::ingest::IngestError;
 
     fn unpacked(error: DataFusionError) -> TaskError {
-        TaskError::of_job(&format!("Job x failed: {:?}", with_place(error, "h:1")))
+        TaskError::from_job(&format!("Job x failed: {:?}", with_place(error, "h:1")))
     }
 
     #[test]

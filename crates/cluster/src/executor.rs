@@ -209,8 +209,8 @@ async fn connect(url: &str, security: &ClientSecurity) -> Result<SchedulerClient
         .max_encoding_message_size(MESSAGE_BYTES)
         .max_decoding_message_size(MESSAGE_BYTES);
     // Check that it is a scheduler, and that it serves this executor.
-    let asked = GetJobStatusParams { job_id: EXECUTORS.to_owned() };
-    client.get_job_status(asked).await.map_err(|status| refused(url, &status))?;
+    let request = GetJobStatusParams { job_id: EXECUTORS.to_owned() };
+    client.get_job_status(request).await.map_err(|status| refused(url, &status))?;
     Ok(client)
 }
 

@@ -294,11 +294,11 @@ mod tests {
             let (dealt, whole) = deal(groups.clone(), tasks);
             prop_assert!(dealt.len() <= tasks);
             prop_assert!(dealt.iter().all(|task| !task.is_empty()));
-            let mut found: Vec<String> = dealt.iter().flatten().flat_map(|unit| paths(unit)).collect();
+            let mut dealt_paths: Vec<String> = dealt.iter().flatten().flat_map(|unit| paths(unit)).collect();
             let mut all: Vec<String> = groups.iter().flatten().flatten().map(|portion| portion.path.clone()).collect();
-            found.sort();
+            dealt_paths.sort();
             all.sort();
-            prop_assert_eq!(found, all);
+            prop_assert_eq!(dealt_paths, all);
             let units: Vec<Vec<String>> = dealt.iter().flatten().map(|unit| paths(unit)).collect();
             for group in groups.iter().flatten() {
                 let holds_all = |unit: &Vec<String>| group.iter().all(|portion| unit.contains(&portion.path));

@@ -191,8 +191,8 @@ impl tonic::service::Interceptor for TokenCheck {
         let Some(wanted) = &self.agent else { return Ok(request) };
         let agent =
             request.metadata().get("user-agent").and_then(|value| value.to_str().ok()).unwrap_or_default();
-        let found = agent.split(' ').next().unwrap_or_default();
-        match is_same(found.as_bytes(), wanted.as_bytes()) {
+        let token = agent.split(' ').next().unwrap_or_default();
+        match is_same(token.as_bytes(), wanted.as_bytes()) {
             true => Ok(request),
             false => Err(Status::unauthenticated("the token is missing or wrong")),
         }

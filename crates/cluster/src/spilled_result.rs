@@ -19,7 +19,7 @@ const IN_MEMORY: usize = 64 << 20;
 pub(super) struct SpilledResult {
     schema: SchemaRef,
     in_memory: Vec<RecordBatch>,
-    room: usize,
+    memory_left: usize,
     on_disk: Option<StreamWriter<BufWriter<File>>>,
 }
 
@@ -39,17 +39,17 @@ fn memory_of(batch: &RecordBatch) -> usize {
 
 impl SpilledResult {
     pub(super) fn new(schema: SchemaRef) -> Self {
-        Self::with_room(schema, IN_MEMORY)
+        Self::with_memory(schema, IN_MEMORY)
     }
 
-    fn with_room(schema: SchemaRef, room: usize) -> Self {
-        Self { schema, in_memory: Vec::new(), room, on_disk: None }
+    fn with_memory(schema: SchemaRef, memory_left: usize) -> Self {
+        Self { schema, in_memory: Vec::new(), memory_left, on_disk: None }
     }
 
     pub(super) fn push(&mut self, batch: RecordBatch) -> Result<(), ClusterError> {
         let bytes = memory_of(&batch);
-        if self.on_disk.is_none() && bytes <= self.room {
-            self.room -= bytes;
+        if self.on_disk.is_none() && bytes <= self.memory_left {
+            self.memory_left -= bytes;
             self.in_memory.push(batch);
             return Ok(());
         }
@@ -115,13 +115,13 @@ mod tests {
         };
         let batches: Vec<RecordBatch> = (0..20).map(|index| batch(index * 100)).collect();
         let bytes = batches[0..].iter().map(memory_of).max().unwrap();
-        for room in [0, bytes, 3 * bytes, 12 * bytes, 30 * bytes] {
-            let mut fetched = SpilledResult::with_room(batches[0].schema(), room);
+        for memory in [0, bytes, 3 * bytes, 12 * bytes, 30 * bytes] {
+            let mut fetched = SpilledResult::with_memory(batches[0].schema(), memory);
             batches.iter().for_each(|batch| fetched.push(batch.clone()).unwrap());
-            assert_eq!(fetched.on_disk.is_none(), room == 30 * bytes);
+            assert_eq!(fetched.on_disk.is_none(), memory == 30 * bytes);
             for _ in 0..2 {
-                let found: Vec<RecordBatch> = fetched.batches().unwrap().map(Result::unwrap).collect();
-                assert_eq!(found, batches);
+                let actual: Vec<RecordBatch> = fetched.batches().unwrap().map(Result::unwrap).collect();
+                assert_eq!(actual, batches);
             }
         }
         assert_eq!(SpilledResult::new(batches[0].schema()).batches().unwrap().count(), 0);

@@ -34,7 +34,7 @@ impl TaskError {
 
     /// Extracts the error from the text of a failed job. Any other error keeps its text, which
     /// decides whether another attempt may succeed.
-    pub(super) fn of_job(text: &str) -> Self {
+    pub(super) fn from_job(text: &str) -> Self {
         let packed = text.split_once(OPEN).and_then(|(_, rest)| rest.split_once(']'));
         let error = packed
             .and_then(|(base64, _)| STANDARD.decode(base64).ok())
@@ -82,10 +82,10 @@ mod tests {
             too_large: true,
         };
         let text = format!("Job x failed: stage 1 failed: {:?}\n", error.pack());
-        assert_eq!(TaskError::of_job(&text), error);
-        assert!(TaskError::of_job("Job x failed: Cancelled").again);
+        assert_eq!(TaskError::from_job(&text), error);
+        assert!(TaskError::from_job("Job x failed: Cancelled").again);
         let text = r#"stage 1 failed: DataFusionError(Shared(External(ArrowError(CastError("no \"number\" here")))))"#;
-        let query = TaskError::of_job(text);
+        let query = TaskError::from_job(text);
         assert_eq!((query.again, query.message.as_str()), (false, "no \"number\" here"));
     }
 }

@@ -22,13 +22,13 @@ pub struct Fault {
 impl Fault {
     /// Creates a fault of one value.
     #[must_use]
-    pub fn of_value(value: &[u8], problem: impl Into<Cow<'static, str>>) -> Self {
+    pub fn in_value(value: &[u8], problem: impl Into<Cow<'static, str>>) -> Self {
         Self { value: Some(quote_bytes(value)), problem: problem.into() }
     }
 
     /// Creates a fault of a whole row.
     #[must_use]
-    pub fn of_row(problem: impl Into<Cow<'static, str>>) -> Self {
+    pub fn in_row(problem: impl Into<Cow<'static, str>>) -> Self {
         Self { value: None, problem: problem.into() }
     }
 }
@@ -72,7 +72,7 @@ pub enum Note {
         /// Name of the column.
         column: String,
         /// Type of the column in the file.
-        found: ColumnType,
+        file_type: ColumnType,
         /// Type that it is read as.
         column_type: ColumnType,
     },
@@ -95,7 +95,7 @@ pub enum Note {
         /// Name of the column.
         column: String,
         /// Type of the column in the file.
-        found: String,
+        file_type: String,
     },
     /// Columns of a text file have no name.
     NamelessColumns {
@@ -207,7 +207,7 @@ pub enum Note {
         /// The keys.
         keys: Vec<String>,
         /// Number of all profiles.
-        of: u64,
+        profiles: u64,
         /// File of one of the profiles.
         file: String,
     },
@@ -363,7 +363,7 @@ mod tests {
     const CANARY: &str = "canary";
 
     fn fault() -> Option<Fault> {
-        Some(Fault::of_value(CANARY.as_bytes(), "is not of type Int64"))
+        Some(Fault::in_value(CANARY.as_bytes(), "is not of type Int64"))
     }
 
     /// Returns the note after `note`: every kind is listed here, so that a new kind does not
@@ -375,9 +375,9 @@ mod tests {
             Note::NanosecondsCut { .. } => Note::ZoneIgnored { column, zone: "Europe/Moscow".to_owned() },
             Note::ZoneIgnored { .. } => Note::NumbersAsNames { first: "0".to_owned() },
             Note::NumbersAsNames { .. } => {
-                Note::ReadWider { column, found: ColumnType::Int16, column_type: ColumnType::Int32 }
+                Note::ReadWider { column, file_type: ColumnType::Int16, column_type: ColumnType::Int32 }
             }
-            Note::ReadWider { .. } => Note::ColumnLeftOut { column, found: "List(Int32)".to_owned() },
+            Note::ReadWider { .. } => Note::ColumnLeftOut { column, file_type: "List(Int32)".to_owned() },
             Note::ColumnLeftOut { .. } => {
                 Note::ReadAsText { column, column_type: ColumnType::Int64, first: fault() }
             }
@@ -406,7 +406,7 @@ mod tests {
             Note::InferredFromProfile { .. } => Note::RepeatsUnknown { key: "a, b".to_owned() },
             Note::RepeatsUnknown { .. } => {
                 let keys = vec!["HASH(a)".to_owned(); 5];
-                Note::KeysNotInAllProfiles { keys, of: 2, file: "mon.ek".to_owned() }
+                Note::KeysNotInAllProfiles { keys, profiles: 2, file: "mon.ek".to_owned() }
             }
             Note::KeysNotInAllProfiles { .. } => Note::NamelessColumns { positions: vec![1] },
             Note::NamelessColumns { .. } => {
@@ -441,9 +441,9 @@ mod tests {
 
     #[test]
     fn a_fault_quotes_its_value_on_one_line_of_bounded_length() {
-        assert_eq!(Fault::of_value(b"x\ny", "is not JSON").to_string(), "'x\\ny' is not JSON");
-        assert_eq!(Fault::of_row("has 3 fields").to_string(), "has 3 fields");
-        let long = Fault::of_value(&vec![b'x'; 20 << 20], "is not JSON").to_string();
+        assert_eq!(Fault::in_value(b"x\ny", "is not JSON").to_string(), "'x\\ny' is not JSON");
+        assert_eq!(Fault::in_row("has 3 fields").to_string(), "has 3 fields");
+        let long = Fault::in_value(&vec![b'x'; 20 << 20], "is not JSON").to_string();
         assert!(long.chars().count() < 150, "{}", long.len());
     }
 }

@@ -26,14 +26,14 @@ impl fmt::Display for Note {
                 quote(column),
                 quote(zone)
             ),
-            Self::ReadWider { column, found, column_type } => write!(
+            Self::ReadWider { column, file_type, column_type } => write!(
                 f,
-                "column '{}' of type {found} is read as {column_type}, since keys cannot be {found}",
+                "column '{}' of type {file_type} is read as {column_type}, since keys cannot be {file_type}",
                 quote(column)
             ),
-            Self::ColumnLeftOut { column, found } => {
-                let (column, found) = (quote(column), quote(found));
-                write!(f, "column '{column}' of type {found} has no YDB column type and is left out")
+            Self::ColumnLeftOut { column, file_type } => {
+                let (column, file_type) = (quote(column), quote(file_type));
+                write!(f, "column '{column}' of type {file_type} has no YDB column type and is left out")
             }
             Self::ReadAsText { column, column_type, first } => {
                 let column = quote(column);
@@ -161,9 +161,9 @@ impl Note {
                  repeat in others; save them with a larger --profile-size",
                 quote(key)
             ),
-            Self::KeysNotInAllProfiles { keys, of, file } => {
+            Self::KeysNotInAllProfiles { keys, profiles, file } => {
                 let keys: Vec<String> = keys.iter().map(|key| quote(key).to_string()).collect();
-                write!(f, "left out, because not all {of} profiles count them: {}", shown(&keys))?;
+                write!(f, "left out, because not all {profiles} profiles count them: {}", shown(&keys))?;
                 write!(
                     f,
                     "; to compare them, save the profiles with --like {}, or name the keys",

@@ -123,23 +123,24 @@ impl TimeReading {
         if self == Self::Native {
             return instants(array);
         }
-        let found: TimestampMicrosecondArray = match array.data_type() {
+        let instants: TimestampMicrosecondArray = match array.data_type() {
             data_type if data_type.is_integer() => {
                 let numbers = cast(array, &DataType::Int64).ok()?;
                 numbers
                     .as_primitive::<Int64Type>()
                     .iter()
-                    .map(|n| n.and_then(|n| self.of_number(n)))
+                    .map(|n| n.and_then(|n| self.instant_of_number(n)))
                     .collect()
             }
             data_type if data_type.is_floating() => {
                 let numbers = cast(array, &DataType::Float64).ok()?;
                 let numbers = numbers.as_primitive::<Float64Type>().iter();
-                numbers.map(|n| n.and_then(|n| self.of_fraction(n))).collect()
+                numbers.map(|n| n.and_then(|n| self.instant_of_fraction(n))).collect()
             }
             DataType::FixedSizeBinary(16) => {
                 let ids = array.as_fixed_size_binary();
-                let of_id = |id: Option<&[u8]>| self.of_uuid(u128::from_be_bytes(id?.try_into().ok()?));
+                let of_id =
+                    |id: Option<&[u8]>| self.instant_of_uuid(u128::from_be_bytes(id?.try_into().ok()?));
                 ids.iter().map(of_id).collect()
             }
             DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View if self == Self::Text => {
@@ -147,11 +148,15 @@ impl TimeReading {
             }
             DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => {
                 let texts = cast(array, &DataType::Utf8View).ok()?;
-                texts.as_string_view().iter().map(|text| text.and_then(|text| self.of_text(text))).collect()
+                texts
+                    .as_string_view()
+                    .iter()
+                    .map(|text| text.and_then(|text| self.instant_of_text(text)))
+                    .collect()
             }
             _ => return None,
         };
-        Some(Arc::new(found))
+        Some(Arc::new(instants))
     }
 
     /// Returns the reading of a column with which all its values are plausible points in time, with
@@ -164,7 +169,7 @@ impl TimeReading {
         if filled < FEWEST {
             return None;
         }
-        let found = readings.iter().find_map(|reading| {
+        let detected = readings.iter().find_map(|reading| {
             if *reading == Self::Snowflake && !has_workers(array) {
                 return None;
             }
@@ -178,7 +183,7 @@ impl TimeReading {
             let is_likely = reading.is_written_out() || (plausible && last - first <= LONGEST_SPAN);
             (is_likely && first < last).then_some((*reading, first, last))
         })?;
-        Some(if found.0 == Self::DayFirst { Self::day_or_month_first(array, found) } else { found })
+        Some(if detected.0 == Self::DayFirst { Self::day_or_month_first(array, detected) } else { detected })
     }
 
     /// Decides whether days or months are first in ambiguous dates such as 01/02/2026. Read in the
@@ -192,7 +197,7 @@ impl TimeReading {
         });
         let span = |(_, first, last): (Self, i64, i64)| last - first;
         // The first days of several months are no days of one.
-        month_first.filter(|found| span(*found) < span(day_first) / 3).unwrap_or(day_first)
+        month_first.filter(|reading| span(*reading) < span(day_first) / 3).unwrap_or(day_first)
     }
 
     /// Order of the parts of dates; `None` for other readings.
@@ -240,7 +245,7 @@ impl TimeReading {
         }
     }
 
-    fn of_number(self, number: i64) -> Option<i64> {
+    fn instant_of_number(self, number: i64) -> Option<i64> {
         match self {
             Self::EightDigits => date_of_digits(number),
             Self::Compact => time_of_digits(number),
@@ -257,7 +262,7 @@ impl TimeReading {
     }
 
     /// Reads an epoch that may have a fraction.
-    fn of_fraction(self, number: f64) -> Option<i64> {
+    fn instant_of_fraction(self, number: f64) -> Option<i64> {
         let micros = number
             * match self {
                 Self::Seconds => 1e6,
@@ -270,7 +275,7 @@ impl TimeReading {
         (micros.abs() < 9.2e18).then_some(micros as i64)
     }
 
-    fn of_uuid(self, id: u128) -> Option<i64> {
+    fn instant_of_uuid(self, id: u128) -> Option<i64> {
         let version = (id >> 76) as u8 & 0xF;
         let has_variant = (id >> 62) as u8 & 0b11 == 0b10;
         match (self, version) {
@@ -284,7 +289,7 @@ impl TimeReading {
         }
     }
 
-    fn of_text(self, text: &str) -> Option<i64> {
+    fn instant_of_text(self, text: &str) -> Option<i64> {
         if let Some(order) = self.date_order() {
             return instant(text, order);
         }
@@ -292,7 +297,7 @@ impl TimeReading {
         match (self, text.len()) {
             (Self::Compact, 14..=28) => compact_time(text),
             (Self::UuidV7 | Self::UuidV1, 32 | 36) => {
-                self.of_uuid(uuid::Uuid::try_parse(text).ok()?.as_u128())
+                self.instant_of_uuid(uuid::Uuid::try_parse(text).ok()?.as_u128())
             }
             (Self::EightDigits, 8) if text.bytes().all(|byte| byte.is_ascii_digit()) => {
                 date_of_digits(text.parse().ok()?)
@@ -364,15 +369,24 @@ mod tests {
     fn ids_begin_with_the_time_that_their_specifications_say() {
         // The examples of RFC 9562, A.1 and A.6: 2022-02-22 19:22:22.
         let at = 1_645_557_742_000_000;
-        assert_eq!(TimeReading::UuidV1.of_text("C232AB00-9414-11EC-B3C8-9F6BDECED846"), Some(at));
-        assert_eq!(TimeReading::UuidV7.of_text("017F22E2-79B0-7CC3-98C4-DC0C0C07398F"), Some(at));
-        assert_eq!(TimeReading::UuidV7.of_text("017F22E2-79B0-4CC3-98C4-DC0C0C07398F"), None);
+        assert_eq!(TimeReading::UuidV1.instant_of_text("C232AB00-9414-11EC-B3C8-9F6BDECED846"), Some(at));
+        assert_eq!(TimeReading::UuidV7.instant_of_text("017F22E2-79B0-7CC3-98C4-DC0C0C07398F"), Some(at));
+        assert_eq!(TimeReading::UuidV7.instant_of_text("017F22E2-79B0-4CC3-98C4-DC0C0C07398F"), None);
         // The example of the ULID specification: 2016-07-30 23:54:10.259.
-        assert_eq!(TimeReading::Ulid.of_text("01ARZ3NDEKTSV4RRFFQ69G5FAV"), Some(1_469_922_850_259_000));
+        assert_eq!(
+            TimeReading::Ulid.instant_of_text("01ARZ3NDEKTSV4RRFFQ69G5FAV"),
+            Some(1_469_922_850_259_000)
+        );
         // MongoDB's documentation of getTimestamp(): 2012-10-15 21:26:17.
-        assert_eq!(TimeReading::ObjectId.of_text("507c7f79bcf86cd7994f6c0e"), Some(1_350_336_377_000_000));
+        assert_eq!(
+            TimeReading::ObjectId.instant_of_text("507c7f79bcf86cd7994f6c0e"),
+            Some(1_350_336_377_000_000)
+        );
         // Twitter's documentation of ids: 2022-06-28 16:07:40.105.
-        assert_eq!(TimeReading::Snowflake.of_number(1_541_815_603_606_036_480), Some(1_656_432_460_105_000));
+        assert_eq!(
+            TimeReading::Snowflake.instant_of_number(1_541_815_603_606_036_480),
+            Some(1_656_432_460_105_000)
+        );
     }
 
     #[test]
@@ -436,8 +450,8 @@ mod tests {
             for days in [12, 31] {
                 let texts = (0..60).map(|at| form.replace('D', &format!("{:02}", at % days + 1)));
                 let array: ArrayRef = Arc::new(StringArray::from_iter_values(texts));
-                let (found, first, last) = TimeReading::detect(&array).unwrap();
-                assert_eq!((found, last - first), (reading, (days - 1) * 86_400_000_000), "{form}");
+                let (detected, first, last) = TimeReading::detect(&array).unwrap();
+                assert_eq!((detected, last - first), (reading, (days - 1) * 86_400_000_000), "{form}");
             }
         }
         // The first days of months, which could be days of January.

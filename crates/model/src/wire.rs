@@ -30,12 +30,12 @@ pub trait Wire: Sized {
     fn put(&self, bytes: &mut Vec<u8>);
 
     /// Decodes the value from the beginning of `left`.
-    fn take(left: &mut Left<'_>) -> Result<Self, WireError>;
+    fn take(left: &mut WireReader<'_>) -> Result<Self, WireError>;
 }
 
 /// Bytes that are not decoded yet.
 #[derive(Debug)]
-pub struct Left<'a>(&'a [u8]);
+pub struct WireReader<'a>(&'a [u8]);
 
 /// Encodes values and appends a checksum.
 pub fn seal(put: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
@@ -47,15 +47,15 @@ pub fn seal(put: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
 }
 
 /// Returns the encoded values if the checksum is right.
-pub fn unseal(sealed: &[u8]) -> Result<Left<'_>, WireError> {
+pub fn unseal(sealed: &[u8]) -> Result<WireReader<'_>, WireError> {
     let (bytes, sum) = sealed.split_last_chunk::<WORD>().ok_or(WireError("it is cut"))?;
     if XxHash3_64::oneshot(bytes) != u64::from_le_bytes(*sum) {
         return Err(WireError("its checksum is wrong"));
     }
-    Ok(Left(bytes))
+    Ok(WireReader(bytes))
 }
 
-impl<'a> Left<'a> {
+impl<'a> WireReader<'a> {
     /// Takes the next `count` bytes.
     pub fn bytes(&mut self, count: usize) -> Result<&'a [u8], WireError> {
         let (bytes, left) = self.0.split_at_checked(count).ok_or(WireError("it ends early"))?;
@@ -96,7 +96,7 @@ pub fn put_bytes(more: &[u8], bytes: &mut Vec<u8>) {
 }
 
 /// Takes the bytes that [`put_bytes`] wrote.
-pub fn take_bytes<'a>(left: &mut Left<'a>) -> Result<&'a [u8], WireError> {
+pub fn take_bytes<'a>(left: &mut WireReader<'a>) -> Result<&'a [u8], WireError> {
     let count = usize::take(left)?;
     left.bytes(count)
 }
@@ -110,7 +110,7 @@ macro_rules! wire {
                 $($crate::wire::Wire::put(&self.$field, bytes);)+
             }
 
-            fn take(left: &mut $crate::wire::Left<'_>) -> Result<Self, $crate::wire::WireError> {
+            fn take(left: &mut $crate::wire::WireReader<'_>) -> Result<Self, $crate::wire::WireError> {
                 Ok(Self { $($field: $crate::wire::Wire::take(left)?),+ })
             }
         }
@@ -128,7 +128,7 @@ impl Wire for u64 {
         bytes.push(rest as u8);
     }
 
-    fn take(left: &mut Left<'_>) -> Result<Self, WireError> {
+    fn take(left: &mut WireReader<'_>) -> Result<Self, WireError> {
         let mut number = 0;
         for shift in (0..Self::BITS).step_by(7) {
             let byte = left.bytes(1)?.first().copied().unwrap_or_default();
@@ -146,7 +146,7 @@ impl Wire for u32 {
         u64::from(*self).put(bytes);
     }
 
-    fn take(left: &mut Left<'_>) -> Result<Self, WireError> {
+    fn take(left: &mut WireReader<'_>) -> Result<Self, WireError> {
         Self::try_from(u64::take(left)?).map_err(|_| WireError("a number is too large"))
     }
 }
@@ -156,7 +156,7 @@ impl Wire for usize {
         (*self as u64).put(bytes);
     }
 
-    fn take(left: &mut Left<'_>) -> Result<Self, WireError> {
+    fn take(left: &mut WireReader<'_>) -> Result<Self, WireError> {
         Self::try_from(u64::take(left)?).map_err(|_| WireError("a number is too large"))
     }
 }
@@ -166,7 +166,7 @@ impl Wire for i64 {
         self.cast_unsigned().put(bytes);
     }
 
-    fn take(left: &mut Left<'_>) -> Result<Self, WireError> {
+    fn take(left: &mut WireReader<'_>) -> Result<Self, WireError> {
         u64::take(left).map(u64::cast_signed)
     }
 }
@@ -176,7 +176,7 @@ impl Wire for f64 {
         bytes.extend_from_slice(&self.to_bits().to_le_bytes());
     }
 
-    fn take(left: &mut Left<'_>) -> Result<Self, WireError> {
+    fn take(left: &mut WireReader<'_>) -> Result<Self, WireError> {
         left.word().map(Self::from_bits)
     }
 }
@@ -186,7 +186,7 @@ impl Wire for bool {
         bytes.push(u8::from(*self));
     }
 
-    fn take(left: &mut Left<'_>) -> Result<Self, WireError> {
+    fn take(left: &mut WireReader<'_>) -> Result<Self, WireError> {
         match left.bytes(1)? {
             [0] => Ok(false),
             [1] => Ok(true),
@@ -200,7 +200,7 @@ impl Wire for String {
         put_bytes(self.as_bytes(), bytes);
     }
 
-    fn take(left: &mut Left<'_>) -> Result<Self, WireError> {
+    fn take(left: &mut WireReader<'_>) -> Result<Self, WireError> {
         let text = std::str::from_utf8(take_bytes(left)?);
         text.map(str::to_owned).map_err(|_| WireError("invalid UTF-8"))
     }
@@ -211,7 +211,7 @@ impl Wire for Box<[u8]> {
         put_bytes(self, bytes);
     }
 
-    fn take(left: &mut Left<'_>) -> Result<Self, WireError> {
+    fn take(left: &mut WireReader<'_>) -> Result<Self, WireError> {
         take_bytes(left).map(Self::from)
     }
 }
@@ -224,7 +224,7 @@ impl<T: Wire> Wire for Option<T> {
         }
     }
 
-    fn take(left: &mut Left<'_>) -> Result<Self, WireError> {
+    fn take(left: &mut WireReader<'_>) -> Result<Self, WireError> {
         if bool::take(left)? { T::take(left).map(Some) } else { Ok(None) }
     }
 }
@@ -235,7 +235,7 @@ impl<T: Wire> Wire for Vec<T> {
         self.iter().for_each(|item| item.put(bytes));
     }
 
-    fn take(left: &mut Left<'_>) -> Result<Self, WireError> {
+    fn take(left: &mut WireReader<'_>) -> Result<Self, WireError> {
         let count = usize::take(left)?;
         // Grows with the items that are decoded; the stated count is not trusted with an
         // allocation.
@@ -248,7 +248,7 @@ impl<T: Wire + Copy + Default, const N: usize> Wire for [T; N] {
         self.iter().for_each(|item| item.put(bytes));
     }
 
-    fn take(left: &mut Left<'_>) -> Result<Self, WireError> {
+    fn take(left: &mut WireReader<'_>) -> Result<Self, WireError> {
         let mut items = [T::default(); N];
         for item in &mut items {
             *item = T::take(left)?;
@@ -263,7 +263,7 @@ impl<A: Wire, B: Wire> Wire for (A, B) {
         self.1.put(bytes);
     }
 
-    fn take(left: &mut Left<'_>) -> Result<Self, WireError> {
+    fn take(left: &mut WireReader<'_>) -> Result<Self, WireError> {
         Ok((A::take(left)?, B::take(left)?))
     }
 }
@@ -274,7 +274,7 @@ impl Wire for serde_json::Value {
         self.to_string().put(bytes);
     }
 
-    fn take(left: &mut Left<'_>) -> Result<Self, WireError> {
+    fn take(left: &mut WireReader<'_>) -> Result<Self, WireError> {
         serde_json::from_slice(take_bytes(left)?).map_err(|_| WireError("invalid value"))
     }
 }
@@ -284,7 +284,7 @@ impl Wire for Micros {
         self.get().put(bytes);
     }
 
-    fn take(left: &mut Left<'_>) -> Result<Self, WireError> {
+    fn take(left: &mut WireReader<'_>) -> Result<Self, WireError> {
         i64::take(left).map(Self::new)
     }
 }
@@ -294,7 +294,7 @@ impl Wire for PartitionId {
         self.0.put(bytes);
     }
 
-    fn take(left: &mut Left<'_>) -> Result<Self, WireError> {
+    fn take(left: &mut WireReader<'_>) -> Result<Self, WireError> {
         u32::take(left).map(Self)
     }
 }

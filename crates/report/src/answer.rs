@@ -38,10 +38,10 @@ pub fn answer(assessment: &AdvisorReport) -> String {
 }
 
 fn recommendation(assessment: &AdvisorReport) -> String {
-    let found = &assessment.recommendation;
+    let recommendation = &assessment.recommendation;
     let mut text = heading(Layout::Plain, "Recommendation");
-    text.push_str(&recommended_keys(found));
-    for reason in found.reasons.iter().take(MOST_REASONS) {
+    text.push_str(&recommended_keys(recommendation));
+    for reason in recommendation.reasons.iter().take(MOST_REASONS) {
         text.push_str(&item(reason));
     }
     text

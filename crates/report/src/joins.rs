@@ -7,13 +7,13 @@ use evenkeel_advisor::joins::{JoinReport, JoinSide, TablesReport};
 
 /// Renders the joins and their problems; a single line if there are no joins.
 #[must_use]
-pub fn joins(found: &TablesReport, layout: Layout) -> String {
+pub fn joins(report: &TablesReport, layout: Layout) -> String {
     let mut text = heading(layout, "Joins");
-    if found.joins.is_empty() {
+    if report.joins.is_empty() {
         text.push_str("none: no two columns have names and values that suggest one; name it with --join\n\n");
         return text;
     }
-    let rows = found.joins.iter().map(|join| {
+    let rows = report.joins.iter().map(|join| {
         vec![
             join.to_string(),
             percent(join.left.values_found),
@@ -29,13 +29,13 @@ pub fn joins(found: &TablesReport, layout: Layout) -> String {
     ];
     text.push_str(&grid(layout, &headings, rows.collect()));
     text.push_str("\nleft in right: values of the first column that the second has; local: with the recommended keys, joined\nrows are in one partition, and no row is sent\n\n");
-    for join in &found.joins {
+    for join in &report.joins {
         text.push_str(&format!("- {join} ({}): {}\n", origin(join), join.explain()));
         for side in [&join.left, &join.right] {
             text.push_str(&price(side));
         }
     }
-    for finding in &found.join_findings {
+    for finding in &report.join_findings {
         text.push_str(&format!(
             "- {} [{}] {}: {}. {}\n",
             finding.severity.word(),
@@ -59,7 +59,7 @@ pub fn table_heading(table: &str, layout: Layout) -> String {
 }
 
 fn origin(join: &JoinReport) -> &'static str {
-    if join.found { "found from names and values" } else { "named" }
+    if join.inferred { "found from names and values" } else { "named" }
 }
 
 /// Cost in evenness of the joined column as the partition key.

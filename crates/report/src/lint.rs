@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::grid::heading;
 use crate::grid::{Heading, Layout, count, grid};
-use evenkeel_advisor::lint::{Lint, Spread};
+use evenkeel_advisor::lint::{HashSpread, Lint};
 use evenkeel_model::finding::Finding;
 
 /// Renders how a function spreads keys, compared with a perfect one.
@@ -47,7 +47,7 @@ pub fn lint(lint: &Lint, layout: Layout) -> String {
 
 /// Draws the spread of the function, and of each alternative.
 fn spreads(lint: &Lint, layout: Layout) -> String {
-    let row = |words: &str, spread: &Spread| {
+    let row = |words: &str, spread: &HashSpread| {
         vec![
             words.to_owned(),
             format!("{} of {}", count(u64::from(spread.filled)), count(u64::from(spread.partitions))),

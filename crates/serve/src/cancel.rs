@@ -31,7 +31,7 @@ impl Reason {
 
 /// The query of one connection, if one is running.
 #[derive(Debug, Default)]
-pub(crate) struct Running {
+pub(crate) struct RunningQuery {
     state: Mutex<State>,
     notify: Notify,
 }
@@ -42,7 +42,7 @@ struct State {
     reason: Option<Reason>,
 }
 
-impl Running {
+impl RunningQuery {
     pub(crate) fn begin(&self) {
         *self.lock() = State { since: Some(Instant::now()), reason: None };
     }
@@ -78,12 +78,12 @@ impl Running {
 
 /// All connections by their numbers.
 #[derive(Debug, Default)]
-pub(crate) struct Connections(Mutex<BTreeMap<i32, (SecretKey, Arc<Running>)>>);
+pub(crate) struct Connections(Mutex<BTreeMap<i32, (SecretKey, Arc<RunningQuery>)>>);
 
 impl Connections {
     /// Registers a connection; anyone with its secret key can cancel its queries.
     pub(crate) fn add(self: &Arc<Self>, number: i32, key: SecretKey) -> Registered {
-        let running = Arc::new(Running::default());
+        let running = Arc::new(RunningQuery::default());
         self.lock().insert(number, (key, Arc::clone(&running)));
         Registered { running, number, connections: Arc::clone(self) }
     }
@@ -98,7 +98,7 @@ impl Connections {
     /// Ends the query that began last: the earlier ones fit without it.
     pub(crate) fn cancel_youngest(&self, message: &str) {
         let connections = self.lock();
-        let began = |running: &Arc<Running>| running.lock().since;
+        let began = |running: &Arc<RunningQuery>| running.lock().since;
         let youngest = connections.values().map(|(_, running)| running).max_by_key(|running| began(running));
         if let Some(running) = youngest {
             running.cancel(Reason::Memory(message.to_owned()));
@@ -115,7 +115,7 @@ impl Connections {
         self.lock().values().for_each(|(_, running)| running.cancel(Reason::Shutdown));
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<i32, (SecretKey, Arc<Running>)>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<i32, (SecretKey, Arc<RunningQuery>)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -130,7 +130,7 @@ fn is_same(own: &SecretKey, given: &SecretKey) -> bool {
 /// A connection among all. It leaves them when this value is dropped.
 #[derive(Debug)]
 pub(crate) struct Registered {
-    pub(crate) running: Arc<Running>,
+    pub(crate) running: Arc<RunningQuery>,
     number: i32,
     connections: Arc<Connections>,
 }

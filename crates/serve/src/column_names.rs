@@ -102,20 +102,20 @@ mod tests {
 
     #[test]
     fn columns_are_named_as_postgres_names_them() {
-        let found = |sql: &str| -> Vec<String> {
+        let names_of = |sql: &str| -> Vec<String> {
             let names = names(sql).unwrap();
             names.into_iter().map(|name| name.unwrap_or_else(|| "=".to_owned())).collect()
         };
         assert_eq!(
-            found("SELECT a, t.b, count(*), Max(c), 1, a + 1, 'x'"),
+            names_of("SELECT a, t.b, count(*), Max(c), 1, a + 1, 'x'"),
             ["=", "=", "count", "max", NO_NAME, NO_NAME, NO_NAME]
         );
-        assert_eq!(found("SELECT a AS x, a::bigint, 1::bigint, (sum(a))"), ["=", "=", "int8", "sum"]);
+        assert_eq!(names_of("SELECT a AS x, a::bigint, 1::bigint, (sum(a))"), ["=", "=", "int8", "sum"]);
         assert_eq!(
-            found("SELECT date '2024-01-01', interval '1 day', CASE WHEN a THEN 1 END"),
+            names_of("SELECT date '2024-01-01', interval '1 day', CASE WHEN a THEN 1 END"),
             ["date", "interval", "case"]
         );
-        assert_eq!(found("WITH q AS (SELECT 1) SELECT count(*) FROM q UNION SELECT 2"), ["count"]);
+        assert_eq!(names_of("WITH q AS (SELECT 1) SELECT count(*) FROM q UNION SELECT 2"), ["count"]);
         assert!(names("SELECT *, 1 FROM t").is_none());
         assert!(names("EXPLAIN SELECT 1").is_none());
         assert!(names("not SQL").is_none());

@@ -104,7 +104,7 @@ impl From<QueryError> for Failure {
     fn from(error: QueryError) -> Self {
         let message = error.to_string();
         let code = match &error {
-            QueryError::DataFusion(cause) => return Self::of_engine(cause, message),
+            QueryError::DataFusion(cause) => return Self::from_engine(cause, message),
             QueryError::Limit(limit) => code_of_limit(limit),
             QueryError::Sql(limit) => {
                 let code = if limit.is_of_number() { SqlState::OUT_OF_RANGE } else { SqlState("54001") };
@@ -190,8 +190,8 @@ fn code_of_limit(limit: &LimitExceeded) -> SqlState {
 impl Failure {
     /// Classifies an error of DataFusion. Its kinds are few, so the text decides among some of
     /// them.
-    fn of_engine(error: &DataFusionError, message: String) -> Self {
-        if let Some(limit) = LimitExceeded::of_error(error) {
+    fn from_engine(error: &DataFusionError, message: String) -> Self {
+        if let Some(limit) = LimitExceeded::from_error(error) {
             return Self::new(code_of_limit(limit), message);
         }
         let place = place_of(error);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use evenkeel_stats::skew::SkewFigures;
 
-use crate::tables::Opened;
+use crate::tables::OpenTables;
 
 /// Upper bounds of the classes of durations, in seconds.
 const BOUNDS: [f64; 14] = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 30.0, 120.0];
@@ -65,13 +65,13 @@ impl Metrics {
     }
 
     /// Counts the bytes of files that a query read, and the total bytes of its tables.
-    pub(crate) fn count_bytes(&self, read: u64, of: u64) {
+    pub(crate) fn count_bytes(&self, read: u64, total: u64) {
         add(&self.bytes_read, read);
-        add(&self.bytes_pruned, of.saturating_sub(read));
+        add(&self.bytes_pruned, total.saturating_sub(read));
     }
 
     /// Returns all figures as text.
-    pub(crate) fn text(&self, opened: &Opened, reserved: usize) -> String {
+    pub(crate) fn text(&self, opened: &OpenTables, reserved: usize) -> String {
         let mut page = Page(String::new());
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let counters = [
@@ -109,7 +109,7 @@ impl Metrics {
             page.figure(name, "gauge", help, &[("", value.to_string())]);
         }
         self.durations(&mut page);
-        of_tables(&mut page, opened);
+        write_tables(&mut page, opened);
         page.0
     }
 
@@ -150,8 +150,8 @@ impl Page {
 }
 
 /// Figures of the newest versions of the tables.
-fn of_tables(page: &mut Page, opened: &Opened) {
-    let figures: Vec<(String, [f64; 7])> = opened.tables.iter().map(of_table).collect();
+fn write_tables(page: &mut Page, opened: &OpenTables) {
+    let figures: Vec<(String, [f64; 7])> = opened.tables.iter().map(table_figures).collect();
     let names = [
         ("table_version", "Newest version of the table."),
         ("table_partitions", "Partitions of the table."),
@@ -173,7 +173,7 @@ fn of_tables(page: &mut Page, opened: &Opened) {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "figures for charts")]
-fn of_table(served: &crate::tables::ServedTable) -> (String, [f64; 7]) {
+fn table_figures(served: &crate::tables::ServedTable) -> (String, [f64; 7]) {
     let snapshot = served.table.snapshot();
     let portions = snapshot.portions();
     let mut rows = vec![0u64; snapshot.spec().partitions().len()];

@@ -140,7 +140,7 @@ mod tests {
         for (text, line) in [("ada", 1), ("ada:x\n:y", 2), ("ada:", 1)] {
             let (_folder, path) = file(text, 0o600);
             let refused = Passwords::read(&path).unwrap_err();
-            assert!(matches!(refused, PasswordError::Line { line: found, .. } if found == line), "{text}");
+            assert!(matches!(refused, PasswordError::Line { line: actual, .. } if actual == line), "{text}");
         }
         let (_folder, path) = file("ada:x\nada:y", 0o600);
         assert!(matches!(Passwords::read(&path), Err(PasswordError::Repeated { line: 2, .. })));

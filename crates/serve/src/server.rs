@@ -21,7 +21,7 @@ use crate::connection::Connection;
 use crate::metrics::add;
 use crate::shared::{ServeOptions, Shared, Stage};
 use crate::startup::start;
-use crate::statement::Known;
+use crate::statement::KnownNames;
 use crate::tables::{ServedTables, Tables};
 use crate::threads::turns;
 
@@ -82,7 +82,7 @@ impl Server {
             None => None,
         };
         let opened = tables.newest().await.map_err(|failure| refused(failure.message))?;
-        let known = Known {
+        let known = KnownNames {
             functions: opened.session.function_names().into_iter().collect(),
             tables: opened.session.names().iter().cloned().collect(),
         };

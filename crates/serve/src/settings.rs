@@ -253,8 +253,8 @@ fn pins(text: &str) -> Option<Pins> {
 }
 
 /// Reads the settings in `options` of a start-up message: `-c name=value` and `--name=value`.
-pub(crate) fn of_options(options: &str) -> BTreeMap<String, String> {
-    let mut found = BTreeMap::new();
+pub(crate) fn settings_in_options(options: &str) -> BTreeMap<String, String> {
+    let mut settings = BTreeMap::new();
     let mut words = options.split_ascii_whitespace();
     while let Some(word) = words.next() {
         let setting = match word.strip_prefix("--").or_else(|| word.strip_prefix("-c")) {
@@ -262,10 +262,10 @@ pub(crate) fn of_options(options: &str) -> BTreeMap<String, String> {
             setting => setting,
         };
         if let Some((name, value)) = setting.and_then(|setting| setting.split_once('=')) {
-            found.insert(name.replace('-', "_"), value.to_owned());
+            settings.insert(name.replace('-', "_"), value.to_owned());
         }
     }
-    found
+    settings
 }
 
 #[cfg(test)]
@@ -320,7 +320,7 @@ mod tests {
         for (text, millis) in [("250", 250), ("2 min", 120_000), ("1h", 3_600_000), ("0", 0)] {
             assert_eq!(timeout(text), Some(Duration::from_millis(millis)), "{text}");
         }
-        let options = of_options("-c statement_timeout=5s --search-path=x -c a=b -x");
+        let options = settings_in_options("-c statement_timeout=5s --search-path=x -c a=b -x");
         assert_eq!(options["statement_timeout"], "5s");
         assert_eq!((options["search_path"].as_str(), options["a"].as_str()), ("x", "b"));
     }

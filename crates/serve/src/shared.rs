@@ -13,7 +13,7 @@ use crate::cancel::Connections;
 use crate::catalog::Catalog;
 use crate::metrics::{Metrics, subtract};
 use crate::passwords::Passwords;
-use crate::statement::Known;
+use crate::statement::KnownNames;
 use crate::tables::Tables;
 use crate::threads::Threads;
 use crate::tls::Tls;
@@ -60,7 +60,7 @@ pub(crate) struct Shared {
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) threads: Arc<Threads>,
     /// Names of functions and tables.
-    pub(crate) known: Known,
+    pub(crate) known: KnownNames,
     /// Permits for running queries.
     pub(crate) turns: Arc<Semaphore>,
     pub(crate) metrics: Arc<Metrics>,

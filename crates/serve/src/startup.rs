@@ -16,7 +16,7 @@ use tokio_util::codec::Framed;
 
 use crate::failure::{Failure, SqlState, wrong_password};
 use crate::metrics::add;
-use crate::settings::{Settings, of_options};
+use crate::settings::{Settings, settings_in_options};
 use crate::shared::{Open, Shared};
 use crate::socket::{Socket, started};
 
@@ -112,7 +112,7 @@ async fn log_in(socket: &mut Starting, shared: &Arc<Shared>) -> Result<Option<(S
     for (name, value) in socket.metadata() {
         match name.as_str() {
             "user" | "database" | "replication" => {}
-            "options" => given.extend(of_options(value)),
+            "options" => given.extend(settings_in_options(value)),
             _ => drop(given.insert(name.clone(), value.clone())),
         }
     }

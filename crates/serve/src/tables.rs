@@ -43,12 +43,12 @@ pub struct ServedTables {
 
 /// All tables at one version each.
 #[derive(Debug)]
-pub(crate) struct Opened {
+pub(crate) struct OpenTables {
     pub(crate) tables: Vec<ServedTable>,
     pub(crate) session: TableSession,
 }
 
-impl Opened {
+impl OpenTables {
     fn new(served: ServedTables, environment: &QueryEnvironment) -> Result<Self, Failure> {
         let mut database = Database::default();
         for ServedTable { names, table } in &served.tables {
@@ -72,19 +72,19 @@ pub(crate) struct Tables {
     served: ServedTables,
     environment: QueryEnvironment,
     newest: Mutex<Newest>,
-    older: Mutex<VecDeque<Arc<Opened>>>,
+    older: Mutex<VecDeque<Arc<OpenTables>>>,
 }
 
 #[derive(Debug)]
 struct Newest {
-    opened: Arc<Opened>,
+    opened: Arc<OpenTables>,
     /// Start of the last look for newer versions.
     looked: Instant,
 }
 
 impl Tables {
     pub(crate) fn new(served: ServedTables, environment: QueryEnvironment) -> Result<Self, Failure> {
-        let opened = Arc::new(Opened::new(served.clone(), &environment)?);
+        let opened = Arc::new(OpenTables::new(served.clone(), &environment)?);
         let newest = Mutex::new(Newest { opened, looked: Instant::now() });
         Ok(Self { served, environment, newest, older: Mutex::default() })
     }
@@ -98,7 +98,7 @@ impl Tables {
     ///
     /// # Errors
     /// [`Failure`] if a log cannot be read.
-    pub(crate) async fn newest(&self) -> Result<Arc<Opened>, Failure> {
+    pub(crate) async fn newest(&self) -> Result<Arc<OpenTables>, Failure> {
         let arrived = Instant::now();
         let mut newest = self.newest.lock().await;
         // Another query looked since this one arrived.
@@ -122,7 +122,7 @@ impl Tables {
     ///
     /// # Errors
     /// [`Failure`] if there is no such table or version, or a log cannot be read.
-    pub(crate) async fn at(&self, pins: &Pins) -> Result<Arc<Opened>, Failure> {
+    pub(crate) async fn at(&self, pins: &Pins) -> Result<Arc<OpenTables>, Failure> {
         let newest = self.newest().await?;
         if pins.is_empty() {
             return Ok(newest);
@@ -158,7 +158,7 @@ impl Tables {
         Ok(opened)
     }
 
-    fn open(&self, tables: Vec<ServedTable>) -> Result<Opened, Failure> {
-        Opened::new(ServedTables { tables, exports: self.served.exports.clone() }, &self.environment)
+    fn open(&self, tables: Vec<ServedTable>) -> Result<OpenTables, Failure> {
+        OpenTables::new(ServedTables { tables, exports: self.served.exports.clone() }, &self.environment)
     }
 }

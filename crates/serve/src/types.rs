@@ -142,12 +142,12 @@ const ARRAYS: [(Type, Type); 17] = [
 ];
 
 fn array_of(element: &Type) -> Option<Type> {
-    ARRAYS.iter().rev().find(|(of, _)| of == element).map(|(_, array)| array.clone())
+    ARRAYS.iter().rev().find(|(candidate, _)| candidate == element).map(|(_, array)| array.clone())
 }
 
 /// Returns the type of the elements of an array; `None` for other types.
 pub(crate) fn element_of(array: &Type) -> Option<Type> {
-    ARRAYS.iter().find(|(_, of)| of == array).map(|(element, _)| element.clone())
+    ARRAYS.iter().find(|(_, candidate)| candidate == array).map(|(element, _)| element.clone())
 }
 
 /// Size of the values of a type in bytes; -1 if they differ.

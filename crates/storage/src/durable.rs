@@ -35,7 +35,7 @@ pub(crate) struct DurableLocal {
     inner: LocalFileSystem,
     root: PathBuf,
     disk: Arc<dyn Disk>,
-    lasting: Arc<Lasting>,
+    lasting: Arc<DurableDirectories>,
     /// Whether the file system cannot report which bytes are in memory.
     cannot_tell: AtomicBool,
 }
@@ -43,9 +43,9 @@ pub(crate) struct DurableLocal {
 /// Directories known to be durable: their names, and the names of all directories above them up to
 /// the root, are on disk. Directories of a store are never removed.
 #[derive(Debug, Default)]
-struct Lasting(Mutex<HashSet<PathBuf>>);
+struct DurableDirectories(Mutex<HashSet<PathBuf>>);
 
-impl Lasting {
+impl DurableDirectories {
     /// Syncs the names of `directory` and of all directories above it up to `root`. `made` is true
     /// if the directory was just created.
     fn ensure(&self, disk: &dyn Disk, directory: &FsPath, root: &FsPath, made: bool) -> io::Result<()> {
@@ -99,7 +99,7 @@ impl DurableLocal {
 impl DurableLocal {
     /// Returns ranges of a file that are in memory; `None` if the file has to be read.
     fn ranges_in_memory(&self, location: &Path, ranges: &[Range<u64>]) -> Option<Vec<Bytes>> {
-        self.read_in_memory(location, ranges).map(|(_, found)| found)
+        self.read_in_memory(location, ranges).map(|(_, bytes)| bytes)
     }
 
     fn read_in_memory(&self, location: &Path, ranges: &[Range<u64>]) -> Option<(CachedFile, Vec<Bytes>)> {
@@ -109,9 +109,9 @@ impl DurableLocal {
         let bytes = ranges.iter().map(|range| range.end.saturating_sub(range.start));
         let path = self.inner.path_to_filesystem(location).ok()?;
         let file = CachedFile::open(&path, bytes.fold(0, u64::saturating_add))?;
-        let found: io::Result<Option<Vec<Bytes>>> = ranges.iter().map(|range| file.read(range)).collect();
-        match found {
-            Ok(found) => Some((file, found?)),
+        let parts: io::Result<Option<Vec<Bytes>>> = ranges.iter().map(|range| file.read(range)).collect();
+        match parts {
+            Ok(parts) => Some((file, parts?)),
             Err(_) => {
                 self.cannot_tell.store(true, Ordering::Relaxed);
                 None
@@ -134,8 +134,8 @@ impl DurableLocal {
         else {
             return None;
         };
-        let (file, mut found) = self.read_in_memory(location, std::slice::from_ref(range))?;
-        let read = found.pop()?;
+        let (file, mut parts) = self.read_in_memory(location, std::slice::from_ref(range))?;
+        let read = parts.pop()?;
         let meta = ObjectMeta {
             location: location.clone(),
             last_modified: file.metadata.modified().ok()?.into(),
@@ -183,7 +183,7 @@ enum Publish {
 /// Writes a file with the guarantees of [`DurableLocal`].
 fn write_durably(
     disk: &dyn Disk,
-    lasting: &Lasting,
+    lasting: &DurableDirectories,
     target: &FsPath,
     root: &FsPath,
     payload: &PutPayload,
@@ -270,7 +270,7 @@ impl ObjectStore for DurableLocal {
 
     async fn get_ranges(&self, location: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
         match self.ranges_in_memory(location, ranges) {
-            Some(found) => Ok(found),
+            Some(parts) => Ok(parts),
             None => self.inner.get_ranges(location, ranges).await,
         }
     }

@@ -112,9 +112,9 @@ impl AdEvents {
     pub fn batches(&self, batch_rows: usize) -> Result<AdEventBatches, GenerateError> {
         self.check()?;
         let spec = TableSpec::new(ad_events_definition()?)?;
-        let parameter = |name, found: f64| GenerateError::Parameter {
+        let parameter = |name, value: f64| GenerateError::Parameter {
             name,
-            found: found.to_string(),
+            found: value.to_string(),
             expected: "a number that the distribution allows",
         };
         let micros_per_row = self.hours * 3_600e6 / self.rows.max(1) as f64;
@@ -281,7 +281,9 @@ impl AdEventBatches {
 
     fn batch(&mut self, rows: usize) -> Result<RecordBatch, ArrowError> {
         let events: Vec<Event> = (0..rows).map(|_| self.event()).collect();
-        let numbers = |of: fn(&Event) -> u64| Arc::new(UInt64Array::from_iter_values(events.iter().map(of)));
+        let numbers = |number_of: fn(&Event) -> u64| {
+            Arc::new(UInt64Array::from_iter_values(events.iter().map(number_of)))
+        };
         let users = events.iter().map(|event| format!("u{:09}", event.user));
         let times = events.iter().map(|event| event.at);
         let kinds = events.iter().map(|event| if event.click { "click" } else { "impression" });

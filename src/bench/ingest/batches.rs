@@ -72,12 +72,12 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(async {
             let mut receiver = batches(Arc::new(export.unwrap()), batch_rows);
-            let mut found = Vec::new();
+            let mut batches = Vec::new();
             while let Some(batch) = receiver.recv().await {
                 let numbers: &Int64Array = batch.as_ref().unwrap().column(0).as_primitive::<Int64Type>();
-                found.push(numbers.values().to_vec());
+                batches.push(numbers.values().to_vec());
             }
-            found
+            batches
         })
     }
 

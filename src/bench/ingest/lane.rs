@@ -116,13 +116,18 @@ impl Lane {
     }
 
     /// Refuses rows per partition that differ from the prediction.
-    fn verify(&self, predicted: &[u64], found: &[u64]) -> Result<(), BenchError> {
-        match predicted.iter().zip(found).enumerate().find(|(_, (predicted, found))| predicted != found) {
-            Some((partition, (predicted, found))) => Err(BenchError::Prediction {
+    fn verify(&self, predicted: &[u64], ingested: &[u64]) -> Result<(), BenchError> {
+        match predicted
+            .iter()
+            .zip(ingested)
+            .enumerate()
+            .find(|(_, (predicted, ingested))| predicted != ingested)
+        {
+            Some((partition, (predicted, ingested))) => Err(BenchError::Prediction {
                 key: self.key.to_string(),
                 partition,
                 predicted: *predicted,
-                found: *found,
+                found: *ingested,
             }),
             None => Ok(()),
         }
@@ -147,7 +152,7 @@ impl Lane {
         let layout = layout.ok_or(EvaluateError::NoRows)?;
         let sum = |figure: fn(&BatchWrite) -> u64| batches.iter().map(figure).sum::<u64>();
         let spread = |figure: fn(&BatchWrite) -> f64| {
-            Spread::of_values(&batches.iter().map(figure).collect::<Vec<_>>()).ok_or(EvaluateError::NoRows)
+            Spread::from_values(&batches.iter().map(figure).collect::<Vec<_>>()).ok_or(EvaluateError::NoRows)
         };
         let (rows, bytes) = (sum(|batch| batch.rows), sum(|batch| batch.bytes));
         let seconds: f64 = batches.iter().map(|batch| batch.seconds).sum();

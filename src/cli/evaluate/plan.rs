@@ -96,7 +96,7 @@ fn each_once(keys: &[Candidate]) -> Vec<Candidate> {
 /// Adds the keys and the number of partitions of a declared table, unless the arguments override
 /// them.
 pub(super) fn judge_declared(options: &mut AdvisorOptions, args: &Args, declared: &DeclaredTable) {
-    let key = |columns: &[String]| (!columns.is_empty()).then(|| Candidate::of_columns(columns));
+    let key = |columns: &[String]| (!columns.is_empty()).then(|| Candidate::from_columns(columns));
     options.current_partition_key = options.current_partition_key.take().or(key(&declared.partition_key));
     options.current_primary_key = key(&declared.primary_key);
     options.ttl.clone_from(&declared.ttl);
@@ -154,7 +154,7 @@ fn functions(named: &[Placements], target: Option<Target>) -> Vec<Function> {
         }
     }
     let of_target =
-        |function: &Function| target.is_none_or(|target| Target::of_function(*function) == Some(target));
+        |function: &Function| target.is_none_or(|target| Target::from_function(*function) == Some(target));
     if !functions.first().is_some_and(of_target) {
         let first = target.unwrap_or_default().function();
         functions.retain(|function| *function != first);

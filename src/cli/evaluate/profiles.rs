@@ -56,7 +56,7 @@ pub(super) fn count_as(
         )));
     }
     let table = if args.name.is_none() { profile.table().to_owned() } else { options.table.clone() };
-    let target = args.target.or(Target::of_function(first)).unwrap_or_default();
+    let target = args.target.or(Target::from_function(first)).unwrap_or_default();
     Ok(AdvisorOptions { table, target, ..profile.options_like(options) })
 }
 

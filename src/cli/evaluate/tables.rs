@@ -48,9 +48,9 @@ pub(super) async fn open(args: &Args, options: &InputOptions) -> Result<Option<V
     let (inputs, options) = (args.inputs.clone(), options.clone());
     let open = move || {
         let one = |input: &String| {
-            let found = find_inputs(std::slice::from_ref(input), None)?;
-            let export = Export::open(&found.paths, found.options(options.clone()), &BTreeMap::new())?;
-            Ok::<_, SourceError>(OpenTable { export, notes: found.notes, declared: found.declared })
+            let inputs = find_inputs(std::slice::from_ref(input), None)?;
+            let export = Export::open(&inputs.paths, inputs.options(options.clone()), &BTreeMap::new())?;
+            Ok::<_, SourceError>(OpenTable { export, notes: inputs.notes, declared: inputs.declared })
         };
         if named {
             return inputs.iter().map(one).collect::<Result<Vec<_>, _>>().map(Some);
@@ -93,14 +93,17 @@ pub(super) async fn run(
     let options: Vec<AdvisorOptions> = tables
         .iter()
         .zip(names.iter().zip(&args.inputs))
-        .map(|(table, (name, input))| of_table(args, &options, table, name, input))
+        .map(|(table, (name, input))| options_of_table(args, &options, table, name, input))
         .collect();
     let exports: Vec<Export> = tables
         .into_iter()
         .map(|OpenTable { export, .. }| {
             let has = |name: &String| export.columns().iter().any(|column| column.name == *name);
-            let own: BTreeMap<String, ColumnType> =
-                types.iter().filter(|(name, _)| has(name)).map(|(name, of)| (name.clone(), *of)).collect();
+            let own: BTreeMap<String, ColumnType> = types
+                .iter()
+                .filter(|(name, _)| has(name))
+                .map(|(name, column_type)| (name.clone(), *column_type))
+                .collect();
             if own.is_empty() { export } else { export.with_types(&own) }
         })
         .collect();
@@ -118,27 +121,28 @@ pub(super) async fn run(
         };
         advise_tables(&tables, &joins, &advise)
     };
-    let mut found =
+    let mut tables_report =
         out.in_background(None, work).await?.map_err(|error| join_failure(error, args.mask_values))?;
     if args.mask_values {
-        found.tables.iter_mut().for_each(|table| table.report.mask_values());
+        tables_report.tables.iter_mut().for_each(|table| table.report.mask_values());
     }
     if let Some(path) = &args.html {
-        for table in &found.tables {
+        for table in &tables_report.tables {
             html_file::write(&beside(path, &table.table), &report::html(&table.report), out)?;
         }
     }
     out.page(|| {
-        let tables: Vec<_> = found.tables.iter().map(|table| (table.table.as_str(), &table.report)).collect();
-        let page = report::html_of_tables(&tables, &report::joins(&found, Layout::Plain));
+        let tables: Vec<_> =
+            tables_report.tables.iter().map(|table| (table.table.as_str(), &table.report)).collect();
+        let page = report::html_of_tables(&tables, &report::joins(&tables_report, Layout::Plain));
         let fragments = tables.iter().map(|(_, report)| report::html_fragment(report)).collect();
         (Some(page), Some(fragments))
     });
     let verbose = args.verbose;
-    out.result(args.format, &found, |found, layout| text(found, layout, verbose))?;
+    out.result(args.format, &tables_report, |tables_report, layout| text(tables_report, layout, verbose))?;
     let mut lines = Vec::new();
-    for (number, table) in found.tables.iter().enumerate() {
-        let joins = (number == 0).then(|| ("the joins".to_owned(), counts(&found)));
+    for (number, table) in tables_report.tables.iter().enumerate() {
+        let joins = (number == 0).then(|| ("the joins".to_owned(), counts(&tables_report)));
         let crossed = thresholds::crossed(args, &table.report, &[], joins)?;
         lines.extend(crossed.into_iter().map(|line| format!("{}: {line}", table.table)));
     }
@@ -146,16 +150,16 @@ pub(super) async fn run(
 }
 
 /// Figures of the joins for thresholds.
-fn counts(found: &TablesReport) -> serde_json::Value {
+fn counts(tables_report: &TablesReport) -> serde_json::Value {
     let count = |severity: Severity| {
-        found.join_findings.iter().filter(|finding| finding.severity == severity).count()
+        tables_report.join_findings.iter().filter(|finding| finding.severity == severity).count()
     };
     serde_json::json!({ "problems": count(Severity::Problem), "warnings": count(Severity::Warning) })
 }
 
-fn text(found: &TablesReport, layout: Layout, verbose: bool) -> String {
-    let mut text = report::joins(found, layout);
-    for table in &found.tables {
+fn text(tables_report: &TablesReport, layout: Layout, verbose: bool) -> String {
+    let mut text = report::joins(tables_report, layout);
+    for table in &tables_report.tables {
         text.push_str(&report::table_heading(&table.table, layout));
         text.push_str(&match layout {
             Layout::Plain if !verbose => report::answer(&table.report),
@@ -167,7 +171,7 @@ fn text(found: &TablesReport, layout: Layout, verbose: bool) -> String {
 }
 
 /// The options of one table, reduced to its own columns.
-fn of_table(
+fn options_of_table(
     args: &Args,
     options: &AdvisorOptions,
     table: &OpenTable,

@@ -33,7 +33,7 @@ pub(super) async fn statements(
 /// Describes how much of a query log is understood, with reasons for the rest; they may quote
 /// literals.
 fn described_log(path: &Path, log: &QueryLog, planned: &[PlannedStatement], is_masked: bool) -> String {
-    let runs = |of: f64| format!("{:.1} %", 100.0 * of.abs() / log.runs.max(f64::MIN_POSITIVE));
+    let runs = |count: f64| format!("{:.1} %", 100.0 * count.abs() / log.runs.max(f64::MIN_POSITIVE));
     let understood = planned.iter().filter(|statement| statement.scans.is_ok());
     let understood: f64 = understood.map(|statement| statement.runs).sum();
     let failed = planned.iter().filter_map(|statement| Some((statement, statement.scans.as_ref().err()?)));
@@ -45,13 +45,13 @@ fn described_log(path: &Path, log: &QueryLog, planned: &[PlannedStatement], is_m
         count(log.runs as u64),
         count((planned.len() - failed.len()) as u64),
     );
-    for (of, why) in [
+    for (count, why) in [
         (log.runs_of_others, "do not read"),
         (log.runs_on_other_tables, "read other tables"),
         (log.runs_beyond, "are of statements beyond the 1,000 most frequent"),
     ] {
-        if of > 0.0 {
-            text.push_str(&format!("; {} {why}", runs(of)));
+        if count > 0.0 {
+            text.push_str(&format!("; {} {why}", runs(count)));
         }
     }
     if let Some((first, problem)) = failed.first() {

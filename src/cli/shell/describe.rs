@@ -32,14 +32,14 @@ impl Shell<'_> {
     pub(super) fn table(&self, name: Option<&str>) -> Result<&(String, Table), Failure> {
         let tables = &self.tables.tables;
         let is_only = tables.len() == 1;
-        let found = tables.iter().find(|(known, _)| match name {
+        let entry = tables.iter().find(|(known, _)| match name {
             Some(name) => {
                 let place = self.tables.main_place.as_deref();
                 known == name || (is_only && (name == "t" || Some(name) == place))
             }
             None => is_only,
         });
-        found.ok_or_else(|| {
+        entry.ok_or_else(|| {
             let known: Vec<&str> = tables.iter().map(|(name, _)| name.as_str()).collect();
             let wrong = match name {
                 Some(name) => format!("there is no table '{name}'"),

@@ -182,9 +182,9 @@ impl Completer for LineHelper {
             return self.files.complete(line, pos, context);
         }
         let words = self.words.lock().unwrap_or_else(PoisonError::into_inner);
-        let (start, found) = completions(before, &words);
+        let (start, candidates) = completions(before, &words);
         let pair = |word: String| Pair { display: word.clone(), replacement: word };
-        Ok((start, found.into_iter().map(pair).collect()))
+        Ok((start, candidates.into_iter().map(pair).collect()))
     }
 }
 
@@ -202,17 +202,18 @@ fn completions(before: &str, words: &Words) -> (usize, Vec<String>) {
     let typed = before.get(start..).unwrap_or_default();
     let lower = typed.trim_start_matches('"').to_lowercase();
     let begins = |word: &&String| word.to_lowercase().starts_with(&lower);
-    let mut found: Vec<String> = words.names.iter().filter(begins).map(|name| in_sql(name)).collect();
+    let mut candidates: Vec<String> = words.names.iter().filter(begins).map(|name| in_sql(name)).collect();
     if before.starts_with('\\') || typed.starts_with('"') {
-        return (start, found);
+        return (start, candidates);
     }
     if !typed.is_empty() {
-        found.extend(words.functions.iter().filter(begins).map(|name| format!("{name}(")));
+        candidates.extend(words.functions.iter().filter(begins).map(|name| format!("{name}(")));
         let is_lower = typed.chars().all(|c| !c.is_uppercase());
         let keywords = KEYWORDS.iter().filter(|word| word.to_lowercase().starts_with(&lower));
-        found.extend(keywords.map(|word| if is_lower { word.to_lowercase() } else { (*word).to_owned() }));
+        candidates
+            .extend(keywords.map(|word| if is_lower { word.to_lowercase() } else { (*word).to_owned() }));
     }
-    (start, found)
+    (start, candidates)
 }
 
 /// Writes a name as SQL needs it: in quotes unless it is a plain word.

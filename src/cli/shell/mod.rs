@@ -35,7 +35,7 @@ use crate::cli::shell::commands::{COMMANDS, Command, Pin};
 use crate::cli::shell::editor::{WORDS_TO_LEAVE, Words};
 use crate::cli::shell::engine::Engine;
 use crate::cli::shell::lexer::is_blank;
-use crate::cli::shell::results::{Kept, Results};
+use crate::cli::shell::results::{ResultHead, Results};
 use crate::cli::shell::terminal::Terminal;
 use crate::cli::tables::{ExportArgs, NamedPlace, Tables};
 use crate::cli::{Failure, Output};
@@ -135,7 +135,7 @@ struct Shell<'a> {
     results: Results,
     is_timed: bool,
     /// The last query, and its rows.
-    last: Option<(String, Option<Kept>)>,
+    last: Option<(String, Option<ResultHead>)>,
     words: Arc<Mutex<Words>>,
     interrupts: Arc<Notify>,
     /// Runtime for queries.
@@ -267,7 +267,8 @@ impl Shell<'_> {
 
     async fn explain(&mut self, sql: Option<String>) -> Result<(), Failure> {
         let sql = sql.map_or_else(|| self.last_query().map(str::to_owned), Ok)?;
-        let explanation = self.session.explain(&sql, &self.params(&sql)?).await.map_err(Failure::of_query)?;
+        let explanation =
+            self.session.explain(&sql, &self.params(&sql)?).await.map_err(Failure::from_query)?;
         self.out.text(&report::explanation(&explanation))
     }
 

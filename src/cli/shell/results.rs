@@ -37,7 +37,7 @@ const FORMATS: [(&str, Format); 6] = [
 
 /// The first rows of a result.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct ResultHead {
     schema: SchemaRef,
     batches: Vec<RecordBatch>,
     /// Number of rows of the result.
@@ -47,7 +47,7 @@ pub(super) struct Kept {
 /// A result that is not shown yet.
 pub(super) enum Taken {
     /// Rows for the screen.
-    Rows(Kept),
+    Rows(ResultHead),
     /// Rows in a format for programs.
     Bytes(Vec<u8>),
     /// They are in the file.
@@ -81,8 +81,8 @@ impl Results {
     pub(super) fn set_format(&mut self, name: Option<&str>) -> Result<(), Failure> {
         let Some(name) = name else { return Ok(()) };
         let known = FORMATS.iter().filter(|(_, format)| *format != Format::Rows(OutputFormat::Parquet));
-        let found = known.clone().find(|(known, _)| known.eq_ignore_ascii_case(name));
-        let (_, format) = found.ok_or_else(|| {
+        let matching = known.clone().find(|(known, _)| known.eq_ignore_ascii_case(name));
+        let (_, format) = matching.ok_or_else(|| {
             let names: Vec<&str> = known.map(|(name, _)| *name).collect();
             Failure::wrong_usage(format!("there is no format '{name}'; write one of {}", names.join(", ")))
         })?;
@@ -99,7 +99,7 @@ impl Results {
         self.file = None;
         let Some(path) = path else { return Ok(()) };
         let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
-        let format = match (ending.as_deref(), OutputFormat::of_file(&path)) {
+        let format = match (ending.as_deref(), OutputFormat::from_path(&path)) {
             (Some("md"), _) => Format::Text(Layout::Markdown),
             (Some("txt"), _) => Format::Text(Layout::Plain),
             (_, Some(format)) => Format::Rows(format),
@@ -153,7 +153,10 @@ impl Results {
         match (*format, part) {
             (Format::Rows(format), Some(part)) => {
                 let written = write(result, io::BufWriter::new(part.file()), format).await;
-                written.map_err(|failure| failure.of_sink(path))?.flush().map_err(cannot_write(path))?;
+                written
+                    .map_err(|failure| failure.with_output_path(path))?
+                    .flush()
+                    .map_err(cannot_write(path))?;
                 part.publish().map_err(cannot_write(path))?;
             }
             (format, part) => {
@@ -181,7 +184,7 @@ impl Results {
     }
 
     /// Shows a result, and returns the rows that were kept.
-    pub(super) fn show(&self, taken: Taken, out: &mut Output) -> Result<Option<Kept>, Failure> {
+    pub(super) fn show(&self, taken: Taken, out: &mut Output) -> Result<Option<ResultHead>, Failure> {
         match taken {
             Taken::Written => Ok(None),
             Taken::Bytes(bytes) => {
@@ -197,7 +200,7 @@ impl Results {
     }
 
     /// Returns up to `most` of the kept rows as text, with their number.
-    pub(super) fn text(&self, kept: &Kept, most: usize) -> Result<String, Failure> {
+    pub(super) fn text(&self, kept: &ResultHead, most: usize) -> Result<String, Failure> {
         let shown = first_rows(&kept.batches, most);
         let layout = match self.format {
             Format::Text(layout) => layout,
@@ -221,8 +224,8 @@ impl Results {
 }
 
 /// Counts all rows, and keeps the first ones.
-async fn kept(mut result: QueryResult, most: usize) -> Result<Kept, Failure> {
-    let mut kept = Kept { schema: result.schema.clone(), batches: Vec::new(), rows: 0 };
+async fn kept(mut result: QueryResult, most: usize) -> Result<ResultHead, Failure> {
+    let mut kept = ResultHead { schema: result.schema.clone(), batches: Vec::new(), rows: 0 };
     let (mut rows, mut bytes) = (0, 0);
     while let Some(batch) = result.batches.try_next().await.map_err(QueryError::from)? {
         kept.rows += batch.num_rows() as u64;

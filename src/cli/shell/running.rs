@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 use crate::cli::Failure;
 use crate::cli::limits::watched;
 use crate::cli::shell::Shell;
-use crate::cli::shell::results::Kept;
+use crate::cli::shell::results::ResultHead;
 
 /// Time after which the progress of a query is shown.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -35,7 +35,7 @@ fn in_shell(error: QueryError) -> Failure {
         QueryError::Param(ParamError::Missing { name }) => Failure::wrong_usage(format!(
             "the query needs a value for ${name}; give it with \\set {name} VALUE"
         )),
-        error => Failure::of_query(error),
+        error => Failure::from_query(error),
     }
 }
 
@@ -50,7 +50,7 @@ pub(super) fn is_cancelled(failure: &Failure) -> bool {
 
 impl Shell<'_> {
     /// Runs a query until its end, its limits or Ctrl-C, and shows its rows. Returns the kept ones.
-    pub(super) async fn answer(&mut self, sql: &str, params: &Params) -> Result<Option<Kept>, Failure> {
+    pub(super) async fn answer(&mut self, sql: &str, params: &Params) -> Result<Option<ResultHead>, Failure> {
         forget(&self.interrupts);
         let progress: Arc<OnceLock<QueryProgress>> = Arc::default();
         let (started, known) = (Instant::now(), Arc::clone(&progress));

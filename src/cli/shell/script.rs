@@ -51,7 +51,7 @@ impl Shell<'_> {
             let (piece, after) = match rest.starts_with('\\') {
                 true => rest.split_once('\n').unwrap_or((rest, "")),
                 false => match first_statement(rest) {
-                    Some(found) => found,
+                    Some(pieces) => pieces,
                     None => match rest.find("\n\\") {
                         Some(at) => {
                             self.out.note("the unfinished statement above the command is left out");

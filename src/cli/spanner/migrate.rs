@@ -79,7 +79,7 @@ enum KindArg {
 
 /// Requirements of a migration, and the statements for it.
 #[derive(Debug, Serialize)]
-struct Planned<'a> {
+struct MigrationPlan<'a> {
     #[serde(flatten)]
     migration: &'a Migration,
     ddl: String,
@@ -109,7 +109,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
         Ok((migration, export.columns().to_vec()))
     };
     let (migration, columns) = out.in_background(part, work).await??;
-    let planned = Planned { migration: &migration, ddl: ddl(&args, &migration, &columns) };
+    let planned = MigrationPlan { migration: &migration, ddl: ddl(&args, &migration, &columns) };
     out.result(args.format, &planned, |planned, layout| {
         report::migration(planned.migration, &planned.ddl, layout)
     })
@@ -126,7 +126,7 @@ fn output(path: &LocalPath, inputs: &[InputPath]) -> Result<(LocalPath, OutputFo
     if inputs.iter().any(is_same) {
         return Err(Failure::wrong_usage(format!("{} is an input; write to another file", path.display())));
     }
-    let format = OutputFormat::of_file(path).ok_or_else(|| {
+    let format = OutputFormat::from_path(path).ok_or_else(|| {
         Failure::wrong_usage(format!(
             "{}: unknown file extension; use .csv, .parquet, .ndjson or .json",
             path.display()

@@ -104,7 +104,7 @@ fn changes_of_another_database_are_taken_in_their_order() {
                 ("id", Arc::new(changes.iter().map(|change| Some(change.0)).collect::<Int64Array>())),
             ];
             let batch = RecordBatch::try_from_iter(columns).unwrap();
-            let format = OutputFormat::of_file(Path::new(&format!("x.{ending}"))).unwrap();
+            let format = OutputFormat::from_path(Path::new(&format!("x.{ending}"))).unwrap();
             let mut sink = Sink::new(Vec::new(), format, &batch.schema()).unwrap();
             sink.write(&batch).unwrap();
             std::fs::write(dir.join(format!("c{round}.{ending}")), sink.finish().unwrap()).unwrap();

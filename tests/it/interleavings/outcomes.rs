@@ -60,7 +60,7 @@ pub(super) async fn verify(store: &Arc<dyn ObjectStore>, keys: i64, outcomes: Ou
             let old = table.log().at(Version(version)).await;
             old.unwrap_or_else(|error| panic!("{what}: version {version}: {error}"));
         }
-        if let Some(exported) = DeltaLog::of_storage(table.storage()).newest().await.unwrap() {
+        if let Some(exported) = DeltaLog::in_storage(table.storage()).newest().await.unwrap() {
             for file in exported.files() {
                 assert!(table.storage().exists(file).await.unwrap(), "{what}: exported {file} is gone");
             }

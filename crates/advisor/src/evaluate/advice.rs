@@ -237,22 +237,22 @@ fn advise_counted(
 ) -> Result<Advice, EvaluateError> {
     let started = Instant::now();
     let mut notes = first_notes(export, &options);
-    let asked = options.clone();
+    let requested = options.clone();
     let mut look = look(export, &mut options, widens, stop)?;
     let times = &look.fractional_times;
     let is_asked = export.changed_types().keys().any(|name| times.contains_key(name));
     let mut timed = None;
-    if widens && asked.also_counted == AlsoCounted::Nothing && !times.is_empty() && !is_asked {
+    if widens && requested.also_counted == AlsoCounted::Nothing && !times.is_empty() && !is_asked {
         let with_times = export.with_times(times);
-        let mut of_times = asked;
+        let mut time_options = requested;
         let formats = times.iter().map(|(name, format)| format!("{name}={format}"));
-        of_times.reading.extend(formats.flat_map(|format| ["--timestamp-format".to_owned(), format]));
+        time_options.reading.extend(formats.flat_map(|format| ["--timestamp-format".to_owned(), format]));
         // Numbers with exponents do not have such a format.
-        if let Ok(second) = self::look(&with_times, &mut of_times, widens, stop)
+        if let Ok(second) = self::look(&with_times, &mut time_options, widens, stop)
             && second.rows == look.rows
         {
             notes.extend(read_as_times(times, export));
-            (look, options, timed) = (second, of_times, Some(with_times));
+            (look, options, timed) = (second, time_options, Some(with_times));
         }
     }
     let export = timed.as_ref().unwrap_or(export);
@@ -280,8 +280,8 @@ fn advise_counted(
     let unreadable_rows = unreadable.rows;
     notes.extend(export.notes_on(unreadable));
     let measured = measure(export, &options, stop)?;
-    let found = Found { evaluation, look, notes, unreadable_rows, measured };
-    let report = found.report(export, &options, started);
+    let evaluated = EvaluatedExport { evaluation, look, notes, unreadable_rows, measured };
+    let report = evaluated.report(export, &options, started);
     Ok(Advice {
         report,
         columns: export.columns().to_vec(),
@@ -293,7 +293,7 @@ fn advise_counted(
 }
 
 /// Inferences from the rows of an export.
-pub(crate) struct Found {
+pub(crate) struct EvaluatedExport {
     pub(crate) evaluation: Evaluation,
     pub(crate) look: Look,
     pub(crate) notes: Vec<Note>,
@@ -301,7 +301,7 @@ pub(crate) struct Found {
     pub(crate) measured: Option<MeasuredDistribution>,
 }
 
-impl Found {
+impl EvaluatedExport {
     /// Judges the keys.
     pub(crate) fn report(self, export: &Export, options: &AdvisorOptions, started: Instant) -> AdvisorReport {
         let Self { mut evaluation, look, notes, unreadable_rows, measured } = self;
@@ -351,7 +351,8 @@ impl Found {
 fn first_notes(export: &Export, options: &AdvisorOptions) -> Vec<Note> {
     let mut notes = export.notes().to_vec();
     if !options.find_primary_keys && options.evaluate.primary_keys.is_empty() {
-        let of_ydb = options.evaluate.placements.first().is_none_or(|function| function.of_ydb().is_some());
+        let of_ydb =
+            options.evaluate.placements.first().is_none_or(|function| function.ydb_function().is_some());
         notes.extend(of_ydb.then_some(Note::NoPrimaryKey));
     }
     notes.extend(options.left_out.iter().map(|reason| Note::PlacementsLeftOut { reason: reason.clone() }));

@@ -49,8 +49,8 @@ impl Look {
     pub(crate) fn confirm(&mut self, evaluation: &Evaluation) -> Option<Note> {
         let extent = self.considered_from.filter(|extent| !extent.whole)?;
         for candidate in self.considered.iter_mut().filter(|candidate| candidate.kept) {
-            if let Some(found) = figures_of(candidate, evaluation) {
-                candidate.reason = format!("{}; {found}", candidate.reason);
+            if let Some(figures) = figures_of(candidate, evaluation) {
+                candidate.reason = format!("{}; {figures}", candidate.reason);
             }
         }
         Some(Note::CandidatesFromSample {
@@ -121,7 +121,7 @@ pub(crate) fn look(
     time_column(export.columns(), evaluate)?;
     let kept = |considered: &[ConsideredCandidate]| {
         let kept = considered.iter().filter(|candidate| candidate.kept);
-        kept.map(|candidate| Candidate::of_columns(&candidate.key)).collect::<Vec<_>>()
+        kept.map(|candidate| Candidate::from_columns(&candidate.key)).collect::<Vec<_>>()
     };
     let mut considered = Vec::new();
     if wants_partition_keys {
@@ -131,12 +131,12 @@ pub(crate) fn look(
     }
     if wants_primary_keys {
         let given = if wants_partition_keys { None } else { evaluate.partition_keys.first() };
-        let found = finder.primary_keys(given, &considered);
-        evaluate.primary_keys = kept(&found);
-        considered.extend(found);
+        let primary_candidates = finder.primary_keys(given, &considered);
+        evaluate.primary_keys = kept(&primary_candidates);
+        considered.extend(primary_candidates);
     }
     let joined = options.joined.iter().filter(|join| finder.can_be_in_key(&join.column));
-    let joined = joined.map(|join| Candidate::of_columns(std::slice::from_ref(&join.column)));
+    let joined = joined.map(|join| Candidate::from_columns(std::slice::from_ref(&join.column)));
     let more = MoreKeys {
         joined: joined.filter(|_| wants_partition_keys).collect(),
         columns: finder.columns_that_place_rows().into_iter().filter(|_| wants_partition_keys).collect(),
@@ -233,7 +233,7 @@ fn given_roles(export: &Export, roles: &[(String, Role)]) -> Result<Vec<Option<R
     {
         return Err(EvaluateError::UnknownRoleColumn { column: column.clone(), known: known() });
     }
-    let role = |name: &str| roles.iter().rev().find(|(of, _)| of == name).map(|(_, role)| *role);
+    let role = |name: &str| roles.iter().rev().find(|(column, _)| column == name).map(|(_, role)| *role);
     Ok(columns.iter().map(|column| role(&column.name)).collect())
 }
 

@@ -101,7 +101,7 @@ pub(crate) fn measure(
         partition: input.name(),
         rows: count.rows,
     };
-    let found: Vec<PartitionRows> = match measured_in {
+    let partitions: Vec<PartitionRows> = match measured_in {
         MeasuredIn::Files => export.inputs().iter().zip(&counts).map(of_file).collect(),
         MeasuredIn::Statistics => options.partition_rows.clone(),
     };
@@ -118,9 +118,9 @@ pub(crate) fn measure(
             rows_in_place: (measured_in == MeasuredIn::Files).then(|| in_place(&counts)),
         }
     });
-    let rows: u64 = found.iter().map(|partition| partition.rows).sum();
-    let max_over_mean = max_over_mean(found.iter().map(|partition| partition.rows), rows);
-    let measured = MeasuredDistribution { measured_in, partitions: found, max_over_mean, computed };
+    let rows: u64 = partitions.iter().map(|partition| partition.rows).sum();
+    let max_over_mean = max_over_mean(partitions.iter().map(|partition| partition.rows), rows);
+    let measured = MeasuredDistribution { measured_in, partitions, max_over_mean, computed };
     Ok((rows > 0).then_some(measured))
 }
 

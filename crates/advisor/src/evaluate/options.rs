@@ -91,7 +91,7 @@ mod bits {
     pub(crate) trait Fractions {
         type Bits: Serialize + DeserializeOwned;
         fn bits(&self) -> Self::Bits;
-        fn of_bits(bits: Self::Bits) -> Self;
+        fn from_bits(bits: Self::Bits) -> Self;
     }
 
     impl Fractions for f64 {
@@ -99,7 +99,7 @@ mod bits {
         fn bits(&self) -> u64 {
             self.to_bits()
         }
-        fn of_bits(bits: u64) -> Self {
+        fn from_bits(bits: u64) -> Self {
             Self::from_bits(bits)
         }
     }
@@ -109,7 +109,7 @@ mod bits {
         fn bits(&self) -> Vec<u64> {
             self.iter().map(|fraction| fraction.to_bits()).collect()
         }
-        fn of_bits(bits: Vec<u64>) -> Self {
+        fn from_bits(bits: Vec<u64>) -> Self {
             bits.into_iter().map(f64::from_bits).collect()
         }
     }
@@ -119,7 +119,7 @@ mod bits {
         fn bits(&self) -> Option<u64> {
             self.map(f64::to_bits)
         }
-        fn of_bits(bits: Option<u64>) -> Self {
+        fn from_bits(bits: Option<u64>) -> Self {
             bits.map(f64::from_bits)
         }
     }
@@ -129,7 +129,7 @@ mod bits {
     }
 
     pub(crate) fn deserialize<'de, F: Fractions, D: Deserializer<'de>>(from: D) -> Result<F, D::Error> {
-        F::Bits::deserialize(from).map(F::of_bits)
+        F::Bits::deserialize(from).map(F::from_bits)
     }
 }
 
@@ -244,7 +244,7 @@ mod tests {
         let options = EvaluateOptions {
             partition_keys: vec![
                 "user_id, hour(at), trunc(at, 7s)".parse().unwrap(),
-                Candidate::of_columns(&[" a, \"b`", ""]),
+                Candidate::from_columns(&[" a, \"b`", ""]),
             ],
             primary_keys: vec!["date(at)".parse().unwrap()],
             placements: Function::all()

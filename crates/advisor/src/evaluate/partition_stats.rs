@@ -50,11 +50,11 @@ pub fn read_partition_stats(
     let inputs = find_inputs(std::slice::from_ref(&file), None)?;
     let options = InputOptions { header_given: true, ..InputOptions::default() };
     let export = Export::open(&inputs.paths, options, &BTreeMap::new())?;
-    let found: Vec<String> = export.columns().iter().map(|column| column.name.clone()).collect();
-    let position = |name: &str| found.iter().position(|column| column.eq_ignore_ascii_case(name));
+    let column_names: Vec<String> = export.columns().iter().map(|column| column.name.clone()).collect();
+    let position = |name: &str| column_names.iter().position(|column| column.eq_ignore_ascii_case(name));
     let pair = |partition: &str, rows: &str| Some((position(partition)?, position(rows)?));
     let Some((partition, rows)) = pair("PartIdx", "RowCount").or_else(|| pair("TabletId", "Rows")) else {
-        return Err(PartitionStatsError::Columns { file, found });
+        return Err(PartitionStatsError::Columns { file, found: column_names });
     };
     let (path, follower, activity) = (position("Path"), position("FollowerId"), position("Activity"));
     // Newer statistics have a line per portion and column; each counts the rows of the portion.
@@ -97,7 +97,7 @@ pub fn read_partition_stats(
         Ok(true)
     })?;
     if !is_readable {
-        return Err(PartitionStatsError::Columns { file, found });
+        return Err(PartitionStatsError::Columns { file, found: column_names });
     }
     let is_table = |path: &str| path == table || path.rsplit('/').next() == Some(table);
     let named: Vec<&String> = tables.keys().filter(|path| is_table(path)).collect();
@@ -122,8 +122,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("stats.csv");
         std::fs::write(&path, text).unwrap();
-        let found = read_partition_stats(&path, table, false).map_err(|error| error.to_string())?;
-        Ok(found.into_iter().map(|of| (of.partition, of.rows)).collect())
+        let partitions = read_partition_stats(&path, table, false).map_err(|error| error.to_string())?;
+        Ok(partitions.into_iter().map(|partition| (partition.partition, partition.rows)).collect())
     }
 
     #[test]

@@ -35,7 +35,7 @@ pub(crate) fn read_as_times(times: &BTreeMap<String, TimestampFormat>, export: &
     let columns = export.columns().iter().filter(|column| times.contains_key(&column.name));
     let note = |column: &Column| Note::ReadWider {
         column: column.name.clone(),
-        found: column.column_type,
+        file_type: column.column_type,
         column_type: ColumnType::Timestamp,
     };
     columns.map(note).collect()
@@ -47,8 +47,8 @@ pub(crate) fn widened_columns(
     options: &EvaluateOptions,
 ) -> Vec<Note> {
     let note = |column: &Column| {
-        let (name, found) = (column.name.clone(), column.column_type);
-        types.get(&name).map(|wider| Note::ReadWider { column: name, found, column_type: *wider })
+        let (name, file_type) = (column.name.clone(), column.column_type);
+        types.get(&name).map(|wider| Note::ReadWider { column: name, file_type, column_type: *wider })
     };
     export.columns().iter().filter(|column| is_in_keys(&column.name, options)).filter_map(note).collect()
 }

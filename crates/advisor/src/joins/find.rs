@@ -4,7 +4,7 @@ use arrow::array::{ArrayRef, AsArray, StringArray};
 use arrow::datatypes::Float64Type;
 
 use crate::joins::key_sample::KeySample;
-use crate::joins::names::{Alike, alike};
+use crate::joins::names::{NameRelation, alike};
 use crate::joins::{ColumnOf, Join, JoinError, TableExport};
 use evenkeel_input::source::OnUnreadable;
 use evenkeel_model::table::{Column, ColumnType};
@@ -33,7 +33,7 @@ pub fn find_joins(tables: &[TableExport<'_>], named: &[String]) -> Result<Vec<Jo
         }
         return joins.into_iter().map(|(left, right)| measure(tables, left, right)).collect();
     }
-    let mut found = Vec::new();
+    let mut joins = Vec::new();
     for (index, left) in tables.iter().enumerate() {
         for (offset, right) in tables.iter().skip(index + 1).enumerate() {
             for a in left.export.columns().iter().filter(|column| joins_by(column.column_type)) {
@@ -41,15 +41,15 @@ pub fn find_joins(tables: &[TableExport<'_>], named: &[String]) -> Result<Vec<Jo
                     let Some(names) = alike((&left.name, &a.name), (&right.name, &b.name)) else { continue };
                     let sides = (Side::read(left, a)?, Side::read(right, b)?);
                     let (left, right) = ((index, a.name.clone()), (index + 1 + offset, b.name.clone()));
-                    let join = Join { left, right, contained: sides.0.contained(&sides.1), found: true };
+                    let join = Join { left, right, contained: sides.0.contained(&sides.1), inferred: true };
                     if is_likely(names, &sides, join.contained, &a.name) {
-                        found.push(join);
+                        joins.push(join);
                     }
                 }
             }
         }
     }
-    Ok(found)
+    Ok(joins)
 }
 
 /// Types that ids have.
@@ -64,10 +64,10 @@ fn joins_by(column_type: ColumnType) -> bool {
 
 /// Whether names and values together show a join: one side has each value once and the values of
 /// the other, or both name an entity and one has the values of the other.
-fn is_likely(names: Alike, (left, right): &(Side, Side), contained: (f64, f64), column: &str) -> bool {
+fn is_likely(names: NameRelation, (left, right): &(Side, Side), contained: (f64, f64), column: &str) -> bool {
     let refers = (right.sample.is_unique() && contained.0 >= CONTAINED)
         || (left.sample.is_unique() && contained.1 >= CONTAINED);
-    let shares = names == Alike::Same
+    let shares = names == NameRelation::Same
         && crate::evaluate::is_identifier(column)
         && contained.0.max(contained.1) >= CONTAINED;
     refers || shares
@@ -128,15 +128,17 @@ fn parse(tables: &[TableExport<'_>], text: &str) -> Result<(ColumnOf, ColumnOf),
         Some((table, column.trim().to_owned()))
     };
     let has = |(table, column): &ColumnOf| {
-        tables.get(*table).is_some_and(|of| of.export.columns().iter().any(|other| other.name == *column))
+        tables
+            .get(*table)
+            .is_some_and(|table| table.export.columns().iter().any(|other| other.name == *column))
     };
     let splits = text.match_indices('=').filter_map(|(at, _)| {
         let (left, right) = (text.get(..at)?, text.get(at + 1..)?);
         Some((side(left)?, side(right)?))
     });
     let splits: Vec<_> = splits.filter(|(left, right)| left.0 != right.0).collect();
-    if let Some(found) = splits.iter().find(|(left, right)| has(left) && has(right)) {
-        return Ok(found.clone());
+    if let Some(split) = splits.iter().find(|(left, right)| has(left) && has(right)) {
+        return Ok(split.clone());
     }
     let Some((left, right)) = splits.into_iter().next() else {
         let known = || tables.iter().map(|table| table.name.clone()).collect();
@@ -151,10 +153,10 @@ fn parse(tables: &[TableExport<'_>], text: &str) -> Result<(ColumnOf, ColumnOf),
         });
     };
     let (table, column) = if has(&left) { right } else { left };
-    let known = tables.get(table).map(|of| of.export.columns()).unwrap_or_default();
+    let known = tables.get(table).map(|table| table.export.columns()).unwrap_or_default();
     Err(JoinError::UnknownColumn {
         text: text.to_owned(),
-        table: tables.get(table).map(|of| of.name.clone()).unwrap_or_default(),
+        table: tables.get(table).map(|table| table.name.clone()).unwrap_or_default(),
         column,
         known: known.iter().map(|column| column.name.clone()).collect(),
     })
@@ -163,12 +165,13 @@ fn parse(tables: &[TableExport<'_>], text: &str) -> Result<(ColumnOf, ColumnOf),
 fn measure(tables: &[TableExport<'_>], left: ColumnOf, right: ColumnOf) -> Result<Join, JoinError> {
     let read = |(table, name): &ColumnOf| {
         let table = tables.get(*table);
-        let column = table.and_then(|of| of.export.columns().iter().find(|column| column.name == *name));
+        let column =
+            table.and_then(|table| table.export.columns().iter().find(|column| column.name == *name));
         table.zip(column).map_or_else(
             || Ok(Side { sample: KeySample::default() }),
             |(table, column)| Side::read(table, column),
         )
     };
     let contained = read(&left)?.contained(&read(&right)?);
-    Ok(Join { left, right, contained, found: false })
+    Ok(Join { left, right, contained, inferred: false })
 }

@@ -70,7 +70,7 @@ pub struct Join {
     /// Share of the left column's values that the right one contains, and the reverse.
     contained: (f64, f64),
     /// Whether names and values suggested it.
-    found: bool,
+    inferred: bool,
 }
 
 /// Whether exports are of different tables: one of them lacks more than a fifth of the columns of
@@ -147,13 +147,13 @@ pub fn advise_tables(
             break;
         }
     }
-    let mut found: Vec<JoinReport> =
+    let mut join_reports: Vec<JoinReport> =
         joins.iter().filter_map(|join| report(tables, &reports, join, smaller(join))).collect();
-    found.sort_by_key(|join| std::cmp::Reverse(join.moved_bytes));
+    join_reports.sort_by_key(|join| std::cmp::Reverse(join.moved_bytes));
     let names = tables.iter().map(|table| table.name.clone());
     Ok(TablesReport {
-        join_findings: found.iter().flat_map(findings).collect(),
-        joins: found,
+        join_findings: join_reports.iter().flat_map(findings).collect(),
+        joins: join_reports,
         tables: names.zip(reports).map(|(table, report)| TableReport { table, report }).collect(),
     })
 }

@@ -7,7 +7,7 @@ const LONGEST_PREFIX: usize = 3;
 
 /// Relation of the names of two columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Alike {
+pub(super) enum NameRelation {
     /// They are equal.
     Same,
     /// One names the other's table, or they differ in a prefix that abbreviates the table.
@@ -15,14 +15,14 @@ pub(super) enum Alike {
 }
 
 /// Compares the names of columns of two tables; `None` if they indicate no join.
-pub(super) fn alike(left: (&str, &str), right: (&str, &str)) -> Option<Alike> {
+pub(super) fn alike(left: (&str, &str), right: (&str, &str)) -> Option<NameRelation> {
     let (a, b) = (plain(left.1), plain(right.1));
     if is_own_id(left.1) || is_own_id(right.1) {
         let refers = is_reference(left, right.1) || is_reference(right, left.1);
-        return refers.then_some(Alike::Refers);
+        return refers.then_some(NameRelation::Refers);
     }
     if a == b {
-        return Some(Alike::Same);
+        return Some(NameRelation::Same);
     }
     let stripped = |name: &str| {
         let (prefix, rest) = name.split_once('_')?;
@@ -30,7 +30,7 @@ pub(super) fn alike(left: (&str, &str), right: (&str, &str)) -> Option<Alike> {
         short.then(|| plain(rest))
     };
     let without_prefix = stripped(left.1).zip(stripped(right.1)).is_some_and(|(a, b)| a == b);
-    without_prefix.then_some(Alike::Refers)
+    without_prefix.then_some(NameRelation::Refers)
 }
 
 /// Whether `name` combines the name of a table and of its id, such as `user_id` for `users.id`.
@@ -65,20 +65,20 @@ mod tests {
 
     #[test]
     fn names_that_refer_to_each_other_are_found() {
-        for (left, right, found) in [
-            (("orders", "o_orderkey"), ("lineitem", "l_orderkey"), Some(Alike::Refers)),
-            (("users", "id"), ("events", "user_id"), Some(Alike::Refers)),
-            (("users", "id"), ("events", "userId"), Some(Alike::Refers)),
-            (("categories", "id"), ("items", "category_id"), Some(Alike::Refers)),
-            (("events", "user_id"), ("sessions", "user_id"), Some(Alike::Same)),
-            (("devices", "uuid"), ("readings", "device_uuid"), Some(Alike::Refers)),
+        for (left, right, expected) in [
+            (("orders", "o_orderkey"), ("lineitem", "l_orderkey"), Some(NameRelation::Refers)),
+            (("users", "id"), ("events", "user_id"), Some(NameRelation::Refers)),
+            (("users", "id"), ("events", "userId"), Some(NameRelation::Refers)),
+            (("categories", "id"), ("items", "category_id"), Some(NameRelation::Refers)),
+            (("events", "user_id"), ("sessions", "user_id"), Some(NameRelation::Same)),
+            (("devices", "uuid"), ("readings", "device_uuid"), Some(NameRelation::Refers)),
             (("users", "id"), ("events", "id"), None),
             (("users", "id"), ("events", "campaign_id"), None),
             (("orders", "o_orderkey"), ("lineitem", "l_partkey"), None),
             (("a", "x_id"), ("b", "y_id"), None),
         ] {
-            assert_eq!(alike(left, right), found, "{left:?} {right:?}");
-            assert_eq!(alike(right, left), found, "{right:?} {left:?}");
+            assert_eq!(alike(left, right), expected, "{left:?} {right:?}");
+            assert_eq!(alike(right, left), expected, "{right:?} {left:?}");
         }
     }
 }

@@ -52,7 +52,8 @@ pub struct JoinReport {
     /// Right side.
     pub right: JoinSide,
     /// Whether names and values suggested the join, rather than the user.
-    pub found: bool,
+    #[serde(rename = "found")]
+    pub inferred: bool,
     /// Whether equal values of both columns have equal hashes.
     pub hashes_alike: bool,
     /// Whether each pair of joined rows is in one partition.
@@ -91,7 +92,7 @@ pub(super) fn report(
     smaller_bytes: u64,
 ) -> Option<JoinReport> {
     let side = |(table, column): &ColumnOf, values_found: f64| {
-        let (of, report) = (tables.get(*table)?, reports.get(*table)?);
+        let (export, report) = (tables.get(*table)?, reports.get(*table)?);
         let column_type = report.columns.iter().find(|other| other.name == *column)?.column_type;
         let figures = |key: &[String]| {
             let key = report.evaluation.candidates.iter().find(|other| other.partition_key == key)?;
@@ -104,7 +105,7 @@ pub(super) fn report(
             })
         };
         Some(JoinSide {
-            table: of.name.clone(),
+            table: export.name.clone(),
             column: column.clone(),
             column_type,
             values_found,
@@ -122,7 +123,7 @@ pub(super) fn report(
     let alike = hashes_alike && by_column(&left) && by_column(&right) && counts.0 == counts.1;
     let local = alike || counts == (Some(1), Some(1));
     let moved_bytes = if local { 0 } else { smaller_bytes };
-    Some(JoinReport { left, right, found: join.found, hashes_alike, local, moved_bytes })
+    Some(JoinReport { left, right, inferred: join.inferred, hashes_alike, local, moved_bytes })
 }
 
 /// Whether equal values of two types have equal hashes: tried with values that both have.

@@ -119,7 +119,7 @@ fn the_joins_of_a_schema_are_found_and_the_largest_is_local() {
     for join in &report.joins {
         assert_eq!(join.local, join.left.table == "orders", "{join:?}");
         assert_eq!(join.moved_bytes == 0, join.local);
-        assert!(join.hashes_alike && join.found);
+        assert!(join.hashes_alike && join.inferred);
         assert_eq!(join.right.values_found, 1.0);
         assert!(join.left.joined_figures.is_some() && join.right.joined_figures.is_some(), "{join:?}");
     }
@@ -135,7 +135,7 @@ fn widths_that_hash_differently_are_a_problem() {
     };
     let report = orders_and_lines(narrow).advise(&["orders.o_orderkey=lineitem.l_orderkey"]);
     let join = report.joins.first().unwrap();
-    assert!(!join.hashes_alike && !join.local && !join.found, "{join:?}");
+    assert!(!join.hashes_alike && !join.local && !join.inferred, "{join:?}");
     let finding = report.join_findings.first().unwrap();
     assert_eq!((finding.code, finding.severity), (FindingCode::JoinTypes, Severity::Problem));
     assert!(finding.message.contains("o_orderkey is of type Int64"), "{}", finding.message);

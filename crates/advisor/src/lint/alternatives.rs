@@ -7,7 +7,7 @@ use arrow::array::ArrayRef;
 use serde::Serialize;
 
 use crate::lint::domain::{Domain, OtherType};
-use crate::lint::spread::{Spread, Workers};
+use crate::lint::spread::{HashSpread, Workers};
 use crate::lint::{LintError, LintOptions};
 use evenkeel_model::table::ColumnType;
 use evenkeel_model::units::{PartitionCount, PartitionId};
@@ -20,7 +20,7 @@ const SHOWN: usize = 3;
 
 /// Another number of partitions, or another type, with which the function spreads the keys evenly.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Alternative {
+pub struct LintAlternative {
     /// Description: `511 partitions`, `type Utf8`.
     pub words: String,
     /// Type; `None` for another number of partitions.
@@ -28,7 +28,7 @@ pub struct Alternative {
     pub column_type: Option<ColumnType>,
     /// Spread of the keys under the alternative.
     #[serde(flatten)]
-    pub spread: Spread,
+    pub spread: HashSpread,
 }
 
 /// Keys whose placement is tried.
@@ -64,7 +64,7 @@ impl<'k> Trial<'k> {
 
     /// Tries numbers of partitions near the requested one, the nearest first; with workers, only
     /// multiples of their number.
-    pub(super) fn other_counts(&self, stop: &AtomicBool) -> Result<Vec<Alternative>, LintError> {
+    pub(super) fn other_counts(&self, stop: &AtomicBool) -> Result<Vec<LintAlternative>, LintError> {
         let requested = self.options.partitions.get();
         let unit = self.options.workers.unwrap_or(1).max(1);
         let near = (1..=NEAR)
@@ -85,18 +85,18 @@ impl<'k> Trial<'k> {
             }
             let Ok(count) = PartitionCount::new(u64::from(count)) else { continue };
             let placed = self.place(count)?;
-            let spread = Spread::of_placed(&placed, count);
+            let spread = HashSpread::from_placed(&placed, count);
             let of_workers = Workers::new(unit, count, &placed, None);
             if !spread.is_defective() && !of_workers.spread.is_defective() {
                 let words = format!("{} partitions", count.get());
-                alternatives.push(Alternative { words, column_type: None, spread });
+                alternatives.push(LintAlternative { words, column_type: None, spread });
             }
         }
         Ok(alternatives)
     }
 
     /// Tries other types. Returns the types that help, and all types that the function accepts.
-    pub(super) fn other_types(&self) -> (Vec<Alternative>, Vec<String>) {
+    pub(super) fn other_types(&self) -> (Vec<LintAlternative>, Vec<String>) {
         let (mut alternatives, mut tried) = (Vec::new(), Vec::new());
         let count = self.options.partitions;
         for OtherType { words, column_type, types, columns } in self.domain.other_types() {
@@ -105,10 +105,10 @@ impl<'k> Trial<'k> {
             let Ok(placed) = hashes.and_then(|hashes| self.place_as(&types, &columns, &hashes, count)) else {
                 continue;
             };
-            let spread = Spread::of_placed(&placed, count);
+            let spread = HashSpread::from_placed(&placed, count);
             if !spread.is_defective() {
                 let (words, column_type) = (words.clone(), Some(column_type));
-                alternatives.push(Alternative { words, column_type, spread });
+                alternatives.push(LintAlternative { words, column_type, spread });
             }
             tried.push(words);
         }

@@ -50,7 +50,7 @@ impl Domain {
     ///
     /// # Errors
     /// [`LintError`] if a column is unknown, or the export cannot be read.
-    pub fn of_export(export: &Export, key: &[String], stop: &AtomicBool) -> Result<Self, LintError> {
+    pub fn from_export(export: &Export, key: &[String], stop: &AtomicBool) -> Result<Self, LintError> {
         let columns = export.columns();
         let position = |name: &String| {
             columns.iter().position(|column| column.name == *name).ok_or_else(|| LintError::UnknownColumn {
@@ -109,21 +109,23 @@ impl Domain {
 
     /// Returns the keys with one column as another type that holds its values without loss.
     pub(super) fn other_types(&self) -> Vec<OtherType> {
-        let mut found = Vec::new();
-        for (position, (of, column)) in self.types.iter().zip(&self.columns).enumerate() {
-            for (words, other, column) in others(*of, column) {
+        let mut alternatives = Vec::new();
+        for (position, (column_type, column)) in self.types.iter().zip(&self.columns).enumerate() {
+            for (words, other, column) in others(*column_type, column) {
                 let (mut types, mut columns) = (self.types.clone(), self.columns.clone());
-                if let (Some(of), Some(values)) = (types.get_mut(position), columns.get_mut(position)) {
-                    (*of, *values) = (other, column);
+                if let (Some(changed_type), Some(values)) =
+                    (types.get_mut(position), columns.get_mut(position))
+                {
+                    (*changed_type, *values) = (other, column);
                 }
                 let words = match self.types.len() {
                     1 => words,
                     _ => format!("{words} for column {} of the key", position + 1),
                 };
-                found.push(OtherType { words, column_type: other, types, columns });
+                alternatives.push(OtherType { words, column_type: other, types, columns });
             }
         }
-        found
+        alternatives
     }
 }
 
@@ -138,11 +140,11 @@ pub(super) struct OtherType {
 }
 
 /// Converts a column to other types, each with a description.
-fn others(of: ColumnType, column: &ArrayRef) -> Vec<(String, ColumnType, ArrayRef)> {
+fn others(column_type: ColumnType, column: &ArrayRef) -> Vec<(String, ColumnType, ArrayRef)> {
     const OTHERS: [ColumnType; 5] =
         [ColumnType::Int32, ColumnType::Int64, ColumnType::Int16, ColumnType::Uint64, ColumnType::Utf8];
-    let others = OTHERS.into_iter().filter(|other| *other != of);
-    let mut found: Vec<(String, ColumnType, ArrayRef)> = others
+    let others = OTHERS.into_iter().filter(|other| *other != column_type);
+    let mut alternatives: Vec<(String, ColumnType, ArrayRef)> = others
         .filter_map(|other| Some((format!("type {other}"), other, losslessly(column, other)?)))
         .collect();
     // A decimal can also be a number of its smallest units.
@@ -153,14 +155,14 @@ fn others(of: ColumnType, column: &ArrayRef) -> Vec<(String, ColumnType, ArrayRe
         let units: Option<Int64Array> =
             units.map(|units| units.map(i64::try_from).transpose()).collect::<Result<_, _>>().ok();
         let words = format!("type Int64, in units of 1e-{scale}");
-        found.extend(units.map(|units| (words, ColumnType::Int64, Arc::new(units) as ArrayRef)));
+        alternatives.extend(units.map(|units| (words, ColumnType::Int64, Arc::new(units) as ArrayRef)));
     }
-    found
+    alternatives
 }
 
 /// Converts a column to another type, if that preserves all of its values.
 fn losslessly(column: &ArrayRef, other: ColumnType) -> Option<ArrayRef> {
-    let found = as_type(column, other)?;
-    let again = cast(&found, column.data_type()).ok()?;
-    (again.as_ref() == column.as_ref()).then_some(found)
+    let converted = as_type(column, other)?;
+    let again = cast(&converted, column.data_type()).ok()?;
+    (again.as_ref() == column.as_ref()).then_some(converted)
 }

@@ -5,8 +5,8 @@ use evenkeel_model::table::ColumnType;
 use evenkeel_stats::skew::BEYOND_CHANCE;
 
 use crate::lint::Lint;
-use crate::lint::alternatives::Alternative;
-use crate::lint::spread::{Spread, Workers};
+use crate::lint::alternatives::LintAlternative;
+use crate::lint::spread::{HashSpread, Workers};
 
 /// Largest ratio of a worker's partitions to the mean that is not a problem.
 const MORE_PARTITIONS: f64 = 1.05;
@@ -41,7 +41,7 @@ fn uneven_ranges(lint: &Lint) -> Finding {
 }
 
 fn hash_defect(lint: &Lint, types_tried: &[String]) -> Finding {
-    let Spread { partitions, filled, expected_filled, deviations, short_of_filled, .. } = lint.spread;
+    let HashSpread { partitions, filled, expected_filled, deviations, short_of_filled, .. } = lint.spread;
     let worst = deviations.max(short_of_filled);
     let is_linear = partitions.is_power_of_two() && filled.is_power_of_two() && filled < partitions;
     let why = match (is_linear, lint.function.as_str()) {
@@ -65,7 +65,7 @@ fn hash_defect(lint: &Lint, types_tried: &[String]) -> Finding {
 }
 
 /// Advice about a defect: one of the alternatives, or another key.
-fn advice(alternatives: &[Alternative], types_tried: &[String]) -> String {
+fn advice(alternatives: &[LintAlternative], types_tried: &[String]) -> String {
     if alternatives.is_empty() {
         let types = match types_tried {
             [] => "no other type that the function accepts holds these keys".to_owned(),
@@ -76,7 +76,7 @@ fn advice(alternatives: &[Alternative], types_tried: &[String]) -> String {
         );
     }
     let is_narrower =
-        |other: &Alternative| matches!(other.column_type, Some(ColumnType::Int16 | ColumnType::Int32));
+        |other: &LintAlternative| matches!(other.column_type, Some(ColumnType::Int16 | ColumnType::Int32));
     let words: Vec<&str> = alternatives.iter().map(|other| other.words.as_str()).collect();
     let narrower = match alternatives.iter().any(is_narrower) {
         true => " A narrower type also says how large an id may become.",

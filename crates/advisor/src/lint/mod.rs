@@ -25,11 +25,11 @@ use evenkeel_model::units::PartitionCount;
 use evenkeel_placement::placement::systems::Status;
 use evenkeel_placement::placement::{Function, PlacementError};
 
-pub use crate::lint::alternatives::Alternative;
+pub use crate::lint::alternatives::LintAlternative;
 use crate::lint::alternatives::Trial;
 pub use crate::lint::domain::{Domain, MOST_KEYS};
 use crate::lint::findings::findings;
-pub use crate::lint::spread::{Spread, Workers};
+pub use crate::lint::spread::{HashSpread, Workers};
 
 /// Reason why keys cannot be linted.
 #[derive(Debug, Error)]
@@ -77,11 +77,11 @@ pub struct Lint {
     pub types: Vec<String>,
     /// Spread of the keys.
     #[serde(flatten)]
-    pub spread: Spread,
+    pub spread: HashSpread,
     /// Workers, if there are any.
     pub workers: Option<Workers>,
     /// Alternatives, the nearest first; empty if nothing is wrong.
-    pub alternatives: Vec<Alternative>,
+    pub alternatives: Vec<LintAlternative>,
     /// Problems that were found.
     pub findings: Vec<Finding>,
     /// Further notes.
@@ -98,7 +98,7 @@ pub fn lint(domain: &Domain, options: &LintOptions, stop: &AtomicBool) -> Result
     }
     let trial = Trial::new(domain, options)?;
     let here = trial.place(options.partitions)?;
-    let spread = Spread::of_placed(&here, options.partitions);
+    let spread = HashSpread::from_placed(&here, options.partitions);
     let is_even = options.function.has_even_ranges();
     let (mut alternatives, mut types_tried) = (Vec::new(), Vec::new());
     if spread.is_defective() && is_even {
@@ -133,10 +133,10 @@ pub fn lint(domain: &Domain, options: &LintOptions, stop: &AtomicBool) -> Result
 /// Converts a column to another type, if each of its values has an equivalent.
 pub fn as_type(column: &ArrayRef, column_type: ColumnType) -> Option<ArrayRef> {
     let wanted = column_type.arrow_type();
-    let found = cast(column, &wanted).ok()?;
+    let converted = cast(column, &wanted).ok()?;
     // Values that do not fit become NULL.
-    let lost = found.null_count() > column.null_count() || column.data_type() == &DataType::Null;
-    (!lost).then_some(found)
+    let lost = converted.null_count() > column.null_count() || column.data_type() == &DataType::Null;
+    (!lost).then_some(converted)
 }
 
 #[cfg(test)]
@@ -156,18 +156,18 @@ mod tests {
 
     #[test]
     fn the_defect_of_issue_66231_is_found_and_its_cure() {
-        let found = lint_range("doris", ColumnType::Int64, 512, 512);
-        assert_eq!((found.spread.filled, found.spread.fullest), (128, 4));
+        let report = lint_range("doris", ColumnType::Int64, 512, 512);
+        assert_eq!((report.spread.filled, report.spread.fullest), (128, 4));
         // 512 (1 - 1/e), by a perfect hash.
-        assert!((found.spread.expected_filled - 323.8).abs() < 0.5, "{}", found.spread.expected_filled);
-        assert_eq!(found.findings[0].code, FindingCode::HashDefect);
-        assert!(found.findings[0].message.contains("CRC is linear"), "{:?}", found.findings);
-        assert!(found.alternatives.iter().all(|other| !other.spread.is_defective()));
-        assert!(found.alternatives.iter().any(|other| other.words.ends_with("partitions")));
+        assert!((report.spread.expected_filled - 323.8).abs() < 0.5, "{}", report.spread.expected_filled);
+        assert_eq!(report.findings[0].code, FindingCode::HashDefect);
+        assert!(report.findings[0].message.contains("CRC is linear"), "{:?}", report.findings);
+        assert!(report.alternatives.iter().all(|other| !other.spread.is_defective()));
+        assert!(report.alternatives.iter().any(|other| other.words.ends_with("partitions")));
         assert!(
-            found.alternatives.iter().any(|other| other.column_type == Some(ColumnType::Utf8)),
+            report.alternatives.iter().any(|other| other.column_type == Some(ColumnType::Utf8)),
             "{:?}",
-            found.alternatives
+            report.alternatives
         );
     }
 
@@ -194,15 +194,15 @@ mod tests {
             (vec![decimal], vec![prices.clone()], ""),
             (vec![ColumnType::Int64, decimal], vec![other, prices], " for column 2 of the key"),
         ] {
-            let found = lint_of(types, columns);
-            assert_eq!((found.spread.filled, found.findings[0].code), (1, FindingCode::HashDefect));
-            let words: Vec<&str> = found.alternatives.iter().map(|other| other.words.as_str()).collect();
+            let report = lint_of(types, columns);
+            assert_eq!((report.spread.filled, report.findings[0].code), (1, FindingCode::HashDefect));
+            let words: Vec<&str> = report.alternatives.iter().map(|other| other.words.as_str()).collect();
             for expected in ["type Utf8", "type Int64, in units of 1e-2"] {
                 assert!(words.contains(&format!("{expected}{of_column}").as_str()), "{words:?}");
             }
             // An integer would lose the hundredths.
             assert!(!words.contains(&format!("type Int64{of_column}").as_str()), "{words:?}");
-            assert!(found.findings[0].advice.contains("type Utf8"), "{}", found.findings[0].advice);
+            assert!(report.findings[0].advice.contains("type Utf8"), "{}", report.findings[0].advice);
         }
     }
 
@@ -212,9 +212,9 @@ mod tests {
             ["ydb", "iceberg", "citus", "cassandra", "clickhouse-cityhash64", "spanner-shard", "neutral"]
         {
             for (keys, partitions) in [(512, 512), (50_000, 16), (100, 7), (3, 64)] {
-                let found = lint_range(name, ColumnType::Int64, keys, partitions);
-                assert!(!found.spread.is_defective(), "{name} {keys} {partitions}: {:?}", found.spread);
-                assert!(found.alternatives.is_empty() && found.findings.is_empty());
+                let report = lint_range(name, ColumnType::Int64, keys, partitions);
+                assert!(!report.spread.is_defective(), "{name} {keys} {partitions}: {:?}", report.spread);
+                assert!(report.alternatives.is_empty() && report.findings.is_empty());
             }
         }
         // The integers themselves are more even than chance.
@@ -236,8 +236,8 @@ mod tests {
                     workers: None,
                     threads: None,
                 };
-                let found = lint(&domain, &options, &AtomicBool::new(false)).unwrap();
-                assert!(found.findings.is_empty(), "{keys} {partitions} {number}: {:?}", found.spread);
+                let report = lint(&domain, &options, &AtomicBool::new(false)).unwrap();
+                assert!(report.findings.is_empty(), "{keys} {partitions} {number}: {:?}", report.spread);
             }
         }
     }
@@ -262,9 +262,9 @@ mod tests {
             };
             lint(&domain, &options, &AtomicBool::new(false)).unwrap()
         };
-        let found = with(16);
-        assert_eq!(found.findings[0].code, FindingCode::HashDefect);
-        for other in &found.alternatives {
+        let report = with(16);
+        assert_eq!(report.findings[0].code, FindingCode::HashDefect);
+        for other in &report.alternatives {
             if let Some(partitions) = other.words.strip_suffix(" partitions") {
                 assert!(with(partitions.parse().unwrap()).findings.is_empty(), "{}", other.words);
             }
@@ -276,9 +276,9 @@ mod tests {
             workers: Some(8),
             threads: Some(7),
         };
-        let found =
+        let report =
             lint(&Domain::range(0..20, ColumnType::Int64).unwrap(), &few, &AtomicBool::new(false)).unwrap();
-        assert!(found.findings.is_empty(), "{:?}", found.findings);
+        assert!(report.findings.is_empty(), "{:?}", report.findings);
     }
 
     #[test]
@@ -290,14 +290,14 @@ mod tests {
             threads: Some(8),
         };
         let domain = Domain::range(0..10_000, ColumnType::Int64).unwrap();
-        let found = lint(&domain, &options, &AtomicBool::new(false)).unwrap();
-        let workers = found.workers.unwrap();
+        let report = lint(&domain, &options, &AtomicBool::new(false)).unwrap();
+        let workers = report.workers.unwrap();
         // The worker and the thread are both hash % 8.
         assert_eq!((workers.fewest_threads, workers.threads), (Some(1), Some(8)));
-        assert_eq!(found.findings[0].code, FindingCode::SameHashTwice);
+        assert_eq!(report.findings[0].code, FindingCode::SameHashTwice);
         let odd = LintOptions { threads: Some(5), workers: Some(7), ..options };
-        let found = lint(&domain, &odd, &AtomicBool::new(false)).unwrap();
-        assert_eq!(found.workers.as_ref().unwrap().fewest_threads, Some(5));
-        assert_eq!(found.findings[0].code, FindingCode::PartitionsDoNotDivide);
+        let report = lint(&domain, &odd, &AtomicBool::new(false)).unwrap();
+        assert_eq!(report.workers.as_ref().unwrap().fewest_threads, Some(5));
+        assert_eq!(report.findings[0].code, FindingCode::PartitionsDoNotDivide);
     }
 }

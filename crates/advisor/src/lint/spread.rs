@@ -9,7 +9,7 @@ use evenkeel_stats::skew::{BEYOND_CHANCE, deviations_of_pairs, expected_empty_pa
 
 /// Spread of keys over partitions, compared with a perfect hash of as many keys.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Spread {
+pub struct HashSpread {
     /// Number of partitions.
     pub partitions: u32,
     /// Number of partitions with a key.
@@ -26,20 +26,20 @@ pub struct Spread {
     pub deviations: f64,
 }
 
-impl Spread {
+impl HashSpread {
     /// Counts the keys of each partition.
-    pub(super) fn of_placed(placed: &[PartitionId], partitions: PartitionCount) -> Self {
+    pub(super) fn from_placed(placed: &[PartitionId], partitions: PartitionCount) -> Self {
         let mut counts = vec![0u64; partitions.len()];
         for partition in placed {
             if let Some(count) = counts.get_mut(partition.index()) {
                 *count += 1;
             }
         }
-        Self::of_counts(&counts)
+        Self::from_counts(&counts)
     }
 
     /// Computes the spread from the number of keys per partition.
-    fn of_counts(counts: &[u64]) -> Self {
+    fn from_counts(counts: &[u64]) -> Self {
         let keys: u64 = counts.iter().sum();
         let (n, k) = (counts.len().max(1) as f64, keys.max(1) as f64);
         let pairs: f64 = counts.iter().map(|count| (*count as f64) * (*count as f64 - 1.0) / 2.0).sum();
@@ -71,7 +71,7 @@ pub struct Workers {
     pub workers: u32,
     /// Spread of the keys over workers.
     #[serde(skip)]
-    pub spread: Spread,
+    pub spread: HashSpread,
     /// Keys of the fullest worker, over the mean.
     pub max_over_mean: f64,
     /// Ratio of the most partitions of a worker to the mean, if they are assigned perfectly.
@@ -103,7 +103,7 @@ impl Workers {
                 used.insert(thread.0);
             }
         }
-        let spread = Spread::of_counts(&keys);
+        let spread = HashSpread::from_counts(&keys);
         let expected_threads =
             |keys: u64, threads: f64| threads * (1.0 - (1.0 - 1.0 / threads).powf(keys as f64));
         let over_mean = |most: f64, all: f64| most / (all / f64::from(workers)).max(f64::MIN_POSITIVE);

@@ -182,7 +182,7 @@ impl Target {
 
     /// Returns the system that uses a placement function, if statements can be written for it.
     #[must_use]
-    pub fn of_function(function: Function) -> Option<Self> {
+    pub fn from_function(function: Function) -> Option<Self> {
         let name = match function {
             Function::Ydb(_) => return Some(Self::Ydb),
             Function::System(system) => system.about().name,
@@ -255,8 +255,8 @@ impl FromStr for Target {
             "scylla" | "scylladb" => "cassandra",
             name => name,
         };
-        let found = Self::ALL.iter().find(|target| target.name() == name).copied();
-        found.ok_or_else(|| TargetError { found: text.to_owned() })
+        let target = Self::ALL.iter().find(|target| target.name() == name).copied();
+        target.ok_or_else(|| TargetError { found: text.to_owned() })
     }
 }
 

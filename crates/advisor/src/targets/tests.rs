@@ -9,7 +9,7 @@ struct Table {
 }
 
 impl Table {
-    fn of_every_type() -> Self {
+    fn with_every_type() -> Self {
         let mut columns = vec![
             Column::required("user_id", ColumnType::Int64),
             Column::required("at", ColumnType::Timestamp),
@@ -49,26 +49,26 @@ fn text(target: Target, design: &TableDesign<'_>) -> String {
 
 #[test]
 fn every_target_has_a_name_a_placement_and_statements() {
-    let table = Table::of_every_type();
+    let table = Table::with_every_type();
     for target in Target::ALL {
         assert_eq!(target.name().parse(), Ok(*target));
-        assert_eq!(Target::of_function(target.function()), Some(*target), "{target}");
+        assert_eq!(Target::from_function(target.function()), Some(*target), "{target}");
         assert_eq!(target.function().to_string(), target.placement_name());
         assert_eq!(text(*target, &table.design(*target)).is_empty(), *target == Target::Ydb, "{target}");
     }
-    let of = |name: &str| Target::of_function(name.parse().unwrap());
-    assert_eq!(of("clickhouse-siphash64"), Some(Target::Clickhouse));
-    assert_eq!(of("cassandra-vnodes"), Some(Target::Cassandra));
-    assert_eq!(of("librdkafka"), Some(Target::Kafka));
-    assert_eq!(of("spanner-shard"), Some(Target::Spanner));
-    assert_eq!([of("kudu"), of("neutral")], [None, None]);
+    let target_of = |name: &str| Target::from_function(name.parse().unwrap());
+    assert_eq!(target_of("clickhouse-siphash64"), Some(Target::Clickhouse));
+    assert_eq!(target_of("cassandra-vnodes"), Some(Target::Cassandra));
+    assert_eq!(target_of("librdkafka"), Some(Target::Kafka));
+    assert_eq!(target_of("spanner-shard"), Some(Target::Spanner));
+    assert_eq!([target_of("kudu"), target_of("neutral")], [None, None]);
     let unknown = "oracle".parse::<Target>().unwrap_err().to_string();
     assert!(unknown.contains("'oracle'") && unknown.contains("starrocks"), "{unknown}");
 }
 
 #[test]
 fn tables_have_every_column_once_with_a_type() {
-    let table = Table::of_every_type();
+    let table = Table::with_every_type();
     for target in Target::ALL {
         if matches!(target, Target::Ydb | Target::Kafka | Target::Mongodb) {
             continue;
@@ -95,7 +95,7 @@ fn tables_have_every_column_once_with_a_type() {
 
 #[test]
 fn keys_stand_where_each_system_expects_them() {
-    let table = Table::of_every_type();
+    let table = Table::with_every_type();
     let expected: &[(Target, &[&str])] = &[
         (
             Target::Clickhouse,
@@ -156,7 +156,7 @@ fn keys_stand_where_each_system_expects_them() {
 
 #[test]
 fn nothing_is_declared_unique_that_is_not() {
-    let table = Table::of_every_type();
+    let table = Table::with_every_type();
     for target in Target::ALL {
         let design = TableDesign { is_unique: false, ..table.design(*target) };
         let text = text(*target, &design);
@@ -173,7 +173,7 @@ fn nothing_is_declared_unique_that_is_not() {
 
 #[test]
 fn systems_that_hash_one_column_say_so_of_keys_with_more() {
-    let mut table = Table::of_every_type();
+    let mut table = Table::with_every_type();
     table.partition_key.push("Order".to_owned());
     for target in [Target::Citus, Target::Mongodb, Target::Iceberg] {
         let text = notes(target, &table.design(target));
@@ -187,7 +187,7 @@ fn systems_that_hash_one_column_say_so_of_keys_with_more() {
 
 #[test]
 fn names_cannot_end_a_comment_or_a_literal() {
-    let mut table = Table::of_every_type();
+    let mut table = Table::with_every_type();
     table.columns.push(Column::nullable("x\nDROP TABLE t; --", ColumnType::Interval));
     for target in Target::ALL {
         let statements = target.statements(&TableDesign { name: "o'r\"s\nx", ..table.design(*target) });

@@ -77,8 +77,8 @@ pub(crate) fn uuids(rows: usize, seed: u64) -> ArrayRef {
 
 /// A UUID in 16 bytes for each number.
 pub(crate) fn uuid_bytes(values: &[u64]) -> ArrayRef {
-    let of = |value: &u64| uuid::Uuid::from_u64_pair(value.wrapping_mul(0x9E37_79B9_7F4A_7C15), !value);
-    let ids = values.iter().map(|value| of(value).into_bytes());
+    let uuid_of = |value: &u64| uuid::Uuid::from_u64_pair(value.wrapping_mul(0x9E37_79B9_7F4A_7C15), !value);
+    let ids = values.iter().map(|value| uuid_of(value).into_bytes());
     Arc::new(FixedSizeBinaryArray::try_from_iter(ids).unwrap())
 }
 

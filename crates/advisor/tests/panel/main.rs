@@ -183,7 +183,8 @@ fn experts_would_agree() {
         FORMS.each_ref().map(|form| (!nobody_could_tell(form)).then(|| judge(case, &whole, form)))
     };
     let judged = on_all_cores(&selected, judge_all);
-    let asked = |form: &Form| selected.iter().filter(|case| !(form.hides_names && case.by_name)).count();
+    let question_count =
+        |form: &Form| selected.iter().filter(|case| !(form.hides_names && case.by_name)).count();
     let mut refused = [const { Vec::new() }; FORMS.len()];
     for (case, judged) in selected.iter().zip(judged) {
         for ((form, refused), judged) in FORMS.iter().zip(&mut refused).zip(judged) {
@@ -198,10 +199,14 @@ fn experts_would_agree() {
         }
     }
     for (form, refused) in FORMS.iter().zip(&refused) {
-        let asked = asked(form);
-        println!("{}: {} of {asked} answers accepted", form.name, asked - refused.len());
+        let questions = question_count(form);
+        println!("{}: {} of {questions} answers accepted", form.name, questions - refused.len());
     }
     for (form, refused) in FORMS.iter().zip(&refused) {
-        assert!(refused.len() * 100 <= form.most_refused * asked(form), "{}: {refused:?}", form.name);
+        assert!(
+            refused.len() * 100 <= form.most_refused * question_count(form),
+            "{}: {refused:?}",
+            form.name
+        );
     }
 }

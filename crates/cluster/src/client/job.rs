@@ -72,7 +72,7 @@ impl Cluster {
                 return Err(Attempt::Ended(ClusterError::Refused { url: self.url.clone(), reason: message }));
             }
         };
-        let mut under_way = UnderWay { scheduler: self.scheduler.clone(), job: Some(job.clone()) };
+        let mut under_way = RunningJob { scheduler: self.scheduler.clone(), job: Some(job.clone()) };
         let locations = self.watch(&job).await?;
         let mut fetched = SpilledResult::new(plan.schema());
         for location in locations {
@@ -102,7 +102,7 @@ impl Cluster {
                     return Ok(locations);
                 }
                 Some(job_status::Status::Failed(failed)) => {
-                    return Err(Attempt::Failed(TaskError::of_job(&failed.error)));
+                    return Err(Attempt::Failed(TaskError::from_job(&failed.error)));
                 }
                 Some(_) => unknown_since = None,
                 None => {
@@ -162,12 +162,12 @@ impl Cluster {
 }
 
 /// A job that is cancelled if its client drops it before it is done.
-struct UnderWay {
+struct RunningJob {
     scheduler: SchedulerGrpcClient<Channel>,
     job: Option<String>,
 }
 
-impl Drop for UnderWay {
+impl Drop for RunningJob {
     fn drop(&mut self) {
         let Some(job_id) = self.job.take() else { return };
         let mut scheduler = self.scheduler.clone();

@@ -107,17 +107,14 @@ impl Cluster {
         let began = Instant::now();
         let mut is_logged = false;
         loop {
-            let found = self.poll_size().await;
+            let size = self.poll_size().await;
             if began.elapsed() > LOG_AFTER && !is_logged {
                 is_logged = true;
-                let what = if found.is_ok() {
-                    "no executor has registered"
-                } else {
-                    "the scheduler does not answer"
-                };
+                let what =
+                    if size.is_ok() { "no executor has registered" } else { "the scheduler does not answer" };
                 log::info!("{}: {what}; waiting for up to {} s", self.url, waited.as_secs());
             }
-            match found {
+            match size {
                 Ok(size) if size.executors > 0 => return Ok(size),
                 // A restarted scheduler is back soon.
                 Err(error)

@@ -47,7 +47,7 @@ pub(super) fn verify(
 #[derive(Debug, Default)]
 struct Reported {
     manifest: Manifest,
-    stored: BTreeMap<PartitionId, Stored>,
+    stored: BTreeMap<PartitionId, PartitionOutput>,
     /// Parts of inputs that were read, by the number of the input and its first row.
     read: BTreeMap<(u64, u64), SourceEntry>,
     /// Inputs that were skipped or empty.
@@ -116,18 +116,18 @@ impl Reported {
     fn check_inputs(&self, parts: &[InputPart]) -> Result<(), ClusterError> {
         for part in parts {
             let place = (part.number, part.rows.as_ref().map_or(0, |rows| rows.start));
-            let found = self.read.get(&place);
-            if found.is_some() == self.others.contains(&place) {
+            let counts = self.read.get(&place);
+            if counts.is_some() == self.others.contains(&place) {
                 return Err(wrong(format!(
                     "input {}, row {} on: expected exactly one task to read it",
                     place.0, place.1
                 )));
             }
             let expected = part.rows.as_ref().map(|rows| rows.end - rows.start);
-            if let (Some(expected), Some(found)) = (expected, found)
-                && found.rows + found.rejected != expected
+            if let (Some(expected), Some(counts)) = (expected, counts)
+                && counts.rows + counts.rejected != expected
             {
-                let came = found.rows + found.rejected;
+                let came = counts.rows + counts.rejected;
                 return Err(wrong(format!(
                     "input {}, row {} on: {came} of {expected} rows arrived",
                     place.0, place.1
@@ -186,7 +186,7 @@ impl Reported {
 
 /// Output of executors for one partition.
 #[derive(Debug, Default)]
-struct Stored {
+struct PartitionOutput {
     /// Task that reported writing the partition, the number of rows it kept, and its number of
     /// portions.
     writer: Option<(String, u64, u64)>,
@@ -196,7 +196,7 @@ struct Stored {
     portions: u64,
 }
 
-impl Stored {
+impl PartitionOutput {
     fn is_whole(&self) -> bool {
         self.writer.as_ref().is_some_and(|(task, rows, portions)| {
             (*rows, *portions) == (self.rows, self.portions) && self.tasks.iter().all(|other| other == task)

@@ -11,7 +11,7 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::stream::{self, StreamExt, TryStreamExt};
 use serde::{Deserialize, Serialize};
 
-use super::{Work, of_ours, read_assignments};
+use super::{Work, external, read_assignments};
 use evenkeel_advisor::evaluate::{EvaluateOptions, Share, count_share};
 use evenkeel_input::source::{Export, InputOptions, InputPath, OnUnreadable, RowSpan};
 use evenkeel_model::table::Column;
@@ -84,7 +84,7 @@ impl Work for Count {
                     let stop = Arc::clone(&gone.0);
                     let counted = tokio::task::spawn_blocking(move || count(&spec, &assignment, &stop)).await;
                     drop(gone);
-                    let batches = counted.map_err(of_ours)??;
+                    let batches = counted.map_err(external)??;
                     Ok::<_, DataFusionError>(stream::iter(batches.into_iter().map(Ok)))
                 }
             });
@@ -115,8 +115,8 @@ fn count(spec: &CountSpec, assignment: &CountAssignment, stop: &AtomicBool) -> R
         &|_| {},
         stop,
     );
-    let (state, unreadable) = counted.map_err(of_ours)?;
-    let told = serde_json::to_string(&unreadable).map_err(of_ours)?;
+    let (state, unreadable) = counted.map_err(external)?;
+    let json = serde_json::to_string(&unreadable).map_err(external)?;
     let mut pieces: Vec<&[u8]> = state.chunks(PIECE_BYTES).collect();
     if pieces.is_empty() {
         pieces.push(&[]);
@@ -125,7 +125,7 @@ fn count(spec: &CountSpec, assignment: &CountAssignment, stop: &AtomicBool) -> R
     let batch = |(place, piece): (usize, &[u8])| {
         let columns: [Arc<dyn arrow::array::Array>; 3] = [
             Arc::new(StringArray::from(vec![number.as_str()])),
-            Arc::new(StringArray::from(vec![(place == 0).then_some(told.as_str())])),
+            Arc::new(StringArray::from(vec![(place == 0).then_some(json.as_str())])),
             Arc::new(BinaryArray::from(vec![piece])),
         ];
         Ok(RecordBatch::try_new(count_schema(), columns.to_vec())?)

@@ -234,14 +234,14 @@ impl ExecutionPlan for TaskExec {
 }
 
 /// Wraps an error of ours in one of DataFusion; executors report its message.
-fn of_ours(error: impl std::error::Error + Send + Sync + 'static) -> DataFusionError {
+fn external(error: impl std::error::Error + Send + Sync + 'static) -> DataFusionError {
     DataFusionError::External(Box::new(error))
 }
 
 /// Returns entries as lines of JSON.
 fn json_lines<T: Serialize>(entries: &[T]) -> Result<StringArray> {
     let lines = entries.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>();
-    Ok(StringArray::from(lines.map_err(of_ours)?))
+    Ok(StringArray::from(lines.map_err(external)?))
 }
 
 /// Returns the schema of a leaf: the assignments of each task, as JSON.
@@ -270,7 +270,7 @@ async fn read_assignments<T: DeserializeOwned>(mut input: SendableRecordBatchStr
             return internal_err!("assignments are text");
         };
         for line in lines.iter().flatten() {
-            assignments.push(serde_json::from_str(line).map_err(of_ours)?);
+            assignments.push(serde_json::from_str(line).map_err(external)?);
         }
     }
     Ok(assignments)

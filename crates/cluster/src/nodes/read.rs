@@ -14,7 +14,7 @@ use futures::stream::{self, TryStreamExt};
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
-use super::{ManifestEntry, Work, json_lines, of_ours, read_assignments};
+use super::{ManifestEntry, Work, external, json_lines, read_assignments};
 use evenkeel_input::source::{Conform, Input, InputOptions, InputPath, SourceError};
 use evenkeel_model::table::{TableDefinition, TableSpec};
 use evenkeel_placement::placement::Placement;
@@ -78,7 +78,7 @@ pub(super) struct Read {
 impl Read {
     pub(super) fn new(spec: &ReadSpec) -> Result<Self> {
         let table = TableSpec::new(spec.definition.clone());
-        let table = table.map_err(of_ours)?;
+        let table = table.map_err(external)?;
         let schema = arrival_schema(&table);
         Ok(Self { spec: Arc::new(spec.clone()), table: Arc::new(table), schema })
     }
@@ -108,7 +108,7 @@ impl Work for Read {
                 let reader = Reader { spec: &spec, table: &table, schema: &schema, sender: &sender };
                 for part in &assignments {
                     // The receiver is gone.
-                    if !reader.read(part).map_err(of_ours)? {
+                    if !reader.read(part).map_err(external)? {
                         break;
                     }
                 }
@@ -150,8 +150,9 @@ impl Reader<'_> {
             Err(error) => return Err(error.into()),
         };
         let fingerprint = input.fingerprint();
-        if let Some(found) = fingerprint.as_ref().filter(|found| self.spec.known.contains(&found.xxh3)) {
-            let (name, bytes, xxh3) = (input.name().to_owned(), found.bytes, found.xxh3.clone());
+        if let Some(content) = fingerprint.as_ref().filter(|content| self.spec.known.contains(&content.xxh3))
+        {
+            let (name, bytes, xxh3) = (input.name().to_owned(), content.bytes, content.xxh3.clone());
             return self.note(
                 part.number,
                 0,
@@ -162,7 +163,7 @@ impl Reader<'_> {
         if let Some(names) = input.column_names() {
             conform.check_names(&names)?;
         }
-        let placement = Placement::of_table(self.table);
+        let placement = Placement::for_table(self.table);
         let (mut rows, mut rejected) = (0, 0);
         let mut place = (part.number << ROWS_BITS) + part.rows.as_ref().map_or(0, |rows| rows.start);
         while let Some(raw) = input.next_batch()? {
@@ -190,7 +191,7 @@ impl Reader<'_> {
             number: part.number,
             first: part.rows.as_ref().map_or(0, |rows| rows.start),
             name: input.name().to_owned(),
-            content: fingerprint.map(|found| (found.bytes, found.xxh3)),
+            content: fingerprint.map(|content| (content.bytes, content.xxh3)),
             rows,
             rejected,
             notes: evenkeel_store::ingest::notes_of(self.table, &input),
@@ -205,7 +206,7 @@ impl Reader<'_> {
             .iter()
             .filter_map(|index| batch.columns().get(*index).cloned())
             .collect();
-        let partitions = placement.assign(&key).map_err(of_ours)?;
+        let partitions = placement.assign(&key).map_err(external)?;
         let rows = batch.num_rows();
         let own: [ArrayRef; 3] = [
             Arc::new(UInt32Array::from_iter_values(partitions.iter().map(|partition| partition.0))),
@@ -247,5 +248,5 @@ pub(super) fn notes_in(batch: &RecordBatch) -> Result<Vec<ManifestEntry>> {
     else {
         return internal_err!("notes are text");
     };
-    notes.iter().flatten().map(|line| serde_json::from_str(line).map_err(of_ours)).collect()
+    notes.iter().flatten().map(|line| serde_json::from_str(line).map_err(external)).collect()
 }

@@ -13,7 +13,7 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::stream::{self, StreamExt, TryStreamExt};
 use serde::{Deserialize, Serialize};
 
-use super::{Work, of_ours, read_assignments};
+use super::{Work, external, read_assignments};
 use evenkeel_engine::query::{SnapshotTable, key_ordering};
 use evenkeel_model::table::{TableDefinition, TableSpec};
 use evenkeel_model::units::Version;
@@ -56,7 +56,7 @@ pub(super) fn storage_of(place: &str) -> Result<TableStorage> {
     if let Some(storage) = tables.get(place) {
         return Ok(storage.clone());
     }
-    let storage = TableStorage::open(Path::new(place)).map_err(of_ours)?;
+    let storage = TableStorage::open(Path::new(place)).map_err(external)?;
     tables.insert(place.to_owned(), storage.clone());
     Ok(storage)
 }
@@ -132,8 +132,8 @@ impl Work for Scan {
             let units = stream::iter(assignments).map(move |portions| {
                 let portions: Vec<Arc<PortionEntry>> = portions.into_iter().map(Arc::new).collect();
                 let snapshot =
-                    Snapshot::of_portions(&spec.place, spec.version, spec.definition.clone(), &portions);
-                let snapshot = snapshot.map_err(of_ours)?;
+                    Snapshot::from_portions(&spec.place, spec.version, spec.definition.clone(), &portions);
+                let snapshot = snapshot.map_err(external)?;
                 let table = SnapshotTable::with_declared_text(storage.clone(), snapshot)?;
                 let plan = table.scan_where(&state, &portions, &spec.projection, predicate.as_ref())?;
                 datafusion::physical_plan::execute_stream(plan, Arc::clone(&context))

@@ -17,7 +17,7 @@ use tokio::sync::mpsc;
 
 use super::read::{NOTES, arrival_schema, notes_in};
 use super::scan::storage_of;
-use super::{Work, json_lines, of_ours};
+use super::{Work, external, json_lines};
 use evenkeel_engine::query::key_ordering;
 use evenkeel_input::source::Reject;
 use evenkeel_model::table::{TableDefinition, TableSpec};
@@ -80,7 +80,7 @@ pub(super) struct Write {
 impl Write {
     pub(super) fn new(spec: &WriteSpec) -> Result<Self> {
         let table = TableSpec::new(spec.definition.clone());
-        let table = Arc::new(table.map_err(of_ours)?);
+        let table = Arc::new(table.map_err(external)?);
         Ok(Self { spec: Arc::new(spec.clone()), arrival: arrival_schema(&table), table })
     }
 
@@ -120,20 +120,20 @@ impl Work for Write {
         let (spec, table) = (Arc::clone(&self.spec), Arc::clone(&self.table));
         let task = format!("{} {}", context.task_id().unwrap_or_default(), uuid::Uuid::new_v4());
         let mut manifest = RecordBatchReceiverStream::builder(Self::manifest_schema(), 1);
-        let told = manifest.tx();
+        let entries = manifest.tx();
         manifest.spawn(async move {
-            let log = TableLog::of_storage(storage_of(&spec.place)?);
+            let log = TableLog::in_storage(storage_of(&spec.place)?);
             let mut writer =
                 Writer { spec: &spec, table: &table, log, task, under_way: None, manifest: Vec::new() };
             let mut input = input;
             while let Some(batch) = input.try_next().await? {
                 writer.take(&batch).await?;
-                if writer.manifest.len() >= MANIFEST_LINES && !writer.tell(&told).await? {
+                if writer.manifest.len() >= MANIFEST_LINES && !writer.send_entries(&entries).await? {
                     return Ok(());
                 }
             }
             writer.end_partition().await?;
-            writer.tell(&told).await?;
+            writer.send_entries(&entries).await?;
             Ok(())
         });
         Ok(manifest.build())
@@ -145,12 +145,12 @@ struct Writer<'a> {
     table: &'a TableSpec,
     log: TableLog,
     task: String,
-    under_way: Option<UnderWay<'a>>,
+    under_way: Option<OpenPartition<'a>>,
     manifest: Vec<ManifestEntry>,
 }
 
 /// Partition that is being written.
-struct UnderWay<'a> {
+struct OpenPartition<'a> {
     partition: PartitionId,
     encoder: PortionEncoder<'a>,
     /// Last row so far: the next one may supersede it.
@@ -162,10 +162,10 @@ struct UnderWay<'a> {
 
 impl<'a> Writer<'a> {
     /// Sends the manifest so far; returns `false` if the receiver is gone.
-    async fn tell(&mut self, told: &mpsc::Sender<Result<RecordBatch>>) -> Result<bool> {
+    async fn send_entries(&mut self, entries: &mpsc::Sender<Result<RecordBatch>>) -> Result<bool> {
         let lines = Arc::new(json_lines(&std::mem::take(&mut self.manifest))?);
         let batch = RecordBatch::try_new(Write::manifest_schema(), vec![lines])?;
-        Ok(told.send(Ok(batch)).await.is_ok())
+        Ok(entries.send(Ok(batch)).await.is_ok())
     }
 
     async fn take(&mut self, batch: &RecordBatch) -> Result<()> {
@@ -203,7 +203,7 @@ impl<'a> Writer<'a> {
     fn begin(&mut self, partition: PartitionId) {
         let encoder = self.encoder(partition);
         self.under_way =
-            Some(UnderWay { partition, encoder, held: None, rows_in: 0, replaced: 0, portions: 0 });
+            Some(OpenPartition { partition, encoder, held: None, rows_in: 0, replaced: 0, portions: 0 });
     }
 
     /// Adds rows of the current partition, keeping the last row of each key.
@@ -222,7 +222,7 @@ impl<'a> Writer<'a> {
         if let (IngestMode::Insert, Some(repeated)) = (self.spec.mode, same.iter().find(|run| run.len() > 1))
         {
             let key = key_of(self.table, &rows, repeated.start);
-            return Err(of_ours(IngestError::RepeatedKey { key }));
+            return Err(external(IngestError::RepeatedKey { key }));
         }
         under_way.replaced += (rows.num_rows() - same.len()) as u64;
         let last: Vec<u32> = same.iter().map(|run| u32::try_from(run.end - 1).unwrap_or(u32::MAX)).collect();
@@ -230,7 +230,7 @@ impl<'a> Writer<'a> {
         under_way.held = Some(rows.slice(*held as usize, 1));
         let newest = take_record_batch(&rows, &UInt32Array::from(newest.to_vec()))?;
         if newest.num_rows() > 0 {
-            under_way.encoder.push(&newest).map_err(of_ours)?;
+            under_way.encoder.push(&newest).map_err(external)?;
         }
         if under_way.encoder.bytes() >= self.spec.target.0 {
             self.end_portion().await?;
@@ -243,11 +243,11 @@ impl<'a> Writer<'a> {
         let fresh = self.encoder(under_way.partition);
         let full = std::mem::replace(&mut under_way.encoder, fresh);
         if full.rows() > 0 {
-            let encoded = full.finish().map_err(of_ours)?;
+            let encoded = full.finish().map_err(external)?;
             // The commit sets the age; this is a placeholder.
             let ageless = Sequence { version: Version::FIRST, ordinal: 0 };
             let stored = self.log.store_portion(under_way.partition, ageless, encoded).await;
-            let portion = stored.map_err(of_ours)?;
+            let portion = stored.map_err(external)?;
             under_way.portions += 1;
             self.manifest.push(ManifestEntry::Portion { task: self.task.clone(), portion });
         }
@@ -258,10 +258,10 @@ impl<'a> Writer<'a> {
     async fn end_partition(&mut self) -> Result<()> {
         let Some(under_way) = self.under_way.as_mut() else { return Ok(()) };
         if let Some(held) = under_way.held.take() {
-            under_way.encoder.push(&held).map_err(of_ours)?;
+            under_way.encoder.push(&held).map_err(external)?;
         }
         self.end_portion().await?;
-        let Some(UnderWay { partition, rows_in, replaced, portions, .. }) = self.under_way.take() else {
+        let Some(OpenPartition { partition, rows_in, replaced, portions, .. }) = self.under_way.take() else {
             return Ok(());
         };
         self.manifest.push(ManifestEntry::Partition {

@@ -60,14 +60,14 @@ pub(super) fn encode_run(
         encoder.with_group_memory(shape.group_memory)
     };
     let mut encoder = fresh();
-    let mut deletes = fresh().of_deletes();
+    let mut deletes = fresh().for_deletes();
     while let Some(batch) = rows.blocking_recv() {
         let batch = match shape.keeps_deletes {
             true => {
                 let (batch, deleted) = split_marked(&batch).map_err(merge_error)?;
                 deletes.push(&deleted)?;
                 if deletes.bytes() >= shape.target {
-                    let full = std::mem::replace(&mut deletes, fresh().of_deletes());
+                    let full = std::mem::replace(&mut deletes, fresh().for_deletes());
                     if portions.blocking_send(full.finish()?).is_err() {
                         return Ok(counts);
                     }

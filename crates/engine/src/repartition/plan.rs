@@ -87,7 +87,7 @@ pub(crate) async fn plan(
 ) -> Result<RepartitionPlan, RepartitionError> {
     let from = table.snapshot().spec();
     let movement = Movement::between(from, to);
-    let placement = Placement::of_table(to);
+    let placement = Placement::for_table(to);
     let context = SessionContext::new();
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let mut counting = stream::iter(from.partitions().ids())
@@ -192,14 +192,14 @@ mod tests {
         let commits = overlapping_commits();
         let (_folder, table) = scores(&commits).await;
         let player: Vec<ArrayRef> = vec![batch(&latest(&commits)).column(0).clone()];
-        let before = Placement::of_table(table.spec()).assign(&player).unwrap();
+        let before = Placement::for_table(table.spec()).assign(&player).unwrap();
         for (partitions, movement) in [(8, Movement::Split), (2, Movement::Join), (5, Movement::Scatter)] {
             let change = |definition: &mut TableDefinition| {
                 definition.partitions = PartitionCount::new(partitions).unwrap();
             };
             let plan = table.plan_repartition(change, &|_| ()).await.unwrap();
             let to = TableSpec::new(plan.to.clone()).unwrap();
-            let after = Placement::of_table(&to).assign(&player).unwrap();
+            let after = Placement::for_table(&to).assign(&player).unwrap();
             let stays = |(before, after): (&PartitionId, &PartitionId)| match movement {
                 Movement::Split => after.0 % 2 == 0,
                 Movement::Join => before.0 % 2 == 0,

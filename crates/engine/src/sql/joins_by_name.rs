@@ -392,7 +392,7 @@ mod tests {
 
     #[test]
     fn outer_joins_by_name_are_found_wherever_they_stand() {
-        let found = |sql: &str| {
+        let detects = |sql: &str| {
             let mut statements = DFParserBuilder::new(sql).build().unwrap().parse_statements().unwrap();
             has_outer_join_by_name(&statements.pop_front().unwrap())
         };
@@ -404,14 +404,14 @@ mod tests {
             "WITH x AS (SELECT * FROM a FULL JOIN b USING (k)) SELECT * FROM x",
             "SELECT 1 UNION ALL SELECT 1 FROM a LEFT JOIN b USING (k)",
         ] {
-            assert!(found(sql), "{sql}");
+            assert!(detects(sql), "{sql}");
         }
         for sql in [
             "SELECT * FROM a JOIN b USING (k)",
             "SELECT * FROM a LEFT JOIN b ON a.k = b.k",
             "SELECT * FROM a NATURAL JOIN b",
         ] {
-            assert!(!found(sql), "{sql}");
+            assert!(!detects(sql), "{sql}");
         }
     }
 }

@@ -188,15 +188,15 @@ pub(crate) fn parameters_of(
         node.apply_expressions(|expression| {
             expression.apply(|part| {
                 if let Expr::Placeholder(Placeholder { id, field }) = part {
-                    let found = field.as_ref().map(|field| field.data_type().clone());
+                    let data_type = field.as_ref().map(|field| field.data_type().clone());
                     types
                         .entry(id.clone())
                         .and_modify(|known| {
-                            if *known != found {
+                            if *known != data_type {
                                 *known = None;
                             }
                         })
-                        .or_insert(found);
+                        .or_insert(data_type);
                 }
                 Ok(TreeNodeRecursion::Continue)
             })

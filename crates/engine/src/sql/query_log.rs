@@ -76,11 +76,11 @@ pub fn read_query_log(path: &Path, table: &str) -> Result<QueryLog, StatementsEr
     };
     let runs = position(&RUNS);
     let mut kinds: HashMap<String, Kind> = HashMap::new();
-    let mut together = Together::default();
+    let mut together = LogTotals::default();
     export
         .read::<SourceError>(OnUnreadable::Skip, |_, batch| {
             for (sql, runs) in rows_of(&batch, text, runs, &names) {
-                let kind = kinds.entry(sql.clone()).or_insert_with(|| Kind::of_text(&sql));
+                let kind = kinds.entry(sql.clone()).or_insert_with(|| Kind::from_text(&sql));
                 together.add(kind, runs);
             }
             Ok(true)
@@ -134,7 +134,7 @@ struct Read {
 }
 
 impl Kind {
-    fn of_text(text: &str) -> Self {
+    fn from_text(text: &str) -> Self {
         let tokens =
             (text.len() <= LONGEST).then(|| Tokenizer::new(&GenericDialect {}, text).tokenize().ok());
         let Some(tokens) = tokens.flatten() else { return Self::Other };
@@ -153,7 +153,7 @@ impl Kind {
 }
 
 fn is_word(token: Option<&Token>, word: &str) -> bool {
-    matches!(token, Some(Token::Word(found)) if found.value.eq_ignore_ascii_case(word))
+    matches!(token, Some(Token::Word(parsed)) if parsed.value.eq_ignore_ascii_case(word))
 }
 
 /// Last part of a name: `events` of `public.events` and of `ads/events`.
@@ -241,13 +241,13 @@ fn is_before_table(at: usize, tokens: &[&Token]) -> bool {
 
 /// Statements of one form, added up.
 #[derive(Default)]
-struct Together {
+struct LogTotals {
     runs: f64,
     runs_of_others: f64,
     by_form: BTreeMap<String, (Read, f64)>,
 }
 
-impl Together {
+impl LogTotals {
     fn add(&mut self, kind: &Kind, runs: f64) {
         self.runs += runs;
         match kind {
@@ -329,9 +329,9 @@ mod tests {
     #[test]
     fn logs_of_postgresql_spanner_and_clickhouse() {
         let text = "query,calls\n\"SELECT * FROM public.events WHERE id = $1\",7\n\"BEGIN\",9\n";
-        let found = log("pg.csv", text, "events");
-        assert_eq!(runs(&found), [("SELECT * FROM \"events\" WHERE id = $1", 7.0)]);
-        assert_eq!((found.runs, found.runs_of_others), (16.0, 9.0));
+        let query_log = log("pg.csv", text, "events");
+        assert_eq!(runs(&query_log), [("SELECT * FROM \"events\" WHERE id = $1", 7.0)]);
+        assert_eq!((query_log.runs, query_log.runs_of_others), (16.0, 9.0));
         let text = "TEXT,EXECUTION_COUNT\nSELECT a FROM Singers WHERE SingerId = @id,5\n";
         assert_eq!(
             runs(&log("spanner.csv", text, "x")),

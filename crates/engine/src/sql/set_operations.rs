@@ -37,7 +37,7 @@ mod tests {
 
     #[test]
     fn counting_is_found_wherever_it_stands() {
-        let found = |sql: &str| {
+        let detects = |sql: &str| {
             let mut statements = DFParserBuilder::new(sql).build().unwrap().parse_statements().unwrap();
             counts_equal_rows(&statements.pop_front().unwrap())
         };
@@ -49,14 +49,14 @@ mod tests {
             "WITH x AS (SELECT 1 EXCEPT ALL SELECT 2) SELECT * FROM x",
             "SELECT 1 WHERE 1 IN (SELECT 1 INTERSECT ALL SELECT 2)",
         ] {
-            assert!(found(sql), "{sql}");
+            assert!(detects(sql), "{sql}");
         }
         for sql in [
             "SELECT 1 EXCEPT SELECT 2",
             "SELECT 1 UNION ALL SELECT 2",
             "SELECT 1 INTERSECT DISTINCT SELECT 2",
         ] {
-            assert!(!found(sql), "{sql}");
+            assert!(!detects(sql), "{sql}");
         }
     }
 }

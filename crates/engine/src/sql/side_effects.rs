@@ -25,16 +25,16 @@ pub(crate) fn declared_change(statement: &ParsedStatement) -> Option<&'static st
 /// # Errors
 /// None that a caller can cause.
 pub fn side_effect(plan: &LogicalPlan) -> Result<Option<&'static str>, DataFusionError> {
-    let mut found = None;
+    let mut effect = None;
     plan.apply_with_subqueries(|node| {
-        found = match node {
+        effect = match node {
             LogicalPlan::Ddl(_) => Some("change what tables there are"),
             LogicalPlan::Dml(_) => Some("change rows"),
             LogicalPlan::Copy(_) => Some("write files"),
             LogicalPlan::Statement(_) => Some("change the session"),
             _ => None,
         };
-        Ok(if found.is_some() { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+        Ok(if effect.is_some() { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
     })?;
-    Ok(found)
+    Ok(effect)
 }

@@ -213,12 +213,12 @@ impl TableProvider for Probe {
 }
 
 /// Describes a file in an error.
-fn no_text(path: &Path, found: &[String]) -> String {
+fn no_text(path: &Path, columns: &[String]) -> String {
     format!(
         "{}: no column has the text of statements; one called QueryText, query, TEXT, statement or sql is expected, and there \
          are: {}",
         quote_path(path),
-        evenkeel_model::bounded::names(found)
+        evenkeel_model::bounded::names(columns)
     )
 }
 

@@ -156,7 +156,7 @@ impl Table {
     /// Function that places the rows of the table.
     #[must_use]
     pub fn placement(&self) -> Placement {
-        Placement::of_table(self.spec())
+        Placement::for_table(self.spec())
     }
 
     /// Returns the table without some portions, so that the rest can be read if their files are

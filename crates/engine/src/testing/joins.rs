@@ -129,7 +129,7 @@ impl Statement {
     }
 
     /// Mostly inner joins, of tables with their own conditions.
-    pub(crate) fn of_inner_joins(random: &mut ChaCha8Rng) -> Self {
+    pub(crate) fn with_inner_joins(random: &mut ChaCha8Rng) -> Self {
         let mut statement = Self::new(random);
         for join in &mut statement.joins {
             join.kind = if random.random_bool(0.1) { "LEFT JOIN" } else { "JOIN" };
@@ -242,6 +242,6 @@ fn column(random: &mut ChaCha8Rng, tables: usize) -> Column {
     (random.random_range(0..tables), pick(random, &COLUMNS))
 }
 
-fn pick<T: Copy>(random: &mut ChaCha8Rng, of: &[T]) -> T {
-    *of.choose(random).expect("the choices are not empty")
+fn pick<T: Copy>(random: &mut ChaCha8Rng, choices: &[T]) -> T {
+    *choices.choose(random).expect("the choices are not empty")
 }

@@ -37,7 +37,7 @@ pub enum OutputFormat {
 impl OutputFormat {
     /// Returns the format of a file's ending.
     #[must_use]
-    pub fn of_file(path: &Path) -> Option<Self> {
+    pub fn from_path(path: &Path) -> Option<Self> {
         let ending = path.extension()?.to_string_lossy().to_ascii_lowercase();
         match ending.as_str() {
             "csv" => Some(Self::Csv),

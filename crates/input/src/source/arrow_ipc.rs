@@ -49,11 +49,11 @@ pub(super) fn guarded<T>(read: impl FnOnce() -> Result<T, ArrowError>) -> Result
 /// Remainder of a batch that is returned in pieces: its size was chosen by the writer of the file,
 /// not by this reader.
 #[derive(Default)]
-pub(super) struct Pieces {
+pub(super) struct BatchRemainder {
     pub(super) rest: Option<RecordBatch>,
 }
 
-impl Pieces {
+impl BatchRemainder {
     /// Takes about `READ_BATCH_BYTES` of the remainder.
     pub(super) fn take(&mut self) -> Option<RecordBatch> {
         let batch = self.rest.take()?;
@@ -74,7 +74,7 @@ pub(super) struct ArrowFileReader {
     length: u64,
     decoder: FileDecoder,
     batches: std::vec::IntoIter<Block>,
-    pieces: Pieces,
+    pieces: BatchRemainder,
     schema: SchemaRef,
     unknown: Vec<String>,
     counter: RowCounter,
@@ -110,7 +110,7 @@ impl ArrowFileReader {
             length,
             decoder,
             batches: footer.batches.into_iter(),
-            pieces: Pieces::default(),
+            pieces: BatchRemainder::default(),
             schema: footer.schema,
             unknown,
             counter: RowCounter { next: 1 },
@@ -193,7 +193,7 @@ pub(super) struct ArrowStreamReader {
     file: String,
     chunks: Chunks,
     wanted: Vec<usize>,
-    pieces: Pieces,
+    pieces: BatchRemainder,
     schema: SchemaRef,
     unknown: Vec<String>,
     counter: RowCounter,
@@ -264,7 +264,7 @@ impl ArrowStreamReader {
             file: file.to_owned(),
             chunks,
             wanted,
-            pieces: Pieces::default(),
+            pieces: BatchRemainder::default(),
             schema,
             unknown,
             counter: RowCounter { next: 1 },

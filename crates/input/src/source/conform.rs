@@ -90,7 +90,7 @@ fn check_digits(cells: &RawCells, column: &str, parsed: &mut ParsedColumn) {
     for (row, cell) in cells.iter().enumerate() {
         if let Some(cell) = cell.filter(|cell| changes(cell)) {
             let problem = "is text that a whole number would change; read the column as utf8";
-            parsed.faults.push(CellFault { row, fault: Fault::of_value(cell, problem) });
+            parsed.faults.push(CellFault { row, fault: Fault::in_value(cell, problem) });
         }
     }
 }
@@ -113,7 +113,7 @@ fn check_guess(column: &Column, cells: &BinaryArray, parsed: &mut ParsedColumn) 
                  --type {name}:{} reads it so",
                 column.column_type.to_string().to_lowercase()
             );
-            parsed.faults.push(CellFault { row, fault: Fault::of_value(cell, problem) });
+            parsed.faults.push(CellFault { row, fault: Fault::in_value(cell, problem) });
         }
     }
 }
@@ -168,35 +168,35 @@ impl Conform {
         }
     }
 
-    /// Checks that an input with the columns `found` can serve the table. `found` holds all its
+    /// Checks that an input with the columns `names` can serve the table. `names` holds all its
     /// columns, so that the error for a missing one can list them.
     ///
     /// # Errors
     /// [`SourceError`] if a NOT NULL column is missing, or every column.
-    pub fn check_names(&self, found: &[String]) -> Result<(), SourceError> {
+    pub fn check_names(&self, names: &[String]) -> Result<(), SourceError> {
         let declared: Vec<String> = self.columns.iter().map(|column| column.name.clone()).collect();
-        if !found.iter().any(|name| declared.contains(name)) {
+        if !names.iter().any(|name| declared.contains(name)) {
             return Err(SourceError::NoCommonColumn {
                 file: self.file.clone(),
-                found: found.to_vec(),
+                found: names.to_vec(),
                 declared,
             });
         }
         if let Deletes::Where { column, .. } = &self.deletes
-            && !found.contains(column)
+            && !names.contains(column)
         {
             let column = column.clone();
-            return Err(SourceError::DeleteColumn { file: self.file.clone(), column, found: found.to_vec() });
+            return Err(SourceError::DeleteColumn { file: self.file.clone(), column, found: names.to_vec() });
         }
         let is_needed = |index: usize| !self.deletes.needs_only_keys() || self.primary_key.contains(&index);
         let is_missing = |(index, column): &(usize, &Column)| {
-            !column.nullable && is_needed(*index) && !found.contains(&column.name)
+            !column.nullable && is_needed(*index) && !names.contains(&column.name)
         };
         match self.columns.iter().enumerate().find(is_missing) {
             Some((_, column)) => Err(SourceError::MissingColumn {
                 file: self.file.clone(),
                 column: column.name.clone(),
-                found: found.to_vec(),
+                found: names.to_vec(),
             }),
             None => Ok(()),
         }
@@ -213,14 +213,14 @@ impl Conform {
             RawCells::Arrow(batch) => batch.num_rows(),
         };
         if let RawCells::Arrow(batch) = &raw.cells {
-            let found: Vec<String> =
+            let names: Vec<String> =
                 batch.schema().fields().iter().map(|field| field.name().clone()).collect();
             if !self.is_projected {
-                self.check_names(&found)?;
+                self.check_names(&names)?;
             }
         }
-        let marks = delete_marks(&self.deletes, &raw.cells, rows).map_err(|found| {
-            SourceError::DeleteColumnType { file: self.file.clone(), found: found.to_string() }
+        let marks = delete_marks(&self.deletes, &raw.cells, rows).map_err(|data_type| {
+            SourceError::DeleteColumnType { file: self.file.clone(), found: data_type.to_string() }
         })?;
         let mut faults = Faults::new();
         let mut columns = Vec::with_capacity(self.columns.len());
@@ -323,7 +323,7 @@ impl Conform {
         }
         let place = if self.primary_key.contains(&index) { "primary-key column" } else { "column" };
         for row in (0..array.len()).filter(|row| array.is_null(*row) && !is_marked(marks, *row)) {
-            let fault = Fault::of_row(format!("is NULL, the {place} is NOT NULL"));
+            let fault = Fault::in_row(format!("is NULL, the {place} is NOT NULL"));
             faults.entry(row).or_insert((Some(column.name.clone()), fault));
         }
     }
@@ -351,7 +351,7 @@ impl Conform {
             if bytes > MAX_KEY_BYTES {
                 let reason =
                     format!("the primary key has {bytes} bytes of text, YDB accepts at most {MAX_KEY_BYTES}");
-                faults.entry(row).or_insert((None, Fault::of_row(reason)));
+                faults.entry(row).or_insert((None, Fault::in_row(reason)));
             }
         }
     }

@@ -185,11 +185,11 @@ impl CsvReader {
     }
 
     fn broken(&self, line: u64, record: &ByteRecord) -> Reject {
-        let found = record.len();
+        let field_count = record.len();
         let reason = if self.is_named {
-            format!("has {found} fields, but {} columns are named", self.header.len())
+            format!("has {field_count} fields, but {} columns are named", self.header.len())
         } else {
-            format!("has {found} fields, the header has {}", self.header.len())
+            format!("has {field_count} fields, the header has {}", self.header.len())
         };
         self.reject(line, record, reason)
     }
@@ -203,7 +203,7 @@ impl CsvReader {
             file: self.file.clone(),
             position: RowPosition::Line(line),
             column: None,
-            reason: Fault::of_row(reason),
+            reason: Fault::in_row(reason),
             record: fields.collect(),
         }
     }

@@ -8,8 +8,8 @@ use crate::source::error::SourceError;
 use crate::source::file_name::format_of_name;
 use crate::source::input_path::InputPath;
 use crate::source::options::InputOptions;
-use crate::source::remote_listing::{self, Found};
-use crate::source::systems::{self, Listed, Listing, mysql, ydb};
+use crate::source::remote_listing::{self, RemotePlace};
+use crate::source::systems::{self, ListedFile, Listing, mysql, ydb};
 use evenkeel_storage::{Place, is_table};
 
 /// Inputs named by the arguments.
@@ -64,13 +64,13 @@ pub fn find_inputs(arguments: &[String], table: Option<&str>) -> Result<Inputs, 
     // Inputs without a declared table.
     let mut plain = None;
     for argument in arguments {
-        let found = expand(argument, table)?;
-        inputs.notes.extend(found.notes);
-        match found.declared {
+        let expanded = expand(argument, table)?;
+        inputs.notes.extend(expanded.notes);
+        match expanded.declared {
             Some(declared) => inputs.declare(declared)?,
-            None => plain = plain.or(found.paths.first().cloned()),
+            None => plain = plain.or(expanded.paths.first().cloned()),
         }
-        for path in found.paths {
+        for path in expanded.paths {
             if seen.insert(path.clone()) {
                 inputs.paths.push(path);
             } else if path == InputPath::Stdin {
@@ -96,15 +96,15 @@ fn expand(argument: &str, table: Option<&str>) -> Result<Inputs, SourceError> {
         Place::Local(path) => path,
         Place::Remote(url) => {
             return match remote_listing::find(argument, &url)? {
-                Found::Files(files) => {
+                RemotePlace::Files(files) => {
                     let files = files.into_iter().map(InputPath::Remote).collect();
-                    of_files(files, table, remote_listing::beside)
+                    inputs_of_files(files, table, remote_listing::beside)
                 }
-                Found::Folder(listing) => of_folder(&listing, table),
+                RemotePlace::Folder(listing) => inputs_in_folder(&listing, table),
             };
         }
     };
-    let found = if path.exists() {
+    let paths = if path.exists() {
         vec![path.clone()]
     } else if let Some(pattern) = path.to_str().filter(|text| text.contains(['*', '?', '['])) {
         expand_glob(pattern)?
@@ -113,8 +113,8 @@ fn expand(argument: &str, table: Option<&str>) -> Result<Inputs, SourceError> {
     };
     let mut inputs = Inputs::default();
     let mut files = Vec::new();
-    let has_files = found.iter().any(|path| !path.is_dir());
-    for path in found {
+    let has_files = paths.iter().any(|path| !path.is_dir());
+    for path in paths {
         if let Some(table) = table_around(&path) {
             return Err(SourceError::Table { path: table.display().to_string() });
         }
@@ -123,20 +123,20 @@ fn expand(argument: &str, table: Option<&str>) -> Result<Inputs, SourceError> {
             continue;
         }
         let listing = list_folder(&path)?;
-        let of_folder = match of_folder(&listing, table) {
+        let in_folder = match inputs_in_folder(&listing, table) {
             // Other paths that match a pattern may hold files.
             Err(SourceError::EmptyFolder { .. }) if path.to_str() != Some(argument) => continue,
-            found => found?,
+            inputs => inputs?,
         };
-        inputs.notes.extend(of_folder.notes);
-        of_folder.declared.map_or(Ok(()), |declared| inputs.declare(declared))?;
-        inputs.paths.extend(of_folder.paths);
+        inputs.notes.extend(in_folder.notes);
+        in_folder.declared.map_or(Ok(()), |declared| inputs.declare(declared))?;
+        inputs.paths.extend(in_folder.paths);
     }
     if has_files {
-        let of_files = of_files(files, table, list_beside)?;
-        inputs.notes.extend(of_files.notes);
-        inputs.declared = inputs.declared.or(of_files.declared);
-        inputs.paths.splice(0..0, of_files.paths);
+        let named = inputs_of_files(files, table, list_beside)?;
+        inputs.notes.extend(named.notes);
+        inputs.declared = inputs.declared.or(named.declared);
+        inputs.paths.splice(0..0, named.paths);
     }
     if inputs.paths.is_empty() && inputs.declared.is_none() {
         return Err(SourceError::EmptyFolder { path: argument.to_owned(), other: None });
@@ -155,7 +155,7 @@ fn table_around(path: &Path) -> Option<&Path> {
 
 /// Returns files that were named directly; data files of a dump have a schema next to them, in the
 /// folder listed by `beside`.
-fn of_files(
+fn inputs_of_files(
     files: Vec<InputPath>,
     table: Option<&str>,
     beside: impl Fn(&InputPath) -> Result<Listing, SourceError>,
@@ -193,7 +193,7 @@ fn of_files(
 }
 
 /// Returns the inputs in a folder: the files of a dump, or all files with a known ending.
-fn of_folder(listing: &Listing, table: Option<&str>) -> Result<Inputs, SourceError> {
+fn inputs_in_folder(listing: &Listing, table: Option<&str>) -> Result<Inputs, SourceError> {
     if let Some(table) = systems::table_in(listing, table)? {
         let notes = table.declared.notes.clone();
         return Ok(Inputs { paths: table.files, notes, declared: Some(table.declared) });
@@ -209,7 +209,7 @@ fn of_folder(listing: &Listing, table: Option<&str>) -> Result<Inputs, SourceErr
             unknown.push(file.input.name());
         }
     }
-    let is_input = |file: &&Listed| inputs.paths.contains(&file.input);
+    let is_input = |file: &&ListedFile| inputs.paths.contains(&file.input);
     systems::check_shards(listing.files.iter().filter(is_input))?;
     inputs.declared = systems::spanner_table(&inputs.paths, table)?;
     inputs.notes.extend(inputs.declared.iter().flat_map(|table| table.notes.clone()));
@@ -228,15 +228,15 @@ fn of_folder(listing: &Listing, table: Option<&str>) -> Result<Inputs, SourceErr
 fn expand_glob(pattern: &str) -> Result<Vec<PathBuf>, SourceError> {
     let matches = glob::glob(pattern)
         .map_err(|error| SourceError::Pattern { pattern: pattern.to_owned(), reason: error.to_string() })?;
-    let found: Vec<PathBuf> = matches
-        .map(|found| {
-            found.map_err(|error| SourceError::Read {
+    let paths: Vec<PathBuf> = matches
+        .map(|path| {
+            path.map_err(|error| SourceError::Read {
                 file: error.path().display().to_string(),
                 source: error.into(),
             })
         })
         .collect::<Result<_, _>>()?;
-    if found.is_empty() { Err(SourceError::NoMatch { pattern: pattern.to_owned() }) } else { Ok(found) }
+    if paths.is_empty() { Err(SourceError::NoMatch { pattern: pattern.to_owned() }) } else { Ok(paths) }
 }
 
 /// Lists the files below a folder.
@@ -246,7 +246,7 @@ fn list_folder(folder: &Path) -> Result<Listing, SourceError> {
     walk.files.sort();
     let listed = |path: PathBuf| {
         let below = path.strip_prefix(folder).unwrap_or(&path).to_string_lossy().replace('\\', "/");
-        Listed { path: below, input: InputPath::File(path) }
+        ListedFile { path: below, input: InputPath::File(path) }
     };
     let files = walk.files.into_iter().map(listed).collect();
     Ok(Listing { name: folder.display().to_string(), files, is_remote: false })
@@ -261,7 +261,7 @@ fn list_beside(input: &InputPath) -> Result<Listing, SourceError> {
         for entry in std::fs::read_dir(folder).map_err(error)? {
             let path = entry.map_err(error)?.path();
             let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-            files.push(Listed { path: name, input: InputPath::File(path) });
+            files.push(ListedFile { path: name, input: InputPath::File(path) });
         }
     }
     Ok(Listing { name: input.name(), files, is_remote: false })
@@ -360,10 +360,10 @@ mod tests {
         let folder = folder();
         #[cfg(unix)]
         std::os::unix::fs::symlink(folder.path(), folder.path().join("b/up")).unwrap();
-        let found = find_inputs(&[folder.path().join("*").display().to_string()], None).unwrap();
-        assert!(found.notes[0].contains("1 file with unknown extensions left out"), "{:?}", found.notes);
-        assert!(found.paths.iter().any(|p| matches!(p, InputPath::File(p) if p.ends_with("b/a.parquet"))));
-        assert!(found.paths.len() < 10, "{:?}", found.paths);
+        let inputs = find_inputs(&[folder.path().join("*").display().to_string()], None).unwrap();
+        assert!(inputs.notes[0].contains("1 file with unknown extensions left out"), "{:?}", inputs.notes);
+        assert!(inputs.paths.iter().any(|p| matches!(p, InputPath::File(p) if p.ends_with("b/a.parquet"))));
+        assert!(inputs.paths.len() < 10, "{:?}", inputs.paths);
     }
 
     #[test]

@@ -181,8 +181,8 @@ fn others(folder: &str, other: &Option<String>) -> String {
 }
 
 /// Returns a hint if a name differs only in case.
-fn similar(column: &str, found: &[String]) -> String {
-    found
+fn similar(column: &str, columns: &[String]) -> String {
+    columns
         .iter()
         .find(|name| name.eq_ignore_ascii_case(column))
         .map(|name| format!(" (names are case-sensitive: '{name}' is not '{column}')"))
@@ -192,17 +192,17 @@ fn similar(column: &str, found: &[String]) -> String {
 /// Returns the separator that a single heading seems to be written with.
 pub(super) fn wrong_separator(names: &[String]) -> Option<&'static str> {
     let [only] = names else { return None };
-    let found = [";", "\t", "|"].into_iter().find(|separator| only.contains(separator))?;
-    Some(if found == "\t" { "tab" } else { found })
+    let separator = [";", "\t", "|"].into_iter().find(|separator| only.contains(separator))?;
+    Some(if separator == "\t" { "tab" } else { separator })
 }
 
 /// Returns a hint if names differ from the declared ones only in case, or if the separator is
 /// another one.
-fn wrong_names(declared: &[String], found: &[String]) -> String {
-    if let Some(separator) = wrong_separator(found) {
+fn wrong_names(declared: &[String], columns: &[String]) -> String {
+    if let Some(separator) = wrong_separator(columns) {
         return format!(" (is the delimiter a different one? Try --delimiter '{separator}')");
     }
-    declared.iter().map(|column| similar(column, found)).find(|hint| !hint.is_empty()).unwrap_or_default()
+    declared.iter().map(|column| similar(column, columns)).find(|hint| !hint.is_empty()).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -81,7 +81,7 @@ impl Guess {
     }
 
     /// Values in the path of the file.
-    pub(super) fn of_path() -> Self {
+    pub(super) fn in_path() -> Self {
         Self { is_of_path: true, ..Self::any() }
     }
 

@@ -20,7 +20,7 @@ use crate::source::ndjson;
 use crate::source::open::Input;
 use crate::source::options::InputOptions;
 use crate::source::raw::RawCells;
-use crate::source::remote_listing::{self, Found};
+use crate::source::remote_listing::{self, RemotePlace};
 use crate::source::sample::Sample;
 use crate::source::stored::open_decompressed;
 use crate::source::wide_times::{SAMPLE_RECORDS, first_extremes, widen_times};
@@ -53,8 +53,8 @@ pub fn infer_columns(path: &Path, options: &InputOptions) -> Result<Sample, Sour
         Place::Local(path) => InputPath::File(path),
         Place::Remote(url) => {
             let files = match remote_listing::find(&name(), &url)? {
-                Found::Files(files) => files,
-                Found::Folder(folder) => folder.data_files(),
+                RemotePlace::Files(files) => files,
+                RemotePlace::Folder(folder) => folder.data_files(),
             };
             let [file] = <[RemoteFile; 1]>::try_from(files).map_err(|files| SourceError::Infer {
                 file: name(),
@@ -130,7 +130,7 @@ fn infer_unlimited(input_path: &InputPath, options: &InputOptions) -> Result<Sam
     };
     check_lengths(guesses.iter().map(|(name, _)| name.as_str()), &input_path.name())?;
     of_path.retain(|name| guesses.iter().all(|(column, _)| column != name));
-    guesses.extend(of_path.iter().map(|name| (name.clone(), Guess::of_path())));
+    guesses.extend(of_path.iter().map(|name| (name.clone(), Guess::in_path())));
     let sample = guess_columns(input_path, options, guesses)?;
     Ok(Sample { of_path, ..sample })
 }
@@ -164,7 +164,7 @@ fn columns_of_schema(schema: &Schema) -> Sample {
             }
             Err(_) => sample.notes.push(Note::ColumnLeftOut {
                 column: field.name().clone(),
-                found: field.data_type().to_string(),
+                file_type: field.data_type().to_string(),
             }),
         }
     }
@@ -231,7 +231,7 @@ fn add(notes: &mut Vec<Note>, note: Note) {
 /// unknown size, are guessed.
 fn ndjson_guesses(input: &InputPath) -> Result<Vec<(String, Guess)>, SourceError> {
     let stream = BufReader::new(open_decompressed(input)?);
-    let found = ndjson::kinds(stream, SAMPLE_RECORDS).map_err(|(line, problem)| SourceError::Infer {
+    let members = ndjson::kinds(stream, SAMPLE_RECORDS).map_err(|(line, problem)| SourceError::Infer {
         file: input.name(),
         reason: format!(
             "line {line}: {problem} (one JSON object per line is expected; 'jq -c .' writes them so)"
@@ -250,7 +250,7 @@ fn ndjson_guesses(input: &InputPath) -> Result<Vec<(String, Guess)>, SourceError
             _ => Guess::only(ColumnType::Utf8),
         }
     };
-    Ok(found.into_iter().map(|(name, kinds)| (name, guess(&kinds))).collect())
+    Ok(members.into_iter().map(|(name, kinds)| (name, guess(&kinds))).collect())
 }
 
 /// Returns the columns whose types are not known.
@@ -367,13 +367,13 @@ mod tests {
         Ok(columns.columns.into_iter().map(|c| (c.name, c.column_type.to_string())).collect())
     }
 
-    fn types(found: &[(String, String)]) -> Vec<&str> {
-        found.iter().map(|(_, t)| t.as_str()).collect()
+    fn types(columns: &[(String, String)]) -> Vec<&str> {
+        columns.iter().map(|(_, t)| t.as_str()).collect()
     }
 
     #[test]
     fn csv_columns_get_the_most_special_type_that_fits_all_values() {
-        let found = inferred(
+        let columns = inferred(
             "a.csv",
             "i,u,f,b,d,t,s,zip,none,1or2\n1,1,1,true,2026-01-31,2026-01-31T10:00:00Z,x,00123,,1\n\
              -2,18446744073709551615,1.5,FALSE,2026-02-01,2026-01-31,2026-01-31,10001,,two\n",
@@ -381,7 +381,7 @@ mod tests {
         .unwrap();
         let expected =
             ["Int64", "Uint64", "Double", "Bool", "Date", "Timestamp", "Utf8", "Utf8", "Utf8", "Utf8"];
-        assert_eq!(types(&found), expected);
+        assert_eq!(types(&columns), expected);
     }
 
     #[test]
@@ -403,16 +403,16 @@ mod tests {
 
     #[test]
     fn no_type_is_guessed_that_would_lose_digits_or_years() {
-        let found = inferred(
+        let columns = inferred(
             "a.csv",
             "big,old,instant\n123456789012345678901234567890,1950-01-01,1950-01-01T00:00:00Z\n",
         );
-        assert_eq!(types(&found.unwrap()), ["Utf8", "Date32", "Timestamp64"]);
-        let found =
+        assert_eq!(types(&columns.unwrap()), ["Utf8", "Date32", "Timestamp64"]);
+        let columns =
             inferred("a.jsonl", "{\"a\": 18446744073709551615, \"b\": 99999999999999999999, \"c\": 1.5}\n");
-        assert_eq!(types(&found.unwrap()), ["Uint64", "Utf8", "Double"]);
-        let found = inferred("a.csv", "skipped,kept\n9007199254740993.0,9007199254740994.0\n1.5,1.5\n");
-        assert_eq!(types(&found.unwrap()), ["Utf8", "Double"]);
+        assert_eq!(types(&columns.unwrap()), ["Uint64", "Utf8", "Double"]);
+        let columns = inferred("a.csv", "skipped,kept\n9007199254740993.0,9007199254740994.0\n1.5,1.5\n");
+        assert_eq!(types(&columns.unwrap()), ["Utf8", "Double"]);
     }
 
     #[test]
@@ -443,9 +443,9 @@ mod tests {
     #[test]
     fn long_and_empty_headings_do_not_shift_types() {
         let long = "x".repeat(70);
-        let found = inferred("a.csv", &format!("k,{long},,b\n1,text,,2026-01-31\n")).unwrap();
-        assert_eq!(found[1].0, long);
-        assert_eq!(types(&found), ["Int64", "Utf8", "Date"]);
+        let columns = inferred("a.csv", &format!("k,{long},,b\n1,text,,2026-01-31\n")).unwrap();
+        assert_eq!(columns[1].0, long);
+        assert_eq!(types(&columns), ["Int64", "Utf8", "Date"]);
     }
 
     #[test]
@@ -473,16 +473,16 @@ mod tests {
             2;7;10,5;01.02.2026;2/1/2026 12:05 AM;3/1/2026 1:00 AM;4,5\n";
         std::fs::write(&path, text).unwrap();
         let options = InputOptions { delimiter: Some(b';'), ..InputOptions::default() };
-        let found = infer_columns(&path, &options).unwrap();
+        let inferred = infer_columns(&path, &options).unwrap();
         let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
         let expected = [
             Note::DecimalCommas { columns: names(&["net", "gross"]) },
             Note::LocalTimes { columns: names(&["day"]), formats: names(&["%d.%m.%Y"]) },
             Note::LocalTimes { columns: names(&["at", "until"]), formats: names(&["%m/%d/%Y %I:%M %p"]) },
         ];
-        assert_eq!(found.notes, expected);
+        assert_eq!(inferred.notes, expected);
 
-        let column_timestamps = found.notes.iter().filter_map(|note| match note {
+        let column_timestamps = inferred.notes.iter().filter_map(|note| match note {
             Note::LocalTimes { columns, formats } => Some((columns, formats.first()?)),
             _ => None,
         });
@@ -526,12 +526,12 @@ mod tests {
 
     #[test]
     fn ndjson_keeps_the_types_of_json_and_finds_times_in_strings() {
-        let found = inferred(
+        let columns = inferred(
             "a.jsonl",
             "{\"i\": 1, \"s\": \"1\", \"z\": \"01\", \"t\": \"2026-01-31T10:00:00Z\", \"l\": [1], \"b\": true}\n{\"i\": 2, \"f\": 1.5}\n",
         )
         .unwrap();
-        let by_name: std::collections::BTreeMap<_, _> = found.into_iter().collect();
+        let by_name: std::collections::BTreeMap<_, _> = columns.into_iter().collect();
         let expected = [
             ("b", "Bool"),
             ("f", "Double"),

@@ -96,9 +96,9 @@ impl<S: Spelling> LineReader<S> {
         if header.text.starts_with("\u{feff}".as_bytes()) {
             header.text.drain(.."\u{feff}".len());
         }
-        let found = options.names_in(file, header.texts())?;
-        let is_header = found.is_some();
-        let names = found.unwrap_or_else(|| options.names.clone());
+        let header_names = options.names_in(file, header.texts())?;
+        let is_header = header_names.is_some();
+        let names = header_names.unwrap_or_else(|| options.names.clone());
         check_header(file, &names)?;
         let reader = Self::with(file, header.stream, names, requested, options.batch_rows);
         let mut reader =
@@ -221,10 +221,12 @@ impl<S: Spelling> LineReader<S> {
     /// Decodes the last row into `cells`, one per requested column: the range of its value in
     /// `values`, or `None` for NULL.
     fn decode_row(&self, values: &mut Vec<u8>, cells: &mut [Option<(usize, usize)>]) -> Result<(), Reject> {
-        let found = fields::<S>(&self.text).count();
-        if found != self.columns.len() {
+        let field_count = fields::<S>(&self.text).count();
+        if field_count != self.columns.len() {
             let expected = self.columns.len();
-            return Err(self.broken(None, format!("has {found} fields, the table has {expected} columns")));
+            return Err(
+                self.broken(None, format!("has {field_count} fields, the table has {expected} columns"))
+            );
         }
         for (position, (field, slot)) in fields::<S>(&self.text).zip(&self.slots).enumerate() {
             let Some(cell) = slot.and_then(|slot| cells.get_mut(slot)) else { continue };
@@ -236,7 +238,7 @@ impl<S: Spelling> LineReader<S> {
                     *cell = is_value.then_some((start, values.len()));
                 }
                 Err(problem) => {
-                    let fault = Fault::of_value(field, problem);
+                    let fault = Fault::in_value(field, problem);
                     return Err(Reject { reason: fault, ..self.broken(self.columns.get(position), "") });
                 }
             }
@@ -254,7 +256,7 @@ impl<S: Spelling> LineReader<S> {
             file: self.file.clone(),
             position: RowPosition::Line(self.line),
             column: column.cloned(),
-            reason: Fault::of_row(problem),
+            reason: Fault::in_row(problem),
             record: fields.collect(),
         }
     }

@@ -113,7 +113,7 @@ fn cast_without_loss(array: &ArrayRef, column_type: ColumnType, target: &DataTyp
         } else {
             format!("would lose precision as {column_type}").into()
         };
-        CellFault { row, fault: Fault::of_value(value.as_bytes(), problem) }
+        CellFault { row, fault: Fault::in_value(value.as_bytes(), problem) }
     };
     let faults = (0..array.len()).filter(|row| same.value(*row)).map(fault).collect();
     Some(ParsedColumn { values, faults })
@@ -203,7 +203,7 @@ pub(super) fn check_range(column_type: ColumnType, parsed: &mut ParsedColumn) {
         .into_iter()
         .map(|row| CellFault {
             row,
-            fault: Fault::of_value(
+            fault: Fault::in_value(
                 text(row).as_bytes(),
                 format!("is outside {column_type}{}", wider(column_type)),
             ),
@@ -213,7 +213,7 @@ pub(super) fn check_range(column_type: ColumnType, parsed: &mut ParsedColumn) {
         let fraction = |row: &usize| array.is_valid(*row) && array.value(*row) % 1000 != 0;
         faults.extend((0..array.len()).filter(fraction).map(|row| CellFault {
             row,
-            fault: Fault::of_value(text(row).as_bytes(), format!("would lose precision as {column_type}")),
+            fault: Fault::in_value(text(row).as_bytes(), format!("would lose precision as {column_type}")),
         }));
     }
     drop(formatter);

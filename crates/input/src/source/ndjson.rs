@@ -118,7 +118,7 @@ impl RawReader for NdjsonReader {
                     file: self.file.clone(),
                     position: RowPosition::Line(self.line),
                     column: None,
-                    reason: Fault::of_row(format!("is not a JSON object: {}", plain_reason(&error))),
+                    reason: Fault::in_row(format!("is not a JSON object: {}", plain_reason(&error))),
                     record: [("line".to_owned(), String::from_utf8_lossy(line).into())].into_iter().collect(),
                 }),
             }
@@ -238,7 +238,7 @@ pub(super) type Members = Vec<(String, BTreeSet<Kind>)>;
 /// # Errors
 /// The problem of a line that is not an object, with its number.
 pub(super) fn kinds(stream: impl BufRead, most: usize) -> Result<Members, (u64, String)> {
-    let mut found = Kinds { members: Vec::new(), index: HashMap::new() };
+    let mut kinds = Kinds { members: Vec::new(), index: HashMap::new() };
     let (mut stream, mut text, mut line, mut count) = (stream, Vec::new(), 0, 0);
     while count < most {
         text.clear();
@@ -252,11 +252,11 @@ pub(super) fn kinds(stream: impl BufRead, most: usize) -> Result<Members, (u64, 
             continue;
         }
         let mut deserializer = serde_json::Deserializer::from_slice(object);
-        let read = deserializer.deserialize_map(&mut found).and_then(|()| deserializer.end());
+        let read = deserializer.deserialize_map(&mut kinds).and_then(|()| deserializer.end());
         read.map_err(|error| (line, plain_reason(&error)))?;
         count += 1;
     }
-    Ok(found.members)
+    Ok(kinds.members)
 }
 
 struct Kinds {

@@ -350,7 +350,7 @@ impl Input {
             Content::Known(fingerprint) => Some(fingerprint.clone()),
             Content::Streaming(hash) => {
                 let hash = hash.lock().unwrap_or_else(PoisonError::into_inner);
-                hash.of_whole()
+                hash.fingerprint_at_end()
             }
         }
     }

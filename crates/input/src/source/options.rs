@@ -173,13 +173,13 @@ impl InputOptions {
             return Ok(Some(fields));
         }
         let known = |field: &String| self.names.iter().find(|name| name.eq_ignore_ascii_case(field)).cloned();
-        let found: Vec<Option<String>> = fields.iter().map(known).collect();
-        let count = found.iter().flatten().count();
-        if count == found.len() {
-            return Ok(Some(found.into_iter().flatten().collect()));
+        let known_names: Vec<Option<String>> = fields.iter().map(known).collect();
+        let count = known_names.iter().flatten().count();
+        if count == known_names.len() {
+            return Ok(Some(known_names.into_iter().flatten().collect()));
         }
         let Some(unknown) =
-            fields.iter().zip(&found).find(|(_, found)| found.is_none()).map(|(field, _)| field)
+            fields.iter().zip(&known_names).find(|(_, name)| name.is_none()).map(|(field, _)| field)
         else {
             return Ok(None);
         };

@@ -61,8 +61,8 @@ pub(super) fn path_column_types(
     }
     let column_type = |(name, values): (String, Vec<Option<String>>)| {
         let cells: BinaryArray = values.iter().map(|value| value.as_ref().map(String::as_bytes)).collect();
-        let found = type_of_values(std::iter::once(&cells), &options.text_of(&name), false);
-        (name, found.unwrap_or(ColumnType::Utf8))
+        let column_type = type_of_values(std::iter::once(&cells), &options.text_of(&name), false);
+        (name, column_type.unwrap_or(ColumnType::Utf8))
     };
     values.into_iter().map(column_type).collect()
 }
@@ -187,21 +187,24 @@ impl RawReader for WithPathColumns {
 mod tests {
     use super::*;
 
-    fn found(path: &str) -> Vec<(String, Option<String>)> {
+    fn path_columns_of(path: &str) -> Vec<(String, Option<String>)> {
         path_columns(Path::new(path)).into_iter().map(|column| (column.name, column.value)).collect()
     }
 
     #[test]
     fn folders_right_above_a_file_give_columns() {
         let pair = |name: &str, value: &str| (name.to_owned(), Some(value.to_owned()));
-        assert_eq!(found("t/dt=2026-01-31/c=FI/a.csv"), [pair("dt", "2026-01-31"), pair("c", "FI")]);
-        assert_eq!(found("dt=1/data/a.csv"), []);
-        assert_eq!(found("/x=1/y/dt=2/a.csv"), [pair("dt", "2")]);
-        assert_eq!(found("dt=a%3Ab%20c=d/a.csv"), [pair("dt", "a:b c=d")]);
-        assert_eq!(found(&format!("dt={NULL}/a.csv")), [("dt".to_owned(), None)]);
-        assert_eq!(found("dt=/a=b.csv"), [("dt".to_owned(), None)]);
-        assert_eq!(found("=1/a.csv"), []);
-        assert_eq!(found("a=1/a=2/x.csv"), [pair("a", "2")]);
-        assert_eq!(found("s3://bucket/t/dt=1/a.parquet"), [pair("dt", "1")]);
+        assert_eq!(
+            path_columns_of("t/dt=2026-01-31/c=FI/a.csv"),
+            [pair("dt", "2026-01-31"), pair("c", "FI")]
+        );
+        assert_eq!(path_columns_of("dt=1/data/a.csv"), []);
+        assert_eq!(path_columns_of("/x=1/y/dt=2/a.csv"), [pair("dt", "2")]);
+        assert_eq!(path_columns_of("dt=a%3Ab%20c=d/a.csv"), [pair("dt", "a:b c=d")]);
+        assert_eq!(path_columns_of(&format!("dt={NULL}/a.csv")), [("dt".to_owned(), None)]);
+        assert_eq!(path_columns_of("dt=/a=b.csv"), [("dt".to_owned(), None)]);
+        assert_eq!(path_columns_of("=1/a.csv"), []);
+        assert_eq!(path_columns_of("a=1/a=2/x.csv"), [pair("a", "2")]);
+        assert_eq!(path_columns_of("s3://bucket/t/dt=1/a.parquet"), [pair("dt", "1")]);
     }
 }

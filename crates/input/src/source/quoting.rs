@@ -60,8 +60,8 @@ impl QuoteScanner {
             self.is_open = false;
             at = self.end_or_double(*next, self.offset);
         }
-        while let Some(found) = bytes.get(at..).and_then(|rest| rest.iter().position(|byte| *byte == b'"')) {
-            let quote = at + found;
+        while let Some(offset) = bytes.get(at..).and_then(|rest| rest.iter().position(|byte| *byte == b'"')) {
+            let quote = at + offset;
             at = quote + 1;
             if !self.is_quoted {
                 let before = quote.checked_sub(1).and_then(|before| bytes.get(before)).copied().or(self.last);

@@ -51,7 +51,7 @@ impl fmt::Display for Reject {
 impl Reject {
     /// Removes the values of the row; its place stays.
     pub fn mask(&mut self) {
-        self.reason = Fault::of_row("cannot be read; its values are masked");
+        self.reason = Fault::in_row("cannot be read; its values are masked");
         self.record.clear();
     }
 
@@ -72,7 +72,7 @@ mod tests {
             file: "x.csv".to_owned(),
             position,
             column: column.map(str::to_owned),
-            reason: Fault::of_value(b"secret", "is not of type Int64"),
+            reason: Fault::in_value(b"secret", "is not of type Int64"),
             record: serde_json::Map::from_iter([("n".to_owned(), "secret".into())]),
         }
     }

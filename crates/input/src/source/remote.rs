@@ -76,8 +76,8 @@ impl RemoteObject {
             }
             error => refused(&error),
         };
-        let found = self.store.get_opts(&self.path, options).await.map_err(failed)?;
-        found.bytes().await.map_err(|error| refused(&error))
+        let response = self.store.get_opts(&self.path, options).await.map_err(failed)?;
+        response.bytes().await.map_err(|error| refused(&error))
     }
 
     /// Returns a reader from the beginning of the file.
@@ -161,8 +161,8 @@ impl AsyncFileReader for RemoteObject {
         let object = self.clone();
         let read = move |range: Range<u64>| object.clone().read(range);
         async move {
-            let found: io::Result<Vec<Bytes>> = coalesce_ranges(&ranges, read, COALESCED_GAP).await;
-            Ok(found?)
+            let parts: io::Result<Vec<Bytes>> = coalesce_ranges(&ranges, read, COALESCED_GAP).await;
+            Ok(parts?)
         }
         .boxed()
     }

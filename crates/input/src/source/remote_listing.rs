@@ -11,11 +11,11 @@ use url::Url;
 use crate::source::error::SourceError;
 use crate::source::input_path::{InputPath, RemoteFile};
 use crate::source::remote::{RemoteObject, refused};
-use crate::source::systems::{self, Listed, Listing};
+use crate::source::systems::{self, ListedFile, Listing};
 use evenkeel_storage::{remote_store, wait_for};
 
 /// Files that a URL names.
-pub(super) enum Found {
+pub(super) enum RemotePlace {
     /// A file, or the files that match a pattern.
     Files(Vec<RemoteFile>),
     /// A folder.
@@ -24,14 +24,14 @@ pub(super) enum Found {
 
 /// Returns the files named by a URL: one file, all files below a folder, or the files that match a
 /// pattern, sorted.
-pub(super) fn find(argument: &str, url: &Url) -> Result<Found, SourceError> {
+pub(super) fn find(argument: &str, url: &Url) -> Result<RemotePlace, SourceError> {
     let (store, path) = remote_store(url)?;
     let base = format!("{}://{}", url.scheme(), url.authority());
     let error = |source: io::Error| SourceError::Read { file: argument.to_owned(), source };
     if !argument.contains(['*', '?', '[']) && !path.as_ref().is_empty() && !argument.ends_with('/') {
         let (store, path) = (Arc::clone(&store), path.clone());
         match wait_for(async move { store.head(&path).await }).map_err(error)? {
-            Ok(meta) => return Ok(Found::Files(vec![listed_file(&base, &meta)])),
+            Ok(meta) => return Ok(RemotePlace::Files(vec![listed_file(&base, &meta)])),
             Err(object_store::Error::NotFound { .. }) => {}
             Err(source) => return Err(error(refused(&source))),
         }
@@ -40,7 +40,7 @@ pub(super) fn find(argument: &str, url: &Url) -> Result<Found, SourceError> {
         pattern_of(&path).map_err(|reason| SourceError::Pattern { pattern: argument.to_owned(), reason })?;
     let listed = list(&store, &prefix).map_err(error)?;
     let Some(pattern) = pattern else {
-        return folder(argument, &base, &prefix, &listed).map(Found::Folder);
+        return folder(argument, &base, &prefix, &listed).map(RemotePlace::Folder);
     };
     let options = glob::MatchOptions { require_literal_separator: true, ..glob::MatchOptions::new() };
     let files = listed.iter().filter(|meta| pattern.matches_with(meta.location.as_ref(), options));
@@ -48,7 +48,7 @@ pub(super) fn find(argument: &str, url: &Url) -> Result<Found, SourceError> {
     if files.is_empty() {
         return Err(SourceError::NoMatch { pattern: argument.to_owned() });
     }
-    Ok(Found::Files(files))
+    Ok(RemotePlace::Files(files))
 }
 
 /// Lists the files in the folder of a file.
@@ -106,7 +106,7 @@ fn folder(name: &str, base: &str, prefix: &Path, listed: &[ObjectMeta]) -> Resul
     };
     let files = listed.iter().filter(|meta| !is_hidden(&meta.location, prefix)).filter_map(|meta| {
         let path = below(meta).filter(|path| !path.is_empty())?;
-        Some(Listed { path, input: InputPath::Remote(listed_file(base, meta)) })
+        Some(ListedFile { path, input: InputPath::Remote(listed_file(base, meta)) })
     });
     Ok(Listing { name: name.to_owned(), files: files.collect(), is_remote: true })
 }

@@ -23,8 +23,8 @@ pub(super) fn other_separator(head: &[u8]) -> Option<u8> {
         }
         [] => false,
     };
-    let mut found = OTHERS.into_iter().filter(separates);
-    match (found.next(), found.next()) {
+    let mut separators = OTHERS.into_iter().filter(separates);
+    match (separators.next(), separators.next()) {
         (Some(b'\t'), _) => Some(b'\t'),
         (Some(separator), None) => Some(separator),
         _ => None,

@@ -50,7 +50,7 @@ impl StreamHash {
     }
 
     /// Returns the fingerprint of everything read; `None` until the end has been reached.
-    pub(super) fn of_whole(&self) -> Option<Fingerprint> {
+    pub(super) fn fingerprint_at_end(&self) -> Option<Fingerprint> {
         self.ended.then(|| self.fingerprint())
     }
 

@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use crate::bounded::quote;
 use crate::units::Micros;
-use crate::wire::{Left, Wire, WireError, wire};
+use crate::wire::{Wire, WireError, WireReader, wire};
 
 /// Transform of a column before it is hashed or sorted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -63,7 +63,7 @@ impl Wire for Transform {
         }
     }
 
-    fn take(left: &mut Left<'_>) -> Result<Self, WireError> {
+    fn take(left: &mut WireReader<'_>) -> Result<Self, WireError> {
         Ok(match left.bytes(1)? {
             [0] => Self::Identity,
             [1] => Self::Date,
@@ -89,7 +89,7 @@ pub enum CandidateError {
 impl Candidate {
     /// Creates a key from columns without transforms.
     #[must_use]
-    pub fn of_columns<S: AsRef<str>>(columns: &[S]) -> Self {
+    pub fn from_columns<S: AsRef<str>>(columns: &[S]) -> Self {
         Self { parts: columns.iter().map(|column| KeyPart::column(column.as_ref())).collect() }
     }
 

@@ -281,8 +281,8 @@ impl fmt::Display for ColumnType {
 }
 
 /// Suggests the column type for the name of an SQL type.
-fn sql_hint(found: &str) -> String {
-    let name = found.trim().to_ascii_lowercase();
+fn sql_hint(type_name: &str) -> String {
+    let name = type_name.trim().to_ascii_lowercase();
     let here = match name.split('(').next().unwrap_or_default().trim() {
         "tinyint" => "Int8",
         "smallint" | "int2" => "Int16",

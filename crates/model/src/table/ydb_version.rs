@@ -124,7 +124,7 @@ impl YdbVersion {
     /// Whether a column table of this version supports the type in this role.
     #[must_use]
     pub fn takes(self, column_type: ColumnType, role: ColumnRole) -> bool {
-        let rule = TypeRule::of_type(column_type);
+        let rule = TypeRule::for_type(column_type);
         let since = match role {
             ColumnRole::Plain => rule.column,
             ColumnRole::PrimaryKey => rule.primary_key,
@@ -153,7 +153,7 @@ impl YdbVersion {
 impl TypeRule {
     /// Returns the rule of a type.
     #[must_use]
-    pub fn of_type(column_type: ColumnType) -> Self {
+    pub fn for_type(column_type: ColumnType) -> Self {
         use YdbVersion::{V25_1, V25_2, V25_4, V26_3};
         let (column, key) = match column_type {
             ColumnType::Int8
@@ -238,7 +238,7 @@ fn refused(
     version: YdbVersion,
     nearest: Option<ColumnType>,
 ) -> YdbTypeError {
-    let rule = TypeRule::of_type(column_type);
+    let rule = TypeRule::for_type(column_type);
     let (since, place) = match role {
         ColumnRole::Plain => (rule.column, "as a column"),
         ColumnRole::PrimaryKey => (rule.primary_key, "in a primary key"),
@@ -266,17 +266,17 @@ pub fn write_create_table_for(spec: &TableSpec, version: YdbVersion) -> Result<Y
     let roles: Vec<ColumnRole> =
         definition.columns.iter().map(|column| role_of(spec.definition(), &column.name)).collect();
     for (column, role) in definition.columns.iter_mut().zip(roles) {
-        let found = column.column_type;
-        let nearest = version.nearest(found, role);
+        let column_type = column.column_type;
+        let nearest = version.nearest(column_type, role);
         let Some(nearest) = nearest else {
-            return Err(refused(&column.name, found, role, version, None));
+            return Err(refused(&column.name, column_type, role, version, None));
         };
-        if nearest != found {
+        if nearest != column_type {
             notes.push(format!(
-                "column {} is {nearest} in place of {found}, which column tables of YDB {version} do not \
+                "column {} is {nearest} in place of {column_type}, which column tables of YDB {version} do not \
                     support: {}",
                 column.name,
-                how(found, nearest)
+                how(column_type, nearest)
             ));
             column.column_type = nearest;
         }
@@ -305,8 +305,8 @@ impl FromStr for YdbVersion {
             let rest = plain.strip_prefix(version.name());
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.') || rest.starts_with('-'))
         };
-        let found = Self::ALL.into_iter().find(is_version);
-        found.ok_or_else(|| YdbVersionError { found: text.chars().take(MOST_QUOTED).collect() })
+        let version = Self::ALL.into_iter().find(is_version);
+        version.ok_or_else(|| YdbVersionError { found: text.chars().take(MOST_QUOTED).collect() })
     }
 }
 
@@ -324,7 +324,7 @@ mod tests {
         let mut rows = ColumnType::ALL.to_vec();
         rows.extend([ColumnType::Decimal { precision: 35, scale: 10 }, ColumnType::ObjectId]);
         let line = |column_type: &ColumnType| {
-            let rule = TypeRule::of_type(*column_type);
+            let rule = TypeRule::for_type(*column_type);
             let instead = YdbVersion::V25_1.nearest(*column_type, ColumnRole::Plain);
             let instead = instead.filter(|instead| instead != column_type).map(|instead| instead.to_string());
             format!(
@@ -380,14 +380,14 @@ mod tests {
             (ColumnType::Double, "xxxxx", ".....", None),
             (ColumnType::JsonDocument, "xxxxx", ".....", None),
         ] {
-            let found = |role| {
+            let marks = |role| {
                 let taken =
                     [V25_1, V25_2, V25_4, V26_2, V26_3].map(|version| version.takes(column_type, role));
                 taken.map(|taken| if taken { "x" } else { "." }).concat()
             };
-            assert_eq!(found(ColumnRole::Plain), columns, "{column_type}");
-            assert_eq!(found(ColumnRole::PrimaryKey), keys, "{column_type}");
-            assert_eq!(found(ColumnRole::PartitionKey), keys, "{column_type}");
+            assert_eq!(marks(ColumnRole::Plain), columns, "{column_type}");
+            assert_eq!(marks(ColumnRole::PrimaryKey), keys, "{column_type}");
+            assert_eq!(marks(ColumnRole::PartitionKey), keys, "{column_type}");
             let nearest = V25_1.nearest(column_type, ColumnRole::Plain).filter(|other| *other != column_type);
             assert_eq!(nearest, instead, "{column_type}");
         }

@@ -143,7 +143,7 @@ impl Cells<'_> {
                 Err(_) => Err(NOT_UTF8.into()),
             };
             values.push(parsed.unwrap_or_else(|error| {
-                faults.push(CellFault { row, fault: Fault::of_value(bytes, error) });
+                faults.push(CellFault { row, fault: Fault::in_value(bytes, error) });
                 T::default()
             }));
         }
@@ -212,7 +212,7 @@ impl Cells<'_> {
                 let bytes = cell?;
                 std::str::from_utf8(bytes)
                     .inspect_err(|_| {
-                        faults.push(CellFault { row, fault: Fault::of_value(bytes, NOT_UTF8) });
+                        faults.push(CellFault { row, fault: Fault::in_value(bytes, NOT_UTF8) });
                     })
                     .ok()
             })
@@ -260,7 +260,7 @@ pub fn check_json(column: &mut ParsedColumn) {
     let invalid = |text: &str| serde_json::from_str::<serde::de::IgnoredAny>(text).is_err();
     let faults = text.iter().enumerate().filter_map(|(row, text)| {
         let text = text.filter(|text| invalid(text))?;
-        Some(CellFault { row, fault: Fault::of_value(text.as_bytes(), "is not JSON") })
+        Some(CellFault { row, fault: Fault::in_value(text.as_bytes(), "is not JSON") })
     });
     let faults: Vec<CellFault> = faults.collect();
     column.faults.extend(faults);

@@ -65,7 +65,7 @@ impl Placement {
 
     /// Returns the placement that a table declares.
     #[must_use]
-    pub fn of_table(spec: &TableSpec) -> Self {
+    pub fn for_table(spec: &TableSpec) -> Self {
         Self::new(spec.placement(), spec.partitions(), spec.partition_key_types())
     }
 
@@ -260,8 +260,8 @@ mod tests {
             Arc::new(BinaryArray::from(values.iter().map(|v| v.as_bytes()).collect::<Vec<_>>())),
         ];
         for twin in twins {
-            let found = hash(&[(ColumnType::String, Arc::clone(&twin))]);
-            assert_eq!(found, plain, "{}", twin.data_type());
+            let actual = hash(&[(ColumnType::String, Arc::clone(&twin))]);
+            assert_eq!(actual, plain, "{}", twin.data_type());
         }
         assert_eq!(plain[2], crate::placement::hash_bytes("Größe".as_bytes()));
     }
@@ -328,8 +328,8 @@ mod tests {
             (ColumnType::Int32, Arc::new(Int32Array::from(vec![5; 5])) as ArrayRef),
         ];
         let hashes = hash(&keys);
-        let found = place(PlacementFunction::CLOUD_LOGS_DEFAULT, 64, &keys);
-        for (row, partition) in found.iter().enumerate() {
+        let partitions = place(PlacementFunction::CLOUD_LOGS_DEFAULT, 64, &keys);
+        for (row, partition) in partitions.iter().enumerate() {
             // 64 partitions of 10 active ones make 6 groups.
             let group = (times[row] / period) as u64 % 6;
             assert_eq!(u64::from(*partition), hashes[row] % 10 + group * 10, "row {row}");

@@ -59,8 +59,8 @@ pub struct FunctionError {
 }
 
 /// Returns a suggestion for other names of a system.
-fn hint(found: &str) -> String {
-    let here = match found.trim().to_ascii_lowercase().as_str() {
+fn hint(name: &str) -> String {
+    let here = match name.trim().to_ascii_lowercase().as_str() {
         "clickhouse" => "clickhouse-cityhash64, or another of its functions",
         "scylla" | "scylladb" => "cassandra",
         "postgresql" | "pg" => "postgres",
@@ -162,7 +162,7 @@ impl Function {
 
     /// Returns the YDB function, if it is one.
     #[must_use]
-    pub fn of_ydb(self) -> Option<PlacementFunction> {
+    pub fn ydb_function(self) -> Option<PlacementFunction> {
         match self {
             Self::Ydb(function) => Some(function),
             Self::System(_) => None,

@@ -232,8 +232,8 @@ mod tests {
                     let mut plain = Vec::new();
                     let placement = Placement::new(function, *count, types.to_vec());
                     placement.assign_hashes(&hashes, &columns, &mut plain).unwrap();
-                    let found: Vec<PartitionId> = cells.iter().map(|cell| partitions[cell.index()]).collect();
-                    prop_assert_eq!(found, plain);
+                    let actual: Vec<PartitionId> = cells.iter().map(|cell| partitions[cell.index()]).collect();
+                    prop_assert_eq!(actual, plain);
                     all -= u64::from(count.get()).min(all);
                 }
             }

@@ -431,10 +431,10 @@ mod tests {
         let date = |days: i32| -> ArrayRef { Arc::new(Date32Array::from(vec![Some(0), None, Some(days)])) };
         assert!(bytes_of(ColumnType::Date, date(65_535)).is_ok());
         for days in [-1, 65_536] {
-            let found = error(ColumnType::Date, date(days));
+            let refused = error(ColumnType::Date, date(days));
             assert!(
-                matches!(found, PlacementError::OutOfRange { column: 3, value, .. } if value == i64::from(days)),
-                "{found}"
+                matches!(refused, PlacementError::OutOfRange { column: 3, value, .. } if value == i64::from(days)),
+                "{refused}"
             );
         }
         let late: ArrayRef = Arc::new(TimestampSecondArray::from(vec![1i64 << 32]));

@@ -70,23 +70,23 @@ mod tests {
 
     #[test]
     fn equal_counts_nest_whatever_the_function_and_others_only_if_one_divides_the_other() {
-        let of = |function, fine, coarse: u64| {
+        let nesting_of = |function, fine, coarse: u64| {
             placement(function, fine).nesting(PartitionCount::new(coarse).unwrap())
         };
         let functions =
             [PlacementFunction::Ydb, PlacementFunction::YdbModulo, PlacementFunction::CLOUD_LOGS_DEFAULT];
         for function in functions {
-            let same = of(function, 12, 12).unwrap();
+            let same = nesting_of(function, 12, 12).unwrap();
             assert!(same.is_exact && same.coarse.iter().map(|id| id.0).eq(0..12), "{function}");
-            assert_eq!(of(function, 64, 24), None, "{function}");
-            assert_eq!(of(function, 16, 64), None, "{function}");
+            assert_eq!(nesting_of(function, 64, 24), None, "{function}");
+            assert_eq!(nesting_of(function, 16, 64), None, "{function}");
         }
-        assert_eq!(of(PlacementFunction::CLOUD_LOGS_DEFAULT, 64, 16), None);
-        assert!(of(PlacementFunction::YdbModulo, 64, 16).unwrap().is_exact);
+        assert_eq!(nesting_of(PlacementFunction::CLOUD_LOGS_DEFAULT, 64, 16), None);
+        assert!(nesting_of(PlacementFunction::YdbModulo, 64, 16).unwrap().is_exact);
         // 2^64 - 1 is a multiple of 3, 5 and 15, so nothing is rounded.
-        assert!(of(PlacementFunction::Ydb, 15, 5).unwrap().is_exact);
-        assert!(!of(PlacementFunction::Ydb, 64, 16).unwrap().is_exact);
-        assert!(of(PlacementFunction::Ydb, 64, 1).unwrap().is_exact);
+        assert!(nesting_of(PlacementFunction::Ydb, 15, 5).unwrap().is_exact);
+        assert!(!nesting_of(PlacementFunction::Ydb, 64, 16).unwrap().is_exact);
+        assert!(nesting_of(PlacementFunction::Ydb, 64, 1).unwrap().is_exact);
     }
 
     #[test]
@@ -107,9 +107,9 @@ mod tests {
                 let (fine, coarse) = (placement(function, coarse * times), placement(function, coarse));
                 let nesting = fine.nesting(coarse.partitions()).unwrap();
                 prop_assert!(nesting.coarse.len() == fine.partitions().len());
-                let found: Vec<_> =
+                let actual: Vec<_> =
                     fine.assign(&array).unwrap().into_iter().map(|id| nesting.coarse[id.index()]).collect();
-                prop_assert_eq!(found, coarse.assign(&array).unwrap());
+                prop_assert_eq!(actual, coarse.assign(&array).unwrap());
             }
         }
     }

@@ -31,14 +31,14 @@ fn join(u: u64, v: u64, factor: u64) -> u64 {
 /// Returns the fingerprint of bytes.
 pub(super) fn fingerprint(bytes: &[u8]) -> u64 {
     match bytes.len() {
-        0..=16 => of_16(bytes),
-        17..=32 => of_32(bytes),
-        33..=64 => of_64(bytes),
-        _ => of_many(bytes),
+        0..=16 => hash_up_to_16(bytes),
+        17..=32 => hash_up_to_32(bytes),
+        33..=64 => hash_up_to_64(bytes),
+        _ => hash_long(bytes),
     }
 }
 
-fn of_16(bytes: &[u8]) -> u64 {
+fn hash_up_to_16(bytes: &[u8]) -> u64 {
     let length = bytes.len() as u64;
     let factor = factor_of(bytes);
     match bytes {
@@ -80,12 +80,12 @@ fn ends(bytes: &[u8], a: u64) -> (u64, u64) {
     (first, second)
 }
 
-fn of_32(bytes: &[u8]) -> u64 {
+fn hash_up_to_32(bytes: &[u8]) -> u64 {
     let (first, second) = ends(bytes, word(bytes, 0).wrapping_mul(K1));
     join(first, second, factor_of(bytes))
 }
 
-fn of_64(bytes: &[u8]) -> u64 {
+fn hash_up_to_64(bytes: &[u8]) -> u64 {
     let (length, factor) = (bytes.len(), factor_of(bytes));
     let a = word(bytes, 0).wrapping_mul(K2);
     let (y, second) = ends(bytes, a);
@@ -138,7 +138,7 @@ fn pair(bytes: &[u8], a: u64, b: u64) -> (u64, u64) {
     (sum.wrapping_add(last), b.wrapping_add(sum.rotate_right(44)).wrapping_add(a))
 }
 
-fn of_many(bytes: &[u8]) -> u64 {
+fn hash_long(bytes: &[u8]) -> u64 {
     const SEED: u64 = 81;
     let y = SEED.wrapping_mul(K1).wrapping_add(113);
     let z = fold(y.wrapping_mul(K2).wrapping_add(113)).wrapping_mul(K2);

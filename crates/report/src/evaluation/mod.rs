@@ -98,31 +98,31 @@ pub(super) fn header(assessment: &AdvisorReport) -> String {
 
 /// Renders the recommended keys and number of partitions in one line, and a blank one; nothing if
 /// there is no key.
-pub(super) fn recommended_keys(found: &Recommendation) -> String {
-    if found.partition_key.is_empty() {
+pub(super) fn recommended_keys(recommendation: &Recommendation) -> String {
+    if recommendation.partition_key.is_empty() {
         return String::new();
     }
-    let primary_key = match found.primary_key.as_slice() {
+    let primary_key = match recommendation.primary_key.as_slice() {
         [] => String::new(),
         key => format!(", PRIMARY KEY ({})", key.join(", ")),
     };
-    let partition_key = found.partition_key.join(", ");
-    format!("PARTITION BY HASH({partition_key}){primary_key}, {} partitions\n\n", found.partitions)
+    let partition_key = recommendation.partition_key.join(", ");
+    format!("PARTITION BY HASH({partition_key}){primary_key}, {} partitions\n\n", recommendation.partitions)
 }
 
 fn recommendation(assessment: &AdvisorReport, layout: Layout) -> String {
-    let found = &assessment.recommendation;
+    let recommendation = &assessment.recommendation;
     let mut text = heading(layout, "Recommendation");
     let list = |text: &mut String, lines: &[String]| {
         for line in lines {
             let _ = writeln!(text, "- {line}");
         }
     };
-    text.push_str(&recommended_keys(found));
-    list(&mut text, &found.reasons);
-    if !found.alternatives.is_empty() {
+    text.push_str(&recommended_keys(recommendation));
+    list(&mut text, &recommendation.reasons);
+    if !recommendation.alternatives.is_empty() {
         let _ = writeln!(text, "\nAlternatives and their cost:\n");
-        list(&mut text, &found.alternatives.iter().map(ToString::to_string).collect::<Vec<_>>());
+        list(&mut text, &recommendation.alternatives.iter().map(ToString::to_string).collect::<Vec<_>>());
     }
     text
 }
@@ -155,7 +155,7 @@ fn roles(assessment: &AdvisorReport, layout: Layout) -> String {
             let range = format!("{} to {}", instant(times.earliest_micros), instant(times.latest_micros));
             if evidence.first() == Some(&read) { range } else { format!("{read}: {range}") }
         }));
-        evidence.extend(report.copy_of.as_ref().map(|of| format!("one-to-one with {of}")));
+        evidence.extend(report.copy_of.as_ref().map(|original| format!("one-to-one with {original}")));
         vec![report.column.clone(), report.role.words().to_owned(), evidence.join("; ")]
     };
     let rows: Vec<Vec<String>> = assessment.roles.iter().take(MOST_COLUMNS).map(row).collect();

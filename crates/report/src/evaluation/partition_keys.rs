@@ -211,7 +211,7 @@ pub(super) fn over_time(assessment: &AdvisorReport, layout: Layout) -> String {
 pub(super) fn counts(assessment: &AdvisorReport, layout: Layout) -> String {
     let several = assessment.evaluation.candidates.first().is_some_and(|key| key.placements.len() > 1);
     if !several {
-        return of_systems(assessment);
+        return other_systems(assessment);
     }
     let functions = |key: &PartitionKeyReport| {
         let mut functions: Vec<String> =
@@ -270,7 +270,7 @@ pub(super) fn counts(assessment: &AdvisorReport, layout: Layout) -> String {
     } else {
         String::new()
     };
-    text + &more + &of_systems(assessment)
+    text + &more + &other_systems(assessment)
 }
 
 /// Renders the loads of nodes with weights, if these are given.
@@ -309,7 +309,7 @@ pub(crate) fn checked(placement: &PlacementReport) -> String {
 }
 
 /// Describes the functions of other systems, and why some were left out.
-pub(crate) fn of_systems(assessment: &AdvisorReport) -> String {
+pub(crate) fn other_systems(assessment: &AdvisorReport) -> String {
     let candidates = &assessment.evaluation.candidates;
     let mut names: Vec<&str> = Vec::new();
     for placement in candidates.iter().flat_map(|key| &key.placements) {

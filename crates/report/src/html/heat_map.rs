@@ -129,8 +129,11 @@ mod tests {
 
     #[test]
     fn colours_rise_with_the_share() {
-        let of = |rows| colour(rows, 1600, 16);
-        assert_eq!([of(0), of(40), of(100), of(190), of(1600)], [1, 2, 4, 5, 8]);
+        let colour_of = |rows| colour(rows, 1600, 16);
+        assert_eq!(
+            [colour_of(0), colour_of(40), colour_of(100), colour_of(190), colour_of(1600)],
+            [1, 2, 4, 5, 8]
+        );
         assert_eq!(colour(0, 0, 16), 0);
     }
 

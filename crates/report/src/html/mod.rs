@@ -9,7 +9,7 @@ mod svg;
 
 use std::fmt::Write as _;
 
-use crate::evaluation::partition_keys::{checked, of_systems, ranked};
+use crate::evaluation::partition_keys::{checked, other_systems, ranked};
 use crate::evaluation::primary_keys::visited;
 use crate::grid::{count, percent};
 use crate::html::candidate::{candidate, course, distinct};
@@ -208,7 +208,7 @@ fn cardinality(page: &mut String, assessment: &AdvisorReport) {
 /// Writes the figures for every number of partitions and every function, if there are several.
 fn every_number(page: &mut String, assessment: &AdvisorReport) {
     let several = assessment.evaluation.candidates.first().is_some_and(|key| key.placements.len() > 1);
-    of_systems(assessment).lines().for_each(|line| {
+    other_systems(assessment).lines().for_each(|line| {
         let _ = writeln!(page, "<p class=\"lead\">{}</p>", escape(line));
     });
     if !several {

@@ -128,7 +128,7 @@ pub(super) fn indexes(simulation: &Simulation, layout: Layout) -> String {
             ByteSize(index.bytes).to_string(),
             percent(index.hottest_share),
             count(index.splits as u64),
-            count(index.found),
+            count(index.matching_rows),
             count(index.back_joins),
         ]
     };

@@ -42,7 +42,7 @@ use self::objects::{Relation, relations};
 use self::tables::{DATABASE, DYNAMIC, INFORMATION};
 use crate::failure::{Failure, SqlState};
 use crate::parameters::Parameter;
-use crate::tables::Opened;
+use crate::tables::OpenTables;
 
 /// Values of parameters by name.
 type Values = HashMap<String, ScalarAndMetadata>;
@@ -89,7 +89,7 @@ impl Catalog {
     /// Opens the catalog for a connection.
     pub(crate) async fn session(
         self: &Arc<Self>,
-        opened: &Opened,
+        opened: &OpenTables,
         user: &str,
         process: i32,
         settings: Vec<(String, String)>,
@@ -240,16 +240,16 @@ impl CatalogSession {
         let parameters = Mutex::new(BTreeMap::new());
         let values = |plan: &LogicalPlan| {
             let mut values = Values::new();
-            let mut found = BTreeMap::new();
+            let mut parameter_types = BTreeMap::new();
             for (placeholder, inferred) in plan.get_parameter_types()? {
                 let name = placeholder.trim_start_matches('$').to_owned();
                 let list = lists.get(&name).map(|element| DataType::List(Arc::new(element.clone())));
                 let inferred = list.or(inferred);
                 let known = types.get(&name).or(inferred.as_ref()).unwrap_or(&DataType::Utf8).clone();
                 values.insert(name.clone(), ScalarValue::try_from(&known)?.into());
-                found.insert(name, Some(known));
+                parameter_types.insert(name, Some(known));
             }
-            *parameters.lock().unwrap_or_else(PoisonError::into_inner) = found;
+            *parameters.lock().unwrap_or_else(PoisonError::into_inner) = parameter_types;
             Ok(values)
         };
         let schema = self.plan(sql, &values).await?.schema();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use evenkeel_engine::query::QueryError;
 use evenkeel_model::table::TableSpec;
 
-use crate::tables::Opened;
+use crate::tables::OpenTables;
 use crate::types::{PgType, pg_type};
 
 /// First identifier that PostgreSQL gives to objects of users.
@@ -158,7 +158,7 @@ pub(super) fn written(name: &str) -> String {
 }
 
 /// Returns all served relations.
-pub(super) async fn relations(opened: &Opened) -> Result<Vec<Relation>, QueryError> {
+pub(super) async fn relations(opened: &OpenTables) -> Result<Vec<Relation>, QueryError> {
     let aliases: Vec<&String> =
         opened.tables.iter().flat_map(|served| served.names.iter().rev().skip(1)).collect();
     let mut relations = Vec::new();

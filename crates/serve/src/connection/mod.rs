@@ -28,7 +28,7 @@ use pgwire::messages::response::{EmptyQueryResponse, ReadyForQuery, TransactionS
 use pgwire::messages::startup::{Authentication, BackendKeyData, ParameterStatus};
 use pgwire::messages::{PgWireBackendMessage, PgWireFrontendMessage};
 
-use crate::cancel::{Registered, Running};
+use crate::cancel::{Registered, RunningQuery};
 use crate::column_names::with_names;
 use crate::failure::{Failure, SqlState};
 use crate::metrics::add;
@@ -39,7 +39,7 @@ use crate::shared::{Open, Shared, Stage};
 use crate::socket::Socket;
 use crate::startup::Started;
 use crate::statement::{Command, Piece, split};
-use crate::tables::Opened;
+use crate::tables::OpenTables;
 use crate::values::Format;
 
 /// Most prepared statements of a connection.
@@ -120,7 +120,7 @@ pub(crate) struct Connection {
     cursors: BTreeMap<String, Cursor>,
     transaction: TransactionStatus,
     /// Snapshot of a repeatable-read transaction.
-    repeatable: Option<Option<Arc<Opened>>>,
+    repeatable: Option<Option<Arc<OpenTables>>>,
     /// Settings that ROLLBACK restores, and settings that COMMIT keeps.
     before: Option<Settings>,
     after_commit: Option<Settings>,
@@ -309,10 +309,10 @@ impl Connection {
 }
 
 /// Marks the time in which a query can be cancelled.
-struct Ending<'a>(&'a Running);
+struct Ending<'a>(&'a RunningQuery);
 
 impl<'a> Ending<'a> {
-    fn begin(running: &'a Running) -> Self {
+    fn begin(running: &'a RunningQuery) -> Self {
         running.begin();
         Self(running)
     }

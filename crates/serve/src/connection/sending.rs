@@ -29,7 +29,7 @@ impl Connection {
         rows: &mut Rows,
         limit: Option<usize>,
         formats: &[Format],
-    ) -> Answered<Sent> {
+    ) -> Answered<SentRows> {
         // Each statement has the whole time; the time between two statements does not count.
         rows.deadline = self.deadline();
         let sent = self.send_some(rows, limit, formats).await;
@@ -48,7 +48,7 @@ impl Connection {
         rows: &mut Rows,
         limit: Option<usize>,
         formats: &[Format],
-    ) -> Answered<Sent> {
+    ) -> Answered<SentRows> {
         let mut count = 0;
         let columns = i16::try_from(rows.schema.fields().len()).map_err(|_| {
             Failure::new(SqlState::TOO_LARGE, "a result has at most 32,767 columns in this protocol")
@@ -59,14 +59,14 @@ impl Connection {
         }
         loop {
             if limit.is_some_and(|limit| count >= limit) {
-                return Ok(Sent { count, is_all: false });
+                return Ok(SentRows { count, is_all: false });
             }
             let Some(batch) = rows.batch.as_mut().filter(|batch| batch.next < batch.rows) else {
                 match self.next_batch(rows).await? {
                     Some(batch) => rows.batch = Some(Batch::new(&batch, formats)?),
                     None => {
                         rows.threads.as_mut().into_iter().for_each(QueryThreads::done);
-                        return Ok(Sent { count, is_all: true });
+                        return Ok(SentRows { count, is_all: true });
                     }
                 }
                 continue;
@@ -163,7 +163,7 @@ impl Connection {
 }
 
 /// Rows that were sent.
-pub(super) struct Sent {
+pub(super) struct SentRows {
     pub(super) count: usize,
     /// Whether there are no more.
     pub(super) is_all: bool,

@@ -23,13 +23,13 @@ use crate::parameters::Parameter;
 use crate::rows::{Rows, Tally};
 use crate::settings::{REPORTED, Settings};
 use crate::statement::Command;
-use crate::tables::Opened;
+use crate::tables::OpenTables;
 use crate::threads::{QueryThreads, TURN};
 
 impl Connection {
     /// Tables that a statement reads: the newest versions, or those of a setting or of the
     /// transaction.
-    pub(super) async fn opened(&mut self) -> Answered<Arc<Opened>> {
+    pub(super) async fn opened(&mut self) -> Answered<Arc<OpenTables>> {
         if let Some(Some(opened)) = &self.repeatable {
             return Ok(Arc::clone(opened));
         }
@@ -104,9 +104,9 @@ impl Connection {
                     let batches: Vec<RecordBatch> = stream.try_collect().await?;
                     Ok::<_, Failure>((schema, batches))
                 };
-                let (found, mut threads) = self.in_background(deadline, work).await?;
+                let (result, mut threads) = self.in_background(deadline, work).await?;
                 threads.done();
-                let (schema, batches) = found?;
+                let (schema, batches) = result?;
                 let batches = futures::stream::iter(batches.into_iter().map(Ok));
                 Ok((Box::pin(RecordBatchStreamAdapter::new(schema, batches)), None))
             }

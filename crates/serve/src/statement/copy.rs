@@ -9,11 +9,11 @@ use datafusion::sql::sqlparser::parser::Parser;
 use crate::copy::{CopyFormat, CopyOptions};
 use crate::failure::{Failure, SqlState};
 use crate::statement::routing::query;
-use crate::statement::{Command, Known, Piece};
+use crate::statement::{Command, KnownNames, Piece};
 
 impl Piece {
     /// Reads `COPY {table | (query)} TO STDOUT` with its options.
-    pub(super) fn copy(&self, known: &Known) -> Result<Command, Failure> {
+    pub(super) fn copy(&self, known: &KnownNames) -> Result<Command, Failure> {
         let parsed = Parser::parse_sql(&PostgreSqlDialect {}, &self.sql).map_err(|error| {
             Failure::from(datafusion::common::DataFusionError::from(error)).located(&self.sql, self.before)
         })?;
@@ -47,41 +47,41 @@ impl Piece {
 }
 
 fn copy_options(options: &[CopyOption], legacy: &[CopyLegacyOption]) -> Result<CopyOptions, Failure> {
-    let mut found = CopyOptions::default();
+    let mut parsed = CopyOptions::default();
     let mut is_csv = false;
     for option in options {
         match option {
             CopyOption::Format(name) => match name.value.to_ascii_lowercase().as_str() {
                 "text" => {}
                 "csv" => is_csv = true,
-                "binary" => found.format = CopyFormat::Binary,
+                "binary" => parsed.format = CopyFormat::Binary,
                 other => {
                     let message = format!("COPY format \"{other}\" not recognized; use text, csv or binary");
                     return Err(Failure::new(SqlState::INVALID_PARAMETER, message));
                 }
             },
-            CopyOption::Delimiter(delimiter) => found.delimiter = Some(*delimiter),
-            CopyOption::Null(null) => found.null = Some(null.clone()),
-            CopyOption::Header(has_header) => found.has_header = *has_header,
-            CopyOption::Quote(quote) => found.quote = *quote,
-            CopyOption::Escape(escape) => found.escape = Some(*escape),
+            CopyOption::Delimiter(delimiter) => parsed.delimiter = Some(*delimiter),
+            CopyOption::Null(null) => parsed.null = Some(null.clone()),
+            CopyOption::Header(has_header) => parsed.has_header = *has_header,
+            CopyOption::Quote(quote) => parsed.quote = *quote,
+            CopyOption::Escape(escape) => parsed.escape = Some(*escape),
             CopyOption::Encoding(encoding) if is_utf8(encoding) => {}
             other => return Err(refused(other)),
         }
     }
     for option in legacy {
         match option {
-            CopyLegacyOption::Binary => found.format = CopyFormat::Binary,
-            CopyLegacyOption::Delimiter(delimiter) => found.delimiter = Some(*delimiter),
-            CopyLegacyOption::Null(null) => found.null = Some(null.clone()),
-            CopyLegacyOption::Header => found.has_header = true,
+            CopyLegacyOption::Binary => parsed.format = CopyFormat::Binary,
+            CopyLegacyOption::Delimiter(delimiter) => parsed.delimiter = Some(*delimiter),
+            CopyLegacyOption::Null(null) => parsed.null = Some(null.clone()),
+            CopyLegacyOption::Header => parsed.has_header = true,
             CopyLegacyOption::Csv(csv) => {
                 is_csv = true;
                 for option in csv {
                     match option {
-                        CopyLegacyCsvOption::Header => found.has_header = true,
-                        CopyLegacyCsvOption::Quote(quote) => found.quote = *quote,
-                        CopyLegacyCsvOption::Escape(escape) => found.escape = Some(*escape),
+                        CopyLegacyCsvOption::Header => parsed.has_header = true,
+                        CopyLegacyCsvOption::Quote(quote) => parsed.quote = *quote,
+                        CopyLegacyCsvOption::Escape(escape) => parsed.escape = Some(*escape),
                         other => return Err(refused(other)),
                     }
                 }
@@ -90,9 +90,9 @@ fn copy_options(options: &[CopyOption], legacy: &[CopyLegacyOption]) -> Result<C
         }
     }
     if is_csv {
-        found.format = CopyFormat::Csv;
+        parsed.format = CopyFormat::Csv;
     }
-    Ok(found)
+    Ok(parsed)
 }
 
 fn refused(option: impl std::fmt::Display) -> Failure {

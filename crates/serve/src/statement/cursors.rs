@@ -4,11 +4,11 @@ use datafusion::sql::sqlparser::tokenizer::Token;
 
 use crate::failure::{Failure, SqlState};
 use crate::statement::routing::query;
-use crate::statement::{Command, Known, Piece};
+use crate::statement::{Command, KnownNames, Piece};
 
 impl Piece {
     /// Reads `DECLARE name ... CURSOR ... FOR query`.
-    pub(super) fn declare(&self, known: &Known) -> Result<Command, Failure> {
+    pub(super) fn declare(&self, known: &KnownNames) -> Result<Command, Failure> {
         let name = self.name(1).ok_or_else(|| self.syntax("the name of a cursor"))?;
         let cursor = (2..self.words.len()).find(|at| self.is(*at, &["cursor"]));
         let start = cursor.and_then(|cursor| (cursor..self.words.len()).find(|at| self.is(*at, &["for"])));

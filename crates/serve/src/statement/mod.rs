@@ -20,7 +20,7 @@ use datafusion::sql::sqlparser::tokenizer::Token;
 use crate::copy::CopyOptions;
 use crate::failure::{Failure, SqlState};
 pub(crate) use crate::statement::copy::is_utf8;
-pub(crate) use crate::statement::routing::Known;
+pub(crate) use crate::statement::routing::KnownNames;
 use crate::statement::routing::query;
 pub(crate) use crate::statement::split::split;
 
@@ -130,7 +130,7 @@ impl Piece {
     }
 
     /// Returns the command of the statement.
-    pub(crate) fn command(&self, known: &Known) -> Result<Command, Failure> {
+    pub(crate) fn command(&self, known: &KnownNames) -> Result<Command, Failure> {
         if self.parameters() > MOST_PARAMETERS {
             let message = format!("a statement has at most {MOST_PARAMETERS} parameters, from $1 on");
             return Err(Failure::new(SqlState::TOO_LARGE, message));
@@ -171,7 +171,7 @@ impl Piece {
     }
 
     /// Refuses statements that change something, and reports all others as unreadable.
-    fn other(&self, first: &str, known: &Known) -> Result<Command, Failure> {
+    fn other(&self, first: &str, known: &KnownNames) -> Result<Command, Failure> {
         const CHANGES: [&str; 24] = [
             "insert",
             "update",
@@ -214,9 +214,9 @@ mod tests {
     use super::*;
     use crate::copy::CopyFormat;
 
-    fn known() -> Known {
+    fn known() -> KnownNames {
         let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-        Known { functions: names(&["lower", "count", "version", "abs"]), tables: names(&["t", "u"]) }
+        KnownNames { functions: names(&["lower", "count", "version", "abs"]), tables: names(&["t", "u"]) }
     }
 
     fn commands(text: &str) -> Vec<Command> {
@@ -378,12 +378,12 @@ mod tests {
         }
         let csv = CopyOptions { format: CopyFormat::Csv, has_header: true, ..CopyOptions::default() };
         let binary = CopyOptions { format: CopyFormat::Binary, ..CopyOptions::default() };
-        for (sql, of, options) in [
+        for (sql, source, options) in [
             ("COPY t TO STDOUT", "SELECT * FROM t", CopyOptions::default()),
             ("COPY s.t (a, \"B\") TO STDOUT WITH CSV HEADER", "SELECT a, \"B\" FROM s.t", csv),
             ("COPY (SELECT 1 AS a FROM t) TO STDOUT (FORMAT \"binary\")", "SELECT 1 AS a FROM t", binary),
         ] {
-            assert_eq!(commands(sql), [Command::Copy(Box::new(query(of)), options)], "{sql}");
+            assert_eq!(commands(sql), [Command::Copy(Box::new(query(source)), options)], "{sql}");
         }
     }
 }

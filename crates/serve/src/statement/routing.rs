@@ -12,14 +12,14 @@ use crate::statement::Command;
 
 /// Names that identify a query for the engine.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Known {
+pub(crate) struct KnownNames {
     /// Functions, in lower case.
     pub(crate) functions: BTreeSet<String>,
     /// Tables and exports.
     pub(crate) tables: BTreeSet<String>,
 }
 
-impl Known {
+impl KnownNames {
     /// Whether the engine has a function. The catalog answers `version`, as PostgreSQL does.
     fn has(&self, function: &str) -> bool {
         let name = function.to_ascii_lowercase();
@@ -28,7 +28,7 @@ impl Known {
 }
 
 /// Decides whether a query is about tables or about the catalog.
-pub(super) fn query(sql: &str, known: &Known) -> Result<Command, Failure> {
+pub(super) fn query(sql: &str, known: &KnownNames) -> Result<Command, Failure> {
     // A text that cannot be parsed here is reported by the engine, whose dialect differs.
     let parsed = Parser::parse_sql(&PostgreSqlDialect {}, sql);
     let Some(statement) = parsed.ok().and_then(|mut statements| statements.pop()) else {
@@ -52,7 +52,7 @@ pub(super) fn query(sql: &str, known: &Known) -> Result<Command, Failure> {
 /// Whether a query reads tables, the catalog or neither.
 #[derive(Debug)]
 struct Relations<'a> {
-    known: &'a Known,
+    known: &'a KnownNames,
     catalog: bool,
     tables: bool,
     /// Whether it calls functions that only PostgreSQL has.

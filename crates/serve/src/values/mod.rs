@@ -164,7 +164,7 @@ fn each_primitive<T: ArrowPrimitiveType>(
     })
 }
 
-/// Like [`of`], for values that can always be written.
+/// Like [`each_primitive`], for values that can always be written.
 fn sure<T: ArrowPrimitiveType>(
     array: &ArrayRef,
     write: impl Fn(T::Native, &mut BytesMut) + Send + 'static,

@@ -7,7 +7,7 @@ use std::fmt::Display;
 use sqlparser::tokenizer::Location;
 
 use crate::schema::error::SchemaError;
-use crate::schema::placed::{Placed, PlacedIndex, PlacedTable, Reference};
+use crate::schema::placed::{ParsedStatements, PlacedIndex, PlacedTable, Reference};
 use crate::schema::tables::SchemaKey;
 use crate::schema::types::TypeProblem;
 use evenkeel_model::bounded::quote;
@@ -45,7 +45,7 @@ fn few<'a>(names: impl Iterator<Item = &'a String>) -> String {
     if names.len() > MOST { format!("{shown} and {} more", names.len() - MOST) } else { shown }
 }
 
-impl Placed {
+impl ParsedStatements {
     pub(super) fn check(&self) -> Result<(), SchemaError> {
         let names = self.tables.iter().map(|table| (table.table.name.as_str(), table.at));
         if let Some((name, at)) = repeated(names) {
@@ -168,8 +168,8 @@ impl Placed {
         statement: &str,
         role: &str,
     ) -> Result<usize, SchemaError> {
-        let found = table.table.columns.iter().position(|column| alike(&column.name, name));
-        found.ok_or_else(|| {
+        let position = table.table.columns.iter().position(|column| alike(&column.name, name));
+        position.ok_or_else(|| {
             let columns = few(table.table.columns.iter().map(|column| &column.name));
             let (name, table) = (quote(name), quote(&table.table.name));
             let problem = format!("{role} names {name}, which is not a column of {table}");

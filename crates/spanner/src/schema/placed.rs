@@ -43,7 +43,7 @@ pub(super) struct PlacedIndex {
 
 /// Statements that were parsed.
 #[derive(Default)]
-pub(super) struct Placed {
+pub(super) struct ParsedStatements {
     pub(super) tables: Vec<PlacedTable>,
     pub(super) indexes: Vec<PlacedIndex>,
 }

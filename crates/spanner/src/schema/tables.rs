@@ -107,8 +107,8 @@ impl Schema {
             (None, [only]) => Ok(only),
             (None, _) => Err(SchemaError::SeveralTables { known: known() }),
             (Some(name), tables) => {
-                let found = tables.iter().find(|table| table.name.eq_ignore_ascii_case(name));
-                found.ok_or_else(|| SchemaError::UnknownTable { name: name.to_owned(), known: known() })
+                let table = tables.iter().find(|table| table.name.eq_ignore_ascii_case(name));
+                table.ok_or_else(|| SchemaError::UnknownTable { name: name.to_owned(), known: known() })
             }
         }
     }

@@ -118,9 +118,9 @@ impl Reader<'_> {
     }
 
     fn accept(&mut self, token: &Token) -> bool {
-        let found = self.peek() == Some(token);
-        self.position += usize::from(found);
-        found
+        let is_next = self.peek() == Some(token);
+        self.position += usize::from(is_next);
+        is_next
     }
 
     /// Returns the next word in capital letters.
@@ -132,9 +132,9 @@ impl Reader<'_> {
     }
 
     fn accept_word(&mut self, expected: &str) -> bool {
-        let found = self.word().as_deref() == Some(expected);
-        self.position += usize::from(found);
-        found
+        let is_next = self.word().as_deref() == Some(expected);
+        self.position += usize::from(is_next);
+        is_next
     }
 
     fn problem(&self, problem: impl Into<String>, next: impl Into<String>) -> TypeProblem {
@@ -265,9 +265,9 @@ impl Reader<'_> {
             _ => false,
         };
         if !is_length {
-            let found =
+            let next =
                 self.peek().map_or("the end".to_owned(), |token| format!("'{}'", quote(&token.to_string())));
-            return Err(self.problem(format!("{name} has no length {found}"), words()));
+            return Err(self.problem(format!("{name} has no length {next}"), words()));
         }
         self.position += 1;
         match self.accept(&Token::RParen) {

@@ -94,19 +94,19 @@ pub(super) fn position(columns: &[Column], name: &str) -> Result<usize, Simulate
 
 /// Returns the positions of the columns of a key, which must be of key types and not repeat.
 pub(super) fn key_columns(columns: &[Column], key: &[KeyOrder]) -> Result<Vec<KeyColumn>, SimulateError> {
-    let mut found: Vec<KeyColumn> = Vec::new();
+    let mut key_columns: Vec<KeyColumn> = Vec::new();
     for part in key {
         let column = position(columns, &part.column)?;
         let column_type = columns.get(column).map(|column| column.column_type);
         if let Some(column_type) = column_type.filter(|column_type| !column_type.is_key_type()) {
             return Err(SimulateError::KeyType { column: part.column.clone(), column_type });
         }
-        if found.iter().any(|known| known.column == column) {
+        if key_columns.iter().any(|known| known.column == column) {
             return Err(SimulateError::Repeated { column: part.column.clone() });
         }
-        found.push(KeyColumn { column, descending: part.descending });
+        key_columns.push(KeyColumn { column, descending: part.descending });
     }
-    Ok(found)
+    Ok(key_columns)
 }
 
 /// Looks up the columns of indexes.

@@ -97,13 +97,13 @@ pub fn migrate(
     export: &Export,
     column: &str,
     kind: Option<KeyKind>,
-    room: f64,
+    headroom: f64,
     stop: &AtomicBool,
 ) -> Result<Migration, SimulateError> {
     let at = position(export.columns(), column)?;
     let is_number =
         export.columns().get(at).is_some_and(|column| column.column_type.arrow_type().is_integer());
-    let mut found = KeyValues {
+    let mut existing = KeyValues {
         rows: 0,
         least: i64::MAX,
         most: i64::MIN,
@@ -120,7 +120,7 @@ pub fn migrate(
         OnUnreadable::Fail,
         &|position| position == at,
         |place, batch| {
-            let taken = if is_number { found.numbers(&batch, at) } else { found.uuids(&batch, at) };
+            let taken = if is_number { existing.numbers(&batch, at) } else { existing.uuids(&batch, at) };
             if let Err((row, reason)) = taken {
                 problem = Some(format!("{}, column '{column}': {reason}", place.row_place(row)));
                 return Ok(false);
@@ -131,11 +131,11 @@ pub fn migrate(
     if let Some(reason) = problem {
         return Err(SimulateError::Migration { reason });
     }
-    if found.rows == 0 {
+    if existing.rows == 0 {
         return Err(SimulateError::NoRows);
     }
-    let found_kind = if is_number { found.kind() } else { KeyKind::Uuid };
-    let kind = kind.unwrap_or(found_kind);
+    let existing_kind = if is_number { existing.kind() } else { KeyKind::Uuid };
+    let kind = kind.unwrap_or(existing_kind);
     if (kind == KeyKind::Uuid) == is_number {
         let what = if is_number { "numbers" } else { "UUIDs" };
         return Err(SimulateError::Migration { reason: format!("column '{column}' holds {what}") });
@@ -144,11 +144,11 @@ pub fn migrate(
         inputs: export.input_names(),
         column: export.columns().get(at).map_or_else(|| column.to_owned(), |column| column.name.clone()),
         kind,
-        rows: found.rows,
-        range: is_number.then_some((found.least, found.most)),
+        rows: existing.rows,
+        range: is_number.then_some((existing.least, existing.most)),
         counters: None,
-        to_normalize: found.to_normalize,
-        versions: (0u8..).zip(found.versions).filter(|(_, count)| *count > 0).collect(),
+        to_normalize: existing.to_normalize,
+        versions: (0u8..).zip(existing.versions).filter(|(_, count)| *count > 0).collect(),
         skip_range: None,
         start_counter: None,
         free_values: None,
@@ -162,8 +162,8 @@ pub fn migrate(
                 probability of 2^-122 per pair"
                 .clone_into(&mut migration.proof);
         }
-        KeyKind::Sequential => migration.skip(&found, room)?,
-        KeyKind::BitReversed => migration.start_above(&found, room)?,
+        KeyKind::Sequential => migration.skip(&existing, headroom)?,
+        KeyKind::BitReversed => migration.start_above(&existing, headroom)?,
     }
     Ok(migration)
 }
@@ -236,34 +236,34 @@ impl UuidTexts {
 }
 
 /// Returns the last of the values after `most` that are reserved for rows written before the
-/// switch: the share `room` of `most`, but at least one, since an old counter continues until it is
-/// switched off. `None` if that exceeds INT64.
-fn with_room(most: i64, room: f64) -> Option<i64> {
-    let share = (most as f64 * room).ceil();
+/// switch: the share `headroom` of `most`, but at least one, since an old counter continues until it
+/// is switched off. `None` if that exceeds INT64.
+fn above_with_headroom(most: i64, headroom: f64) -> Option<i64> {
+    let share = (most as f64 * headroom).ceil();
     let free = if share < i64::MAX as f64 { (share as i64).max(1) } else { return None };
     most.checked_add(free)
 }
 
 impl Migration {
     /// Skips a range that covers all values, with headroom for those issued before the switch.
-    fn skip(&mut self, found: &KeyValues, room: f64) -> Result<(), SimulateError> {
-        let wanted = with_room(found.most.max(0), room);
+    fn skip(&mut self, existing: &KeyValues, headroom: f64) -> Result<(), SimulateError> {
+        let wanted = above_with_headroom(existing.most.max(0), headroom);
         let power = wanted.and_then(|wanted| wanted.cast_unsigned().checked_next_power_of_two());
         let most = power.and_then(|power| i64::try_from(power).ok()).filter(|most| *most <= MOST_SKIPPED);
         let most = most.ok_or_else(|| SimulateError::Migration {
             reason: format!(
                 "column '{}' holds {}: a range with all values, and with headroom until the switch, \
                     leaves the sequence less than half of the numbers. Generate new keys as UUIDs, in a separate column",
-                self.column, found.most
+                self.column, existing.most
             ),
         })?;
         // A positive sequence never returns a smaller value.
         let least = 1;
         self.skip_range = Some((least, most));
         // Values of 0 and below are free too, but a counter that counts up never reaches them.
-        let free = (most - found.most.max(0)).cast_unsigned();
+        let free = (most - existing.most.max(0)).cast_unsigned();
         self.free_values = Some(free);
-        self.look_up(BitReversedSequence::new(1, Some(least..=most)), found)?;
+        self.look_up(BitReversedSequence::new(1, Some(least..=most)), existing)?;
         self.proof = format!(
             "every positive value lies in {least} to {most}, which the sequence skips; {free} of these \
                 are free for values until the switch, {} remain for the sequence",
@@ -273,8 +273,8 @@ impl Migration {
     }
 
     /// Starts at a counter above all counters whose reversal already exists.
-    fn start_above(&mut self, found: &KeyValues, room: f64) -> Result<(), SimulateError> {
-        if found.negative {
+    fn start_above(&mut self, existing: &KeyValues, headroom: f64) -> Result<(), SimulateError> {
+        if existing.negative {
             return Err(SimulateError::Migration {
                 reason: format!(
                     "column '{}' has negative values, which a positive sequence cannot generate",
@@ -282,35 +282,35 @@ impl Migration {
                 ),
             });
         }
-        self.counters = Some((found.least_counter, found.most_counter));
+        self.counters = Some((existing.least_counter, existing.most_counter));
         // First counter after those that the old sequence may still issue.
-        let start = with_room(found.most_counter, room).and_then(|last| last.checked_add(1));
+        let start = above_with_headroom(existing.most_counter, headroom).and_then(|last| last.checked_add(1));
         let Some(start) = start.filter(|start| *start <= MOST_SKIPPED) else {
             return Err(SimulateError::Migration {
                 reason: format!(
                     "column '{}' holds the reversals of counters up to {}: they leave the sequence less \
                         than half of the numbers. The values look like random numbers; generate new keys as UUIDs, in a separate column",
-                    self.column, found.most_counter
+                    self.column, existing.most_counter
                 ),
             });
         };
-        let free = start - 1 - found.most_counter;
+        let free = start - 1 - existing.most_counter;
         self.start_counter = Some(start);
         self.free_values = Some(free.cast_unsigned());
-        self.look_up(BitReversedSequence::new(start, None), found)?;
+        self.look_up(BitReversedSequence::new(start, None), existing)?;
         self.proof = format!(
             "every value is the reversal of a counter from {} to {}; the sequence starts at {start}, and \
                 reversal is one to one; the {free} counters between are free for values until the switch",
-            found.least_counter, found.most_counter
+            existing.least_counter, existing.most_counter
         );
         Ok(())
     }
 
     /// Generates values and looks them up, to confirm the proof by experiment.
-    fn look_up(&mut self, sequence: BitReversedSequence, found: &KeyValues) -> Result<(), SimulateError> {
+    fn look_up(&mut self, sequence: BitReversedSequence, existing: &KeyValues) -> Result<(), SimulateError> {
         for value in sequence.take(TRIED) {
             self.tried += 1;
-            self.collisions += u64::from(found.values.contains(&value));
+            self.collisions += u64::from(existing.values.contains(&value));
         }
         if self.collisions > 0 {
             let reason =
@@ -356,8 +356,8 @@ impl KeyValues {
             let differs = |text: &str| uuid.is_some_and(|uuid| uuid.hyphenated().to_string() != text);
             self.to_normalize += u64::from(texts.text(row).is_some_and(differs));
             let uuid = uuid.ok_or_else(|| {
-                let found = texts.text(row).map(|text| format!("'{}' ", quote(text)));
-                (row, format!("{}is neither a UUID nor a number", found.unwrap_or_default()))
+                let quoted = texts.text(row).map(|text| format!("'{}' ", quote(text)));
+                (row, format!("{}is neither a UUID nor a number", quoted.unwrap_or_default()))
             })?;
             if !self.uuids.insert(uuid.as_u128()) {
                 return Err((row, format!("{uuid} occurs twice in lower case, but a key is unique")));
@@ -391,7 +391,7 @@ mod tests {
     use evenkeel_input::source::{InputOptions, InputPath};
     use evenkeel_model::table::ColumnType;
 
-    fn migrated(values: &[i64], kind: Option<KeyKind>, room: f64) -> Result<Migration, String> {
+    fn migrated(values: &[i64], kind: Option<KeyKind>, headroom: f64) -> Result<Migration, String> {
         let dir = tempfile::tempdir().unwrap();
         let mut text = "id\n".to_owned();
         values.iter().for_each(|value| writeln!(text, "{value}").unwrap());
@@ -399,7 +399,7 @@ mod tests {
         std::fs::write(&path, text).unwrap();
         let types = [("id".to_owned(), ColumnType::Int64)].into();
         let export = Export::open(&[InputPath::File(path)], InputOptions::default(), &types).unwrap();
-        migrate(&export, "id", kind, room, &AtomicBool::new(false)).map_err(|error| error.to_string())
+        migrate(&export, "id", kind, headroom, &AtomicBool::new(false)).map_err(|error| error.to_string())
     }
 
     /// Whether the planned sequence ever returns a value: it returns the reversal of every counter
@@ -420,11 +420,11 @@ mod tests {
 
     /// Asserts that the sequence never returns an existing value, or one that is promised to be
     /// free.
-    fn check(values: &[i64], room: f64, migration: &Migration) {
+    fn check(values: &[i64], headroom: f64, migration: &Migration) {
         let free = migration.free_values.unwrap().cast_signed();
         assert!(free >= 1, "{values:?} {migration:?}");
         let (_, most) = migration.counters.or(migration.range).unwrap();
-        assert!(free as f64 >= (most.max(0) as f64 * room).floor(), "{room} {migration:?}");
+        assert!(free as f64 >= (most.max(0) as f64 * headroom).floor(), "{headroom} {migration:?}");
         assert!(!values.iter().any(|value| gives(migration, *value)), "{values:?} {migration:?}");
         let near = (1..=free.min(300)).chain((free - free.min(300) + 1)..=free);
         for number in near.chain((0..60).map(|bit| 1 << bit).filter(|number| *number <= free)) {
@@ -439,18 +439,18 @@ mod tests {
     fn a_full_range_is_no_safe_one() {
         // Without headroom, a range up to a power of two used to be full.
         for most in [1, 2, 4, 1024, 8192, 1 << 40, (1 << 62) - 1] {
-            for room in [0.0, 1e-18, 1e-9, 0.1, 1.0] {
-                match migrated(&[most], Some(KeyKind::Sequential), room) {
-                    Ok(migration) => check(&[most], room, &migration),
+            for headroom in [0.0, 1e-18, 1e-9, 0.1, 1.0] {
+                match migrated(&[most], Some(KeyKind::Sequential), headroom) {
+                    Ok(migration) => check(&[most], headroom, &migration),
                     Err(error) => assert!(most >= 1 << 40 && error.contains("less than half"), "{error}"),
                 }
             }
         }
-        let found = migrated(&[8192], Some(KeyKind::Sequential), 0.0).unwrap();
-        assert_eq!((found.skip_range, found.free_values), (Some((1, 16_384)), Some(8192)));
+        let migration = migrated(&[8192], Some(KeyKind::Sequential), 0.0).unwrap();
+        assert_eq!((migration.skip_range, migration.free_values), (Some((1, 16_384)), Some(8192)));
         // Nor is a start counter right after the last one.
-        let found = migrated(&[bit_reverse(1000, true)], Some(KeyKind::BitReversed), 0.0).unwrap();
-        assert_eq!((found.start_counter, found.free_values), (Some(1002), Some(1)));
+        let migration = migrated(&[bit_reverse(1000, true)], Some(KeyKind::BitReversed), 0.0).unwrap();
+        assert_eq!((migration.start_counter, migration.free_values), (Some(1002), Some(1)));
     }
 
     #[test]
@@ -468,9 +468,11 @@ mod tests {
             vec![1, i64::MAX - 1],
             vec![-5, 7],
         ] {
-            for (kind, room) in kinds.iter().flat_map(|kind| [0.0, 0.1, 1.0].map(|room| (*kind, room))) {
-                match migrated(&values, kind, room) {
-                    Ok(migration) => check(&values, room, &migration),
+            for (kind, headroom) in
+                kinds.iter().flat_map(|kind| [0.0, 0.1, 1.0].map(|headroom| (*kind, headroom)))
+            {
+                match migrated(&values, kind, headroom) {
+                    Ok(migration) => check(&values, headroom, &migration),
                     Err(error) => assert!(
                         ["less than half", "negative"].iter().any(|why| error.contains(why)),
                         "{values:?}: {error}"
@@ -497,12 +499,12 @@ mod tests {
 
         #[test]
         fn no_plan_meets_what_is_there_or_may_still_come(
-            ids in proptest::collection::hash_set(ids(), 1..20), room in prop_oneof![Just(0.0), 0.0f64..1.0], kind in 0usize..3,
+            ids in proptest::collection::hash_set(ids(), 1..20), headroom in prop_oneof![Just(0.0), 0.0f64..1.0], kind in 0usize..3,
         ) {
             let ids: Vec<i64> = ids.into_iter().collect();
             let kind = [None, Some(KeyKind::Sequential), Some(KeyKind::BitReversed)][kind];
-            if let Ok(migration) = migrated(&ids, kind, room) {
-                check(&ids, room, &migration);
+            if let Ok(migration) = migrated(&ids, kind, headroom) {
+                check(&ids, headroom, &migration);
                 // The sequence behaves as `gives` predicts.
                 let skip = migration.skip_range.map(|(least, most)| least..=most);
                 for value in BitReversedSequence::new(migration.start_counter.unwrap_or(1), skip).take(2000) {

@@ -120,7 +120,7 @@ impl Reads<'_> {
     ) -> Result<Vec<IndexReport>, SimulateError> {
         let mut reports = Vec::new();
         let plans = design.plans.iter().zip(counted).skip(1);
-        for ((index, (plan, (entries, bytes))), found) in self.indexes.iter().zip(plans).zip(self.hits) {
+        for ((index, (plan, (entries, bytes))), hits) in self.indexes.iter().zip(plans).zip(self.hits) {
             let Some(values) = row_for(index, self.survey).cloned() else { continue };
             let first = index.columns.first().map(|part| part.column);
             let range = match (first == self.time, self.time, self.survey.range, self.read_length) {
@@ -147,8 +147,8 @@ impl Reads<'_> {
                 hottest_share: outcome.spaces.get(plan.space).map_or(0.0, |space| space.hottest_share),
                 bytes: *bytes,
                 splits,
-                found: *found,
-                back_joins: if covers { 0 } else { *found },
+                matching_rows: *hits,
+                back_joins: if covers { 0 } else { *hits },
             });
         }
         Ok(reports)

@@ -346,8 +346,8 @@ mod tests {
                 continue;
             }
             let [by_note, by_user] = report.indexes.as_slice() else { panic!("{}", report.strategy) };
-            assert_eq!((by_note.entries, by_note.found), (with_note, same_note));
-            assert_eq!((by_user.entries, by_user.found, by_user.back_joins), (4800, same_user, 0));
+            assert_eq!((by_note.entries, by_note.matching_rows), (with_note, same_note));
+            assert_eq!((by_user.entries, by_user.matching_rows, by_user.back_joins), (4800, same_user, 0));
             assert_eq!(outcome.whole.rows, 4800 * 2 + with_note);
         }
     }

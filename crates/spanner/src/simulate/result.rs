@@ -93,7 +93,8 @@ pub struct IndexReport {
     /// the time column, of one value otherwise.
     pub splits: usize,
     /// Number of rows that such a read finds.
-    pub found: u64,
+    #[serde(rename = "found")]
+    pub matching_rows: u64,
     /// Number of rows that it has to look up in the table, for columns that the index does not
     /// hold.
     pub back_joins: u64,

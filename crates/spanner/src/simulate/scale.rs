@@ -94,10 +94,10 @@ mod tests {
     #[test]
     fn a_scale_that_is_found_makes_sixteen_full_splits() {
         for bytes in [1, 1000, 123_456_789, 1 << 50] {
-            let found = scaled(&options(true, None, ModelParameters::default()), bytes);
-            let splits = bytes as f64 / found.scaled_size();
+            let scaled = scaled(&options(true, None, ModelParameters::default()), bytes);
+            let splits = bytes as f64 / scaled.scaled_size();
             assert!((splits / 16.0 - 1.0).abs() <= 0.05, "{bytes}: {splits}");
-            assert_eq!(found.load_scale, 1.0, "the times of the rows are the load");
+            assert_eq!(scaled.load_scale, 1.0, "the times of the rows are the load");
         }
         assert!(scaled(&options(true, None, ModelParameters::default()), 0).scale.is_finite());
     }
@@ -112,12 +112,12 @@ mod tests {
     #[test]
     fn at_a_given_rate_a_hot_split_has_at_least_twenty_rows() {
         for bytes in [1, 1 << 20, 1 << 45] {
-            let found = scaled(&options(true, Some(5000.0), ModelParameters::default()), bytes);
+            let scaled = scaled(&options(true, Some(5000.0), ModelParameters::default()), bytes);
             // The rows of a hot window are the rows of the real table divided by the rows that each
             // row of the export represents.
-            let rows = found.split_rate * found.window.seconds() / found.load_scale;
-            assert!(rows >= 0.9 * FEWEST_HOT_ROWS && found.load_scale <= found.scale, "{rows}");
-            assert_eq!(unsure(&found, 1e15), None);
+            let rows = scaled.split_rate * scaled.window.seconds() / scaled.load_scale;
+            assert!(rows >= 0.9 * FEWEST_HOT_ROWS && scaled.load_scale <= scaled.scale, "{rows}");
+            assert_eq!(unsure(&scaled, 1e15), None);
         }
     }
 

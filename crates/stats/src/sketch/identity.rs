@@ -83,12 +83,12 @@ fn fixed<T: ArrowPrimitiveType>(array: &ArrayRef, bits: impl Fn(T::Native) -> u6
 }
 
 fn bytes<'a>(values: impl Iterator<Item = Option<&'a [u8]>>) -> Vec<u64> {
-    values.map(|value| value.map_or(NULL, of_bytes)).collect()
+    values.map(|value| value.map_or(NULL, identity_of_bytes)).collect()
 }
 
 /// Mixes up to 16 bytes as two numbers with the length; longer values use XXH3.
 #[inline]
-fn of_bytes(value: &[u8]) -> u64 {
+fn identity_of_bytes(value: &[u8]) -> u64 {
     let length = value.len() as u64;
     let (first, last) = match (value.first_chunk::<8>(), value.last_chunk::<8>()) {
         (Some(first), Some(last)) if value.len() <= 16 => {

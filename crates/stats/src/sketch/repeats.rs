@@ -2,7 +2,7 @@
 
 use rayon::prelude::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
 
-use evenkeel_model::wire::{Left, WireError, put_words, wire};
+use evenkeel_model::wire::{WireError, WireReader, put_words, wire};
 
 use crate::sketch::part_file::{PartFile, SpillError, pairs};
 
@@ -156,7 +156,7 @@ impl RepeatedKeys {
     ///
     /// # Errors
     /// [`WireError`] if the bytes are cut.
-    pub fn take(budget: usize, left: &mut Left<'_>) -> Result<Self, WireError> {
+    pub fn take(budget: usize, left: &mut WireReader<'_>) -> Result<Self, WireError> {
         let mut taken = Self::new(budget);
         for bucket in &mut taken.buckets {
             let mut words = left.words()?;
@@ -212,24 +212,24 @@ impl Bucket {
         records.extend(held);
         // The stable sort keeps the rows of a key in order of arrival.
         records.sort_by_key(|record| record.key);
-        let mut found = Self { repeats: Repeats::default(), conflicting: Vec::new(), identical: Vec::new() };
+        let mut result = Self { repeats: Repeats::default(), conflicting: Vec::new(), identical: Vec::new() };
         for rows in records.chunk_by(|a, b| a.key == b.key) {
-            found.repeats.distinct_keys += 1;
+            result.repeats.distinct_keys += 1;
             if rows.len() < 2 {
                 continue;
             }
             let conflicts =
                 rows.iter().zip(rows.iter().skip(1)).filter(|(a, b)| a.row != b.row).count() as u64;
             let duplicates = rows.len() as u64 - 1;
-            found.repeats.duplicate_rows += duplicates;
-            found.repeats.conflicting_rows += conflicts;
-            found.repeats.identical_rows += duplicates - conflicts;
-            let examples = if conflicts > 0 { &mut found.conflicting } else { &mut found.identical };
+            result.repeats.duplicate_rows += duplicates;
+            result.repeats.conflicting_rows += conflicts;
+            result.repeats.identical_rows += duplicates - conflicts;
+            let examples = if conflicts > 0 { &mut result.conflicting } else { &mut result.identical };
             if let (true, Some(first)) = (examples.len() < most, rows.first()) {
                 examples.push(RepeatedKey { key: first.key, conflicting: conflicts > 0 });
             }
         }
-        found
+        result
     }
 }
 

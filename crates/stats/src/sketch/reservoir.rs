@@ -3,7 +3,7 @@
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use evenkeel_model::wire::{Left, Wire, WireError};
+use evenkeel_model::wire::{Wire, WireError, WireReader};
 
 /// Keeps `most` items of a stream, each with the same probability (Vitter, "Random Sampling with a
 /// Reservoir", Algorithm R). Equal streams give equal samples.
@@ -102,7 +102,7 @@ impl<T: Wire> Reservoir<T> {
     ///
     /// # Errors
     /// [`WireError`] if the bytes are cut, or have more items.
-    pub fn take(most: usize, seed: u64, left: &mut Left<'_>) -> Result<Self, WireError> {
+    pub fn take(most: usize, seed: u64, left: &mut WireReader<'_>) -> Result<Self, WireError> {
         let (seen, items) = (u64::take(left)?, Vec::<T>::take(left)?);
         if items.len() > most || items.len() as u64 > seen {
             return Err(WireError("it has too many items"));
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn samples_of_two_streams_make_one_of_both() {
-        let of = |items: std::ops::Range<u64>| {
+        let sample_of = |items: std::ops::Range<u64>| {
             let mut sample = Reservoir::new(1000, 1);
             items.for_each(|item| sample.offer(|| item));
             let mut bytes = Vec::new();
@@ -140,21 +140,21 @@ mod tests {
             let sealed = evenkeel_model::wire::seal(|sealed| sealed.extend_from_slice(&bytes));
             Reservoir::<u64>::take(1000, 2, &mut evenkeel_model::wire::unseal(&sealed).unwrap()).unwrap()
         };
-        let mut short = of(0..400);
-        short.merge(of(400..1000), |_, before| assert_eq!(before, 400));
+        let mut short = sample_of(0..400);
+        short.merge(sample_of(400..1000), |_, before| assert_eq!(before, 400));
         assert_eq!(short.items(), (0..1000).collect::<Vec<_>>());
         // A quarter of the stream supplies a quarter of the sample, within four deviations (14
         // each).
-        let mut long = of(0..20_000);
-        long.merge(of(20_000..80_000), |_, _| ());
+        let mut long = sample_of(0..20_000);
+        long.merge(sample_of(20_000..80_000), |_, _| ());
         assert_eq!((long.items().len(), long.seen()), (1000, 80_000));
         let early = long.items().iter().filter(|item| **item < 20_000).count();
         assert!(early.abs_diff(250) < 56, "{early}");
         let early = long.items().iter().filter(|item| **item < 50_000).count();
         assert!(early.abs_diff(625) < 64, "{early}");
         // A long one and one that is whole.
-        let mut mixed = of(0..10_000);
-        mixed.merge(of(10_000..10_100), |_, _| ());
+        let mut mixed = sample_of(0..10_000);
+        mixed.merge(sample_of(10_000..10_100), |_, _| ());
         assert_eq!(mixed.items().len(), 1000);
         let late = mixed.items().iter().filter(|item| **item >= 10_000).count();
         assert!(late < 30, "{late}");

@@ -166,15 +166,15 @@ fn remembered_max_over_mean(partitions: usize, keys: u64) -> f64 {
     const MOST: usize = 1 << 16;
     static KNOWN: LazyLock<Mutex<HashMap<(usize, u64), f64>>> = LazyLock::new(Mutex::default);
     let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(found) = known().get(&(partitions, keys)) {
-        return *found;
+    if let Some(cached) = known().get(&(partitions, keys)) {
+        return *cached;
     }
-    let found = expected_max_over_mean_equal_keys(partitions, keys);
+    let max_over_mean = expected_max_over_mean_equal_keys(partitions, keys);
     let mut known = known();
     if known.len() < MOST {
-        known.insert((partitions, keys), found);
+        known.insert((partitions, keys), max_over_mean);
     }
-    found
+    max_over_mean
 }
 
 /// ln(m!): a sum for small m, otherwise Stirling's series, which is exact to 1 / (360 m^3).
@@ -436,13 +436,13 @@ mod tests {
     proptest! {
         #[test]
         fn the_expected_maximum_is_between_its_bounds_and_falls_with_keys(partitions in 1usize..300, keys in 1u64..3000) {
-            let found = expected_max_over_mean_equal_keys(partitions, keys);
+            let max_over_mean = expected_max_over_mean_equal_keys(partitions, keys);
             let most = partitions as f64;
             // No placement is more even than this one.
             let least = (keys as f64 / most).ceil() * most / keys as f64;
-            prop_assert!(found >= least.min(most) - 1e-9 && found <= most + 1e-9, "{found}");
+            prop_assert!(max_over_mean >= least.min(most) - 1e-9 && max_over_mean <= most + 1e-9, "{max_over_mean}");
             let more = expected_max_over_mean_equal_keys(partitions, keys * 2);
-            prop_assert!(more <= found + 1e-6, "{found} {more}");
+            prop_assert!(more <= max_over_mean + 1e-6, "{max_over_mean} {more}");
         }
     }
 

@@ -130,8 +130,9 @@ impl FromStr for Assignment {
 
     fn from_str(text: &str) -> Result<Self, AssignmentError> {
         let all = [Self::RoundRobin, Self::LeastLoaded, Self::Contiguous];
-        let found = all.into_iter().find(|assignment| assignment.name().eq_ignore_ascii_case(text.trim()));
-        found.ok_or_else(|| AssignmentError { found: text.to_owned() })
+        let assignment =
+            all.into_iter().find(|assignment| assignment.name().eq_ignore_ascii_case(text.trim()));
+        assignment.ok_or_else(|| AssignmentError { found: text.to_owned() })
     }
 }
 
@@ -186,7 +187,7 @@ mod tests {
                 let dealt = assignment.deal(&loads, nodes);
                 prop_assert!(dealt.len() == loads.len() && dealt.iter().all(|node| *node < nodes));
                 if assignment != Assignment::LeastLoaded {
-                    let counts = (0..nodes).map(|node| dealt.iter().filter(|of| **of == node).count());
+                    let counts = (0..nodes).map(|node| dealt.iter().filter(|other| **other == node).count());
                     let counts: Vec<usize> = counts.collect();
                     prop_assert!(counts.iter().max().unwrap() - counts.iter().min().unwrap() <= 1, "{counts:?}");
                 }

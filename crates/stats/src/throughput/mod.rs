@@ -11,7 +11,7 @@
 //!    has the given capacity; its partitions share it, and each of them is still limited to the
 //!    rate of a partition. With several limits, the one reached first counts.
 //! 2. **The load at a time** is the share of the rows that the busiest partition, or node, gets at
-//!    a time, minus the part that chance adds if rows are few ([`Lasting`]). An evaluation
+//!    a time, minus the part that chance adds if rows are few ([`LastingShare`]). An evaluation
 //!    determines the load of partitions, in windows as short as its rows allow; it knows that with
 //!    keys made of the time alone, all rows of a moment go to one partition. The load is never
 //!    below the share over the whole time, and a node's load never below a partition's.
@@ -57,21 +57,21 @@ pub fn lasting_share(share: f64, rows: u64, partitions: usize, chance: &mut MaxO
 
 /// Share of the busiest resource at a time, minus the effect of chance.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Lasting {
+pub struct LastingShare {
     /// Share in the median window.
     pub median: f64,
     /// Share in the worst window.
     pub worst: f64,
 }
 
-impl Lasting {
+impl LastingShare {
     /// One resource gets everything at a time.
     pub const ALL: Self = Self { median: 1.0, worst: 1.0 };
 
     /// Returns the larger shares of both; `None` if neither is known.
     #[must_use]
-    pub fn at_least(of: Option<Self>, other: Option<Self>) -> Option<Self> {
-        match (of, other) {
+    pub fn at_least(one: Option<Self>, other: Option<Self>) -> Option<Self> {
+        match (one, other) {
             (Some(a), Some(b)) => Some(Self { median: a.median.max(b.median), worst: a.worst.max(b.worst) }),
             (one, None) | (None, one) => one,
         }
@@ -119,13 +119,13 @@ pub struct Concentration {
     /// Share over the whole time.
     pub in_total: f64,
     /// Share at a time; `None` if it is not known.
-    pub lasting: Option<Lasting>,
+    pub lasting: Option<LastingShare>,
 }
 
 impl Concentration {
     /// Computes the concentration from the total load of each partition, and its share at a time.
     #[must_use]
-    pub fn from_amounts(amounts: &[u64], lasting: Option<Lasting>) -> Self {
+    pub fn from_amounts(amounts: &[u64], lasting: Option<LastingShare>) -> Self {
         Self { resources: amounts.len(), in_total: share_of_busiest(amounts, &[]), lasting }
     }
 
@@ -133,7 +133,7 @@ impl Concentration {
     /// each node in total and in every window. `strengths` are the capacities of nodes relative to
     /// their mean, empty if all are equal.
     #[must_use]
-    pub fn of_nodes<'a>(
+    pub fn over_nodes<'a>(
         self,
         amounts: &[u64],
         windows: impl Iterator<Item = &'a [u64]>,
@@ -141,12 +141,13 @@ impl Concentration {
     ) -> Self {
         // The node of a hot partition gets all of that partition's load, and may be the weakest.
         let weakest = strengths.iter().copied().reduce(f64::min).unwrap_or(1.0);
-        let of_partition =
-            self.lasting.map(|of| Lasting { median: of.median / weakest, worst: of.worst / weakest });
+        let of_partition = self
+            .lasting
+            .map(|lasting| LastingShare { median: lasting.median / weakest, worst: lasting.worst / weakest });
         Self {
             resources: amounts.len(),
             in_total: share_of_busiest(amounts, strengths),
-            lasting: Lasting::at_least(Lasting::from_windows(windows, strengths), of_partition),
+            lasting: LastingShare::at_least(LastingShare::from_windows(windows, strengths), of_partition),
         }
     }
 
@@ -226,7 +227,7 @@ pub fn sustains(sustained: f64, rate: f64) -> bool {
 mod tests {
     use super::*;
 
-    fn capacity(amounts: &[u64], lasting: Option<Lasting>) -> Capacity {
+    fn capacity(amounts: &[u64], lasting: Option<LastingShare>) -> Capacity {
         Capacity::new(Concentration::from_amounts(amounts, lasting), 1e6)
     }
 
@@ -237,23 +238,26 @@ mod tests {
         let half = capacity(&[50, 25, 25, 0], None);
         assert_eq!([half.if_even, half.in_total, half.worst_window], [4e6, 2e6, 2e6]);
         assert_eq!(capacity(&[0, 0], None).in_total, 2e6);
-        assert_eq!(capacity(&[5; 8], Some(Lasting::ALL)).sustained, 1e6);
+        assert_eq!(capacity(&[5; 8], Some(LastingShare::ALL)).sustained, 1e6);
     }
 
     #[test]
     fn windows_limit_it_more_than_the_whole_time_and_never_less() {
         let only = |at: usize| (0..4).map(|p| if p == at { 4000 } else { 0 }).collect();
         let moving: Vec<Vec<u64>> = (0..4).map(only).collect();
-        let found = capacity(&[4000; 4], Lasting::from_windows(moving.iter().map(Vec::as_slice), &[]));
-        assert_eq!(found.in_total, 4e6);
+        let moving_capacity =
+            capacity(&[4000; 4], LastingShare::from_windows(moving.iter().map(Vec::as_slice), &[]));
+        assert_eq!(moving_capacity.in_total, 4e6);
         assert!(
-            (found.sustained / 1e6 - 1.0).abs() < 0.05 && found.sustains(0.99e6) && !found.sustains(1.1e6)
+            (moving_capacity.sustained / 1e6 - 1.0).abs() < 0.05
+                && moving_capacity.sustains(0.99e6)
+                && !moving_capacity.sustains(1.1e6)
         );
         let even = vec![vec![1000u64; 4]; 3];
-        let heavy = capacity(&[3, 1, 1, 1], Lasting::from_windows(even.iter().map(Vec::as_slice), &[]));
+        let heavy = capacity(&[3, 1, 1, 1], LastingShare::from_windows(even.iter().map(Vec::as_slice), &[]));
         assert_eq!(heavy.sustained, 2e6);
         // Windows with few rows are not judged.
-        assert_eq!(Lasting::from_windows([[15u64, 0].as_slice()].into_iter(), &[]), None);
+        assert_eq!(LastingShare::from_windows([[15u64, 0].as_slice()].into_iter(), &[]), None);
     }
 
     #[test]
@@ -261,10 +265,10 @@ mod tests {
         // One of three nodes has twice the capacity of the others: strengths 1.5, 0.75 and 0.75.
         let partitions = Concentration::from_amounts(&[25; 4], None);
         let strengths = [1.5, 0.75, 0.75];
-        let found = partitions.of_nodes(&[50, 25, 25], std::iter::empty(), &strengths);
-        assert!((found.over_mean() - 1.0).abs() < 1e-12, "{found:?}");
-        let moving = Concentration::from_amounts(&[25; 4], Some(Lasting::ALL));
-        let found = moving.of_nodes(&[50, 25, 25], std::iter::empty(), &strengths);
-        assert!((Capacity::new(found, 4.0).sustained - 3.0).abs() < 1e-12);
+        let over_nodes = partitions.over_nodes(&[50, 25, 25], std::iter::empty(), &strengths);
+        assert!((over_nodes.over_mean() - 1.0).abs() < 1e-12, "{over_nodes:?}");
+        let moving = Concentration::from_amounts(&[25; 4], Some(LastingShare::ALL));
+        let over_nodes = moving.over_nodes(&[50, 25, 25], std::iter::empty(), &strengths);
+        assert!((Capacity::new(over_nodes, 4.0).sustained - 3.0).abs() < 1e-12);
     }
 }

@@ -9,7 +9,7 @@ use arrow::datatypes::TimestampMicrosecondType;
 use crate::windows::lengths::{LENGTHS, USUAL};
 use crate::windows::range::{LATE_BY, TimeRange, count_late};
 use evenkeel_model::units::Micros;
-use evenkeel_model::wire::{Left, Wire, WireError};
+use evenkeel_model::wire::{Wire, WireError, WireReader};
 
 /// Maximum number of windows that are counted separately while reading.
 pub const MOST_WINDOWS: usize = 1000;
@@ -233,7 +233,7 @@ impl TimeAxis {
     }
 
     /// Reads the counts of another axis with the same options.
-    pub fn take(&self, left: &mut Left<'_>) -> Result<Self, WireError> {
+    pub fn take(&self, left: &mut WireReader<'_>) -> Result<Self, WireError> {
         let level: Option<usize> = Wire::take(left)?;
         let length = match (level, self.level) {
             (None, None) => Some(self.length),

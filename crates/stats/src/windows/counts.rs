@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use crate::windows::WindowedRows;
 use evenkeel_model::units::Micros;
 use evenkeel_model::units::PartitionId;
-use evenkeel_model::wire::{Left, Wire, WireError};
+use evenkeel_model::wire::{Wire, WireError, WireReader};
 
 /// Rows by window and partition.
 #[derive(Debug, Clone)]
@@ -24,7 +24,7 @@ impl WindowCounts {
     }
 
     /// Like [`WindowCounts::new`], for windows of a given length.
-    pub(super) fn of_length(partitions: usize, length: Micros) -> Self {
+    pub(super) fn with_length(partitions: usize, length: Micros) -> Self {
         Self { length: Some(length), ..Self::new(partitions) }
     }
 
@@ -115,7 +115,7 @@ impl WindowCounts {
     }
 
     /// Reads counts made elsewhere for the same number of partitions.
-    pub fn take(&self, left: &mut Left<'_>) -> Result<Self, WireError> {
+    pub fn take(&self, left: &mut WireReader<'_>) -> Result<Self, WireError> {
         let mut taken = Self { length: Wire::take(left)?, ..Self::new(self.partitions) };
         for _ in 0..usize::take(left)? {
             let begin = taken.counts.len();
@@ -177,7 +177,7 @@ mod tests {
 
     /// Counts rows given as seconds and partitions.
     fn counted(length: Micros, rows: &[(i64, u32)]) -> WindowCounts {
-        let mut counts = WindowCounts::of_length(2, length);
+        let mut counts = WindowCounts::with_length(2, length);
         for (second, partition) in rows {
             let offset = counts.offset(length.slice_of(second * 1_000_000));
             counts.add(offset, PartitionId(*partition), 1);

@@ -57,7 +57,7 @@ impl TableStorage {
     pub async fn size(&self, relative: &str) -> Result<Option<u64>, StorageError> {
         let path = self.path(relative)?;
         match self.store.head(&path).await {
-            Ok(found) => Ok(Some(found.size)),
+            Ok(meta) => Ok(Some(meta.size)),
             Err(object_store::Error::NotFound { .. }) => Ok(None),
             Err(source) => Err(self.error("look for", relative, source)),
         }

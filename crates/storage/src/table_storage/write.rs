@@ -58,7 +58,7 @@ impl TableStorage {
         let sent = send_parts(upload.as_mut(), bytes).await;
         if let Err(error) = sent {
             // The last response may have been lost, or belong to a request that the client retried.
-            if self.size(relative).await.is_ok_and(|found| found == Some(size)) {
+            if self.size(relative).await.is_ok_and(|stored| stored == Some(size)) {
                 return Ok(());
             }
             // Parts that were sent are billed as storage until the upload is aborted.

@@ -44,7 +44,7 @@ pub async fn export(
     let mut written = false;
     loop {
         // The Delta log is read first, so that no version in it is newer than the snapshot.
-        let before = DeltaLog::of_storage(log.storage()).newest().await?;
+        let before = DeltaLog::in_storage(log.storage()).newest().await?;
         snapshot = log.refresh(&snapshot).await?;
         let plan = match plan(log, &snapshot, before.as_ref(), options).await {
             // A cleaning deleted files of a version that was the newest a moment ago.
@@ -97,8 +97,8 @@ async fn plan(
     let stored = stored_files(log, snapshot).await?;
     let statistics = read_statistics(log, snapshot, before, &columns).await?;
     let now = options.now.unwrap_or_else(|| chrono::Utc::now().timestamp_micros());
-    let found = ExportState { snapshot, before, columns, stored, statistics, now };
-    found.plan(&options.without).map_err(|error| unwritable(log, &error))
+    let state = ExportState { snapshot, before, columns, stored, statistics, now };
+    state.plan(&options.without).map_err(|error| unwritable(log, &error))
 }
 
 /// Refuses a snapshot that may contain superseded or deleted rows.
@@ -232,7 +232,7 @@ mod tests {
     }
 
     async fn newest_files(log: &TableLog) -> BTreeSet<String> {
-        let newest = DeltaLog::of_storage(log.storage()).newest().await.unwrap().unwrap();
+        let newest = DeltaLog::in_storage(log.storage()).newest().await.unwrap().unwrap();
         newest.files().map(str::to_owned).collect()
     }
 

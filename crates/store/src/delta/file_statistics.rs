@@ -37,7 +37,7 @@ pub(super) fn file_statistics(
     statistics: &[ColumnStatistics],
     published: &[String],
 ) -> Result<String, serde_json::Error> {
-    let mut found = FileStatistics { num_records: rows, ..FileStatistics::default() };
+    let mut file_statistics = FileStatistics { num_records: rows, ..FileStatistics::default() };
     for (column, known) in
         columns.iter().zip(statistics).filter(|(column, _)| published.contains(&column.name))
     {
@@ -45,11 +45,11 @@ pub(super) fn file_statistics(
             let value = value.as_ref().and_then(|value| json(value, column.column_type));
             value.map(|value| (column.name.clone(), value))
         };
-        found.min_values.extend(bound(&known.min));
-        found.max_values.extend(bound(&known.max));
-        found.null_count.extend(known.nulls.map(|nulls| (column.name.clone(), nulls.into())));
+        file_statistics.min_values.extend(bound(&known.min));
+        file_statistics.max_values.extend(bound(&known.max));
+        file_statistics.null_count.extend(known.nulls.map(|nulls| (column.name.clone(), nulls.into())));
     }
-    serde_json::to_string(&found)
+    serde_json::to_string(&file_statistics)
 }
 
 /// Returns a value as the protocol writes it; `None` if it has no form that all readers interpret

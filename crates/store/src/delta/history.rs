@@ -81,7 +81,7 @@ impl DeltaVersion {
 impl DeltaLog {
     /// Returns the Delta log of a table, whether or not it exists.
     #[must_use]
-    pub fn of_storage(storage: &TableStorage) -> Self {
+    pub fn in_storage(storage: &TableStorage) -> Self {
         Self { storage: storage.clone() }
     }
 
@@ -135,7 +135,7 @@ mod tests {
         for (name, content) in files {
             std::fs::write(dir.path().join(FOLDER).join(name), content).unwrap();
         }
-        DeltaLog::of_storage(&TableStorage::local(dir.path()).unwrap()).newest().await
+        DeltaLog::in_storage(&TableStorage::local(dir.path()).unwrap()).newest().await
     }
 
     const FIRST: &str = "00000000000000000000.json";

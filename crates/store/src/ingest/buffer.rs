@@ -33,13 +33,13 @@ pub(super) struct Buffer {
     staged_bytes: usize,
     /// Maximum number of bytes of staged rows before they are scattered.
     most_staged_bytes: usize,
-    partitions: Vec<Pieces>,
+    partitions: Vec<StagedRows>,
     bytes: usize,
 }
 
 /// The rows of one partition, in order of arrival.
 #[derive(Debug, Default)]
-pub(super) struct Pieces {
+pub(super) struct StagedRows {
     pub(super) batches: Vec<RecordBatch>,
     pub(super) bytes: usize,
 }
@@ -48,14 +48,14 @@ impl Buffer {
     pub(super) fn new(spec: &Arc<TableSpec>, most_staged_bytes: usize) -> Self {
         Self {
             spec: Arc::clone(spec),
-            placement: Placement::of_table(spec),
+            placement: Placement::for_table(spec),
             schema: view_schema(spec.schema()),
             has_marks: false,
             staged: Vec::new(),
             staged_rows: 0,
             staged_bytes: 0,
             most_staged_bytes,
-            partitions: spec.partitions().ids().map(|_| Pieces::default()).collect(),
+            partitions: spec.partitions().ids().map(|_| StagedRows::default()).collect(),
             bytes: 0,
         }
     }
@@ -127,7 +127,7 @@ impl Buffer {
 
     /// Takes the oldest rows of the fullest partition, about `most_bytes` at most; `None` if there
     /// are no rows.
-    pub(super) fn take_fullest(&mut self, most_bytes: usize) -> Option<(PartitionId, Pieces)> {
+    pub(super) fn take_fullest(&mut self, most_bytes: usize) -> Option<(PartitionId, StagedRows)> {
         // Of equally full partitions, the first is taken.
         let fullest = (0u32..).zip(&self.partitions).max_by_key(|(id, pieces)| (pieces.bytes, u32::MAX - id));
         let partition = PartitionId(fullest?.0);
@@ -148,7 +148,10 @@ impl Buffer {
     }
 
     /// Takes the remaining rows in partition order, in portions of about `most_bytes` at most.
-    pub(super) fn take_rest(&mut self, most_bytes: usize) -> Result<Vec<(PartitionId, Pieces)>, IngestError> {
+    pub(super) fn take_rest(
+        &mut self,
+        most_bytes: usize,
+    ) -> Result<Vec<(PartitionId, StagedRows)>, IngestError> {
         self.scatter()?;
         let mut rest = Vec::new();
         while let Some(taken) = self.take_fullest(most_bytes) {
@@ -228,7 +231,7 @@ mod tests {
         ) {
             let spec = spec();
             let mut buffer = Buffer::new(&spec, staged);
-            let mut left: Vec<(PartitionId, Pieces)> = Vec::new();
+            let mut left: Vec<(PartitionId, StagedRows)> = Vec::new();
             for chunk in rows.chunks(batch_rows) {
                 let keys: Int64Array = chunk.iter().map(|row| row.0).collect::<Vec<_>>().into();
                 let text: StringArray = chunk.iter().map(|row| row.1.clone()).collect();
@@ -240,7 +243,7 @@ mod tests {
             }
             left.extend(buffer.take_rest(most).unwrap());
             prop_assert_eq!(buffer.bytes(), 0);
-            let placement = Placement::of_table(&spec);
+            let placement = Placement::for_table(&spec);
             for partition in spec.partitions().ids() {
                 let of_partition = |row: &&Row| {
                     let key = Arc::new(Int64Array::from(vec![row.0])) as ArrayRef;

@@ -5,7 +5,7 @@ use std::time::Instant;
 use arrow::array::{ArrayRef, RecordBatch};
 use arrow::compute::concat_batches;
 
-use crate::ingest::buffer::Pieces;
+use crate::ingest::buffer::StagedRows;
 use crate::ingest::deletes::{split_marked, without_values};
 use crate::ingest::error::IngestError;
 use crate::ingest::options::IngestMode;
@@ -33,7 +33,7 @@ pub(super) fn encode(
     spec: &TableSpec,
     mode: IngestMode,
     partition: PartitionId,
-    pieces: Pieces,
+    pieces: StagedRows,
     group_memory: ByteSize,
     has_marks: bool,
 ) -> Result<Encoded, IngestError> {
@@ -56,7 +56,7 @@ pub(super) fn encode(
         let encoder = PortionEncoder::new(spec, partition).for_rows(batch.num_rows());
         encoder.with_group_memory(group_memory)
     };
-    let (mut rows_of, mut deletes_of) = (encoder(), encoder().of_deletes());
+    let (mut rows_of, mut deletes_of) = (encoder(), encoder().for_deletes());
     for rows in gather(&batch, &sorted, chunk_rows) {
         let rows = rows.map_err(failed)?;
         if has_marks {

@@ -7,7 +7,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use tokio::sync::{Notify, Semaphore, oneshot};
 use tokio::task::{JoinError, JoinSet};
 
-use crate::ingest::buffer::Pieces;
+use crate::ingest::buffer::StagedRows;
 use crate::ingest::committed::PartitionWrite;
 use crate::ingest::encode::{Encoded, encode};
 use crate::ingest::error::IngestError;
@@ -93,7 +93,11 @@ impl PortionPipeline {
     }
 
     /// Passes the rows of one partition to an encoder, as soon as one is free.
-    pub(super) async fn start(&mut self, partition: PartitionId, pieces: Pieces) -> Result<(), IngestError> {
+    pub(super) async fn start(
+        &mut self,
+        partition: PartitionId,
+        pieces: StagedRows,
+    ) -> Result<(), IngestError> {
         while self.under_way.len() >= self.encoders.current_num_threads() + PORTIONS_IN_FLIGHT {
             self.keep_next().await?;
         }
@@ -191,7 +195,7 @@ impl PortionPipeline {
             Ok((number, Err(error))) => return Some((number, error)),
             Err(error) => return Some((u64::MAX, IngestError::Worker { reason: error.to_string() })),
         };
-        let Stored { portions, replaced, mut seconds } = stored;
+        let StoredPortions { portions, replaced, mut seconds } = stored;
         self.replaced += replaced;
         for portion in portions {
             self.count(&portion, std::mem::take(&mut seconds));
@@ -216,7 +220,7 @@ async fn store(
     log: TableLog,
     partition: PartitionId,
     encoded: oneshot::Receiver<Result<Encoded, IngestError>>,
-) -> Result<Stored, IngestError> {
+) -> Result<StoredPortions, IngestError> {
     let encoded = encoded
         .await
         .map_err(|_| IngestError::Worker { reason: format!("encoding partition {partition} failed") })?;
@@ -238,7 +242,7 @@ async fn store(
             }
         }
     }
-    Ok(Stored { portions, replaced, seconds: seconds + started.elapsed().as_secs_f64() })
+    Ok(StoredPortions { portions, replaced, seconds: seconds + started.elapsed().as_secs_f64() })
 }
 
 /// Waits until `interrupt` is notified; for ever if it is `None`.
@@ -251,10 +255,10 @@ async fn notified(interrupt: Option<&Notify>) {
 
 /// Result of a portion: its number, in the order in which rows left the buffer, and the stored
 /// portion or the error.
-type Done = (u64, Result<Stored, IngestError>);
+type Done = (u64, Result<StoredPortions, IngestError>);
 
 /// The stored portions of one encoding.
-struct Stored {
+struct StoredPortions {
     portions: Vec<PortionEntry>,
     replaced: u64,
     /// Seconds spent sorting, encoding and storing.

@@ -69,7 +69,7 @@ impl IngestReport {
     /// Reports on the commit of a stream of batches, which has no inputs; `committed` is `None` if
     /// there was nothing to commit.
     #[must_use]
-    pub fn of_stream(
+    pub fn from_stream(
         committed: Option<Committed>,
         mode: IngestMode,
         partitions: PartitionCount,

@@ -255,9 +255,9 @@ async fn written(log: &TableLog, base: &Snapshot, rows: &[(i64, &str)]) -> Vec<P
 }
 
 /// Machines that have written this, or failed.
-struct Elsewhere(std::sync::Mutex<Option<Result<UncommittedIngest, IngestError>>>);
+struct RemoteWriter(std::sync::Mutex<Option<Result<UncommittedIngest, IngestError>>>);
 
-impl Elsewhere {
+impl RemoteWriter {
     fn new(written: Result<UncommittedIngest, IngestError>) -> Self {
         Self(std::sync::Mutex::new(Some(written)))
     }
@@ -267,7 +267,7 @@ impl Elsewhere {
     }
 }
 
-impl WritePortions for Elsewhere {
+impl WritePortions for RemoteWriter {
     fn write_portions<'a>(
         &'a self,
         _: &'a TableStorage,
@@ -299,15 +299,19 @@ async fn portions_written_elsewhere_are_committed_or_deleted() {
         log.storage().put_new(&portion.path, bytes).await.unwrap();
     }
     let taken = plan(&folder, &[], None);
-    let (report, snapshot) =
-        ingest_files_with(log.clone(), base, &taken, &Elsewhere::new(Ok(uncommitted(portions.clone(), 3))))
-            .await
-            .unwrap();
+    let (report, snapshot) = ingest_files_with(
+        log.clone(),
+        base,
+        &taken,
+        &RemoteWriter::new(Ok(uncommitted(portions.clone(), 3))),
+    )
+    .await
+    .unwrap();
     assert_eq!((report.rows, report.replaced, report.notes.len()), (3, 1, 1));
     assert_eq!(report.rows_per_partition.iter().sum::<u64>(), 2);
     assert_eq!(rows(&log, &snapshot).await, expected(&[(1, "a"), (2, "b")]));
     // A failure leaves the table as it is. Without a place for rejected rows, no machine starts.
-    let broken = || Elsewhere::new(Err(IngestError::Elsewhere { reason: "no machine is left".into() }));
+    let broken = || RemoteWriter::new(Err(IngestError::Elsewhere { reason: "no machine is left".into() }));
     let failed = ingest_files_with(log.clone(), snapshot.clone(), &taken, &broken()).await;
     assert_eq!(failed.unwrap_err().to_string(), "no machine is left");
     std::fs::write(folder.path().join("occupied"), "").unwrap();
@@ -319,7 +323,7 @@ async fn portions_written_elsewhere_are_committed_or_deleted() {
     assert_eq!(rows(&log, &snapshot).await, expected(&[(1, "a"), (2, "b")]));
     // With a file for rejected rows, these are read, and the portions deleted if that fails.
     let failing = plan(&folder, &[], Some("rejects"));
-    let writer = Elsewhere::new(Ok(uncommitted(portions, 3)));
+    let writer = RemoteWriter::new(Ok(uncommitted(portions, 3)));
     let failed = ingest_files_with(log.clone(), snapshot, &failing, &writer).await;
     assert!(matches!(failed.unwrap_err(), IngestError::Rejects { .. }));
     assert_eq!(portion_files(&log).await, 0);

@@ -295,9 +295,9 @@ fn newer_format(table: &str, file: &str, first_line: &[u8]) -> Option<LogError> 
         format: u32,
     }
     let line: std::collections::HashMap<String, Format> = serde_json::from_slice(first_line).ok()?;
-    let found = line.into_values().next()?.format;
-    let newer = || LogError::Newer { table: table.to_owned(), file: file.to_owned(), found };
-    (found > FORMAT_VERSION).then(newer)
+    let format = line.into_values().next()?.format;
+    let newer = || LogError::Newer { table: table.to_owned(), file: file.to_owned(), found: format };
+    (format > FORMAT_VERSION).then(newer)
 }
 
 /// Summary of what one commit added, kept even after its portions are gone.

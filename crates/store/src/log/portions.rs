@@ -212,7 +212,7 @@ mod tests {
     }
 
     fn log() -> TableLog {
-        TableLog::of_storage(TableStorage::new(Arc::new(InMemory::new()), "t".into()))
+        TableLog::in_storage(TableStorage::new(Arc::new(InMemory::new()), "t".into()))
     }
 
     #[tokio::test]

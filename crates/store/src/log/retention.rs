@@ -60,7 +60,7 @@ impl TableLog {
     /// [`LogError`] if the log cannot be listed.
     pub(crate) async fn removed_up_to(&self, version: Version) -> Result<HashSet<String>, LogError> {
         let files = self.files().await?;
-        let before = files.commits.into_iter().filter(|found| *found <= version);
+        let before = files.commits.into_iter().filter(|commit| *commit <= version);
         let removed =
             self.read_all(before.collect()).filter_map(async |commit| commit.ok()).map(|(_, entries)| {
                 stream::iter(entries.into_iter().filter_map(|entry| match entry {

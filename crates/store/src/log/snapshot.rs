@@ -165,7 +165,7 @@ impl Snapshot {
     ///
     /// # Errors
     /// [`LogError::Spec`] if the declaration is invalid.
-    pub fn of_portions(
+    pub fn from_portions(
         table: &str,
         version: Version,
         definition: TableDefinition,
@@ -483,8 +483,8 @@ mod tests {
             (vec![upsert(), LogEntry::End { lines: 1, xxh64: String::new() }], 2, "does not belong"),
         ] {
             let error = first().apply("t", Version(1), &entries).unwrap_err();
-            let LogError::Damaged { line: at, reason: found, .. } = &error else { panic!("{error}") };
-            assert!(*at == line && found.contains(reason), "{error}");
+            let LogError::Damaged { line: at, reason: actual, .. } = &error else { panic!("{error}") };
+            assert!(*at == line && actual.contains(reason), "{error}");
         }
         let undeclared = Snapshot::first("t", &[commit(0, Operation::Create)]).unwrap_err();
         assert!(undeclared.to_string().contains("it declares no table"), "{undeclared}");

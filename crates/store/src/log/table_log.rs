@@ -14,7 +14,7 @@ pub struct TableLog {
 impl TableLog {
     /// Opens the log of a table for a caller that only stores portions and does not read commits.
     #[must_use]
-    pub fn of_storage(storage: TableStorage) -> Self {
+    pub fn in_storage(storage: TableStorage) -> Self {
         Self { storage }
     }
 

@@ -203,10 +203,10 @@ async fn what_another_sleeper_left_is_not_taken_for_the_log() {
     let stale = write_entries(&draft("stale").entries(Version(3))).unwrap();
     log.storage().put_new(&commit_path(Version(3)), stale.into()).await.unwrap();
     for sleeper in [&asleep, &further] {
-        let CommitOutcome::Lost(found) = log.try_commit(sleeper, &draft("late")).await.unwrap() else {
+        let CommitOutcome::Lost(winner) = log.try_commit(sleeper, &draft("late")).await.unwrap() else {
             panic!()
         };
-        same(&found, &newest);
+        same(&winner, &newest);
         same(&log.refresh(sleeper).await.unwrap(), &newest);
     }
     same(&log.newest().await.unwrap(), &newest);

@@ -267,7 +267,7 @@ async fn shorten_history(log: &TableLog, newest: &Snapshot, first: Version) -> R
 
 /// Returns the files that the newest version of the Delta log names.
 async fn exported_files(log: &TableLog) -> Result<HashSet<String>, DeltaError> {
-    let newest = DeltaLog::of_storage(log.storage()).newest().await?.unwrap_or_default();
+    let newest = DeltaLog::in_storage(log.storage()).newest().await?.unwrap_or_default();
     Ok(newest.files().map(str::to_owned).collect())
 }
 

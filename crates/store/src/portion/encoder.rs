@@ -76,7 +76,7 @@ impl<'a> PortionEncoder<'a> {
 
     /// Makes the rows deletes of their keys; their other columns have no meaning.
     #[must_use]
-    pub fn of_deletes(self) -> Self {
+    pub fn for_deletes(self) -> Self {
         Self { deletes: true, ..self }
     }
 

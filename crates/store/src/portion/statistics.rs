@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn ranges_are_those_of_the_type_and_long_text_has_none() {
         let long = "z".repeat(65);
-        let found = statistics(
+        let column_statistics = statistics(
             vec![
                 Column::required("k", ColumnType::Int64),
                 Column::nullable("u", ColumnType::Uint64),
@@ -179,7 +179,7 @@ mod tests {
         let uint = |value| Some(KeyValue::Uint(value));
         let known = |nulls, min, max| ColumnStatistics { nulls: Some(nulls), min, max };
         assert_eq!(
-            found,
+            column_statistics,
             [
                 known(0, Some(KeyValue::Int(-5)), Some(KeyValue::Int(7))),
                 known(1, uint(1), uint(u64::MAX)),
@@ -190,12 +190,12 @@ mod tests {
                 known(3, None, None),
             ]
         );
-        let found = statistics(
+        let column_statistics = statistics(
             vec![Column::required("k", ColumnType::Int64), Column::nullable("s", ColumnType::Utf8)],
             vec![Arc::new(Int64Array::from(vec![1, 2])), Arc::new(StringArray::from(vec!["a", &long]))],
         );
         assert_eq!(
-            found.get(1),
+            column_statistics.get(1),
             Some(&known(0, Some(KeyValue::Text("a".into())), None)),
             "the beginning of a long text is no value"
         );
@@ -204,7 +204,7 @@ mod tests {
     #[test]
     fn a_file_of_many_row_groups_has_the_range_of_all() {
         let rows = evenkeel_model::table::ROW_GROUP_ROWS as i64 + 10;
-        let found = statistics(
+        let column_statistics = statistics(
             vec![Column::required("k", ColumnType::Int64), Column::nullable("v", ColumnType::Int64)],
             vec![
                 Arc::new((0..rows).collect::<Int64Array>()),
@@ -217,7 +217,7 @@ mod tests {
             min: Some(KeyValue::Int(min)),
             max: Some(KeyValue::Int(max)),
         };
-        assert_eq!(found.first(), Some(&known(0, 0, rows - 1)));
-        assert_eq!(found.get(1), Some(&known(rows as u64 / 2, -last, 0)));
+        assert_eq!(column_statistics.first(), Some(&known(0, 0, rows - 1)));
+        assert_eq!(column_statistics.get(1), Some(&known(rows as u64 / 2, -last, 0)));
     }
 }

@@ -70,9 +70,9 @@ fn merge(in_order: &[Entry], late: &[Entry]) -> Vec<Entry> {
 /// Number of the sorted entries that are less than `entry`, found by doubling steps.
 fn run_before(sorted: &[Entry], entry: &Entry) -> usize {
     let mut step = 1;
-    while sorted.get(step - 1).is_some_and(|found| found < entry) {
+    while sorted.get(step - 1).is_some_and(|other| other < entry) {
         step *= 2;
     }
     let within = sorted.get(..sorted.len().min(step)).unwrap_or_default();
-    within.partition_point(|found| found < entry)
+    within.partition_point(|other| other < entry)
 }

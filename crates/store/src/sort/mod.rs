@@ -192,8 +192,8 @@ mod tests {
                 expected.insert((*number, text.clone()), *value);
             }
             let chunks: Vec<RecordBatch> = gather(&batch, &sorted, chunk).map(Result::unwrap).collect();
-            let found = concat_batches(&batch.schema(), &chunks).unwrap();
-            let values: Vec<i64> = found.column(2).as_primitive::<Int64Type>().values().to_vec();
+            let gathered = concat_batches(&batch.schema(), &chunks).unwrap();
+            let values: Vec<i64> = gathered.column(2).as_primitive::<Int64Type>().values().to_vec();
             prop_assert_eq!(values, expected.values().copied().collect::<Vec<_>>());
             prop_assert_eq!(sorted.replaced as usize, rows.len() - expected.len());
         }

@@ -58,9 +58,9 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
 }
 
 /// Export of the table, of its children if they are replayed too, and the declarations of both.
-type Opened = (Export, Option<Export>, Declared, Option<Declared>);
+type OpenExports = (Export, Option<Export>, Declared, Option<Declared>);
 
-async fn open(args: &Args, out: &Output) -> Result<Opened, Failure> {
+async fn open(args: &Args, out: &Output) -> Result<OpenExports, Failure> {
     // With statements, --table names a table in them.
     let table = args.input.table.as_deref().filter(|_| args.ddl.is_none());
     let inputs = find_inputs(&args.inputs, table)?;
@@ -75,7 +75,7 @@ async fn open(args: &Args, out: &Output) -> Result<Opened, Failure> {
             (Err(SourceError::SeveralTables { .. }), Some(Declared { table: Some(table), .. })) => {
                 find_inputs(files, Some(table))?
             }
-            (found, _) => found?,
+            (inputs, _) => inputs?,
         }),
     };
     children.iter().flat_map(|inputs| &inputs.notes).for_each(|note| out.note(note));

@@ -12,14 +12,14 @@ use evenkeel_stats::sketch::column_identities;
 /// inspected rows have too few.
 #[derive(Debug)]
 pub(crate) struct FewValues {
-    columns: Vec<Counted>,
+    columns: Vec<CountedColumn>,
     /// Number of values that would have kept the column.
     enough: usize,
     rows: u64,
 }
 
 #[derive(Debug)]
-struct Counted {
+struct CountedColumn {
     name: String,
     position: usize,
     values: AHashSet<u64>,
@@ -37,7 +37,7 @@ impl FewValues {
         let counted = doubtful.filter_map(|candidate| {
             let name = candidate.key.first()?;
             let position = columns.iter().position(|column| column.name == *name)?;
-            Some(Counted { name: name.clone(), position, values: AHashSet::new(), last: None })
+            Some(CountedColumn { name: name.clone(), position, values: AHashSet::new(), last: None })
         });
         let enough = partitions.iter().map(|count| count.len()).min().unwrap_or(1).max(2);
         Self { columns: counted.collect(), enough, rows: 0 }
@@ -71,7 +71,7 @@ impl FewValues {
     /// should not have been dropped.
     pub(crate) fn settle(self, considered: &mut [ConsideredCandidate]) -> Vec<String> {
         let mut withdrawn = Vec::new();
-        for Counted { name, values, .. } in self.columns {
+        for CountedColumn { name, values, .. } in self.columns {
             let Some(candidate) =
                 considered.iter_mut().find(|c| c.too_few_values && c.key == [name.as_str()])
             else {

@@ -99,8 +99,8 @@ impl SampledColumns<'_> {
         first.sort_by_key(|at| (self.role(*at) != Role::LineNumber, std::cmp::Reverse(self.distinct(*at))));
         let tolerated = once.len() / 1_000;
         let natural = |columns: &[usize], tolerated| {
-            let found = minimal_unique(&self.columns, columns, &once, tolerated);
-            (self.judged(found.keys, batches, &once, columns.len()), found.cut_short)
+            let unique_sets = minimal_unique(&self.columns, columns, &once, tolerated);
+            (self.judged(unique_sets.keys, batches, &once, columns.len()), unique_sets.cut_short)
         };
         let is_natural = |key: &UniqueKey| key.by_nature;
         let (mut keys, mut cut_short) = natural(&first, 0);
@@ -130,9 +130,9 @@ impl SampledColumns<'_> {
             keys.extend(natural(&all, 0).0.into_iter().filter(is_natural));
         }
         if first.is_empty() {
-            let found = minimal_unique(&self.columns, &second, &once, 0);
-            keys = self.judged(found.keys, batches, &once, second.len());
-            cut_short = found.cut_short;
+            let unique_sets = minimal_unique(&self.columns, &second, &once, 0);
+            keys = self.judged(unique_sets.keys, batches, &once, second.len());
+            cut_short = unique_sets.cut_short;
         }
         // Untried sets have more columns than the keys found.
         cut_short &= !keys.iter().any(|key| key.by_nature);
@@ -161,8 +161,8 @@ impl SampledColumns<'_> {
                 && !is_later(self.name(at))
                 && determines(at, other)
         };
-        let others = |of: &UniqueKey, than: &UniqueKey| -> Vec<usize> {
-            of.columns.iter().copied().filter(|at| !than.columns.contains(at)).collect()
+        let others = |key: &UniqueKey, than: &UniqueKey| -> Vec<usize> {
+            key.columns.iter().copied().filter(|at| !than.columns.contains(at)).collect()
         };
         keys.iter().position(|key| {
             let (own, replaced) = (others(key, first), others(first, key));
@@ -171,14 +171,14 @@ impl SampledColumns<'_> {
         })
     }
 
-    /// Judges keys of `of` columns. Of the many sets of several columns that are tried, some repeat
-    /// in no row by chance even if five repeats are expected.
+    /// Judges keys of `column_count` columns. Of the many sets of several columns that are tried,
+    /// some repeat in no row by chance even if five repeats are expected.
     fn judged(
         &self,
         keys: Vec<Vec<usize>>,
         batches: &[RecordBatch],
         rows: &[u32],
-        of: usize,
+        column_count: usize,
     ) -> Vec<UniqueKey> {
         // Rows that were sent again would make equal values look common.
         let once = UInt32Array::from(rows.to_vec());
@@ -206,7 +206,7 @@ impl SampledColumns<'_> {
                             && !(columns.len() > 1 && columns.iter().any(|at| self.is_other_time(*at)))
                     }
                     UniqueBy::Nature => {
-                        let tried = ln_sets(of, columns.len());
+                        let tried = ln_sets(column_count, columns.len());
                         unique.repeats_by_chance
                             >= (EVIDENCE + tried).max(REPEATS_PER_EXCEPTION * repeated as f64)
                     }
@@ -418,7 +418,7 @@ impl SampledColumns<'_> {
     }
 }
 
-/// Natural logarithm of the number of sets of `size` of `of` columns.
-fn ln_sets(of: usize, size: usize) -> f64 {
-    (0..size.min(of)).map(|taken| ((of - taken) as f64 / (taken + 1) as f64).ln()).sum()
+/// Natural logarithm of the number of sets of `size` of `column_count` columns.
+fn ln_sets(column_count: usize, size: usize) -> f64 {
+    (0..size.min(column_count)).map(|taken| ((column_count - taken) as f64 / (taken + 1) as f64).ln()).sum()
 }

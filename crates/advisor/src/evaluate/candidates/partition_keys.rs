@@ -64,9 +64,9 @@ impl SampledColumns<'_> {
     ) -> Vec<ConsideredCandidate> {
         let within: HashSet<&str> =
             primary_keys.iter().flat_map(Candidate::parts).map(|part| part.column.as_str()).collect();
-        let mut found = Considerations::new(Purpose::PartitionKey);
+        let mut considered = Considerations::new(Purpose::PartitionKey);
         let allowed = |at: usize| within.is_empty() || within.contains(self.name(at));
-        let (mut places, mut few) = self.that_can_place_rows(&allowed, &mut found);
+        let (mut places, mut few) = self.that_can_place_rows(&allowed, &mut considered);
         let by_weight = |a: &usize, b: &usize| self.weight(*b, keys).total_cmp(&self.weight(*a, keys));
         places.sort_by(by_weight);
         few.retain(|at| self.role(*at) != Role::Constant);
@@ -96,14 +96,14 @@ impl SampledColumns<'_> {
         });
         let series = self.time_of_series(keys, &others, &ids);
         if let Some(time) = series.filter(|time| time.iter().all(|at| allowed(*at))) {
-            found.keep(
+            considered.keep(
                 &self.names(time),
                 "the rows are one series, and only the time distinguishes them".to_owned(),
             );
-            return found.all;
+            return considered.all;
         }
-        self.singles(&others, &ids, &mut found);
-        self.pairs(&others, &few, &ids, &allowed, &mut found);
+        self.singles(&others, &ids, &mut considered);
+        self.pairs(&others, &few, &ids, &allowed, &mut considered);
         // If no column is even, the combined natural key may be.
         let natural = keys.first().filter(|key| key.by_nature && key.columns.len() == 2);
         if let Some(key) =
@@ -111,20 +111,20 @@ impl SampledColumns<'_> {
         {
             let mut columns = key.columns.clone();
             columns.sort_by_key(|at| self.role(*at) == Role::LineNumber);
-            found.keep(&self.names(&columns), "together they distinguish rows".to_owned());
+            considered.keep(&self.names(&columns), "together they distinguish rows".to_owned());
         }
-        self.pair_of_natural_key(keys, &allowed, &mut found);
+        self.pair_of_natural_key(keys, &allowed, &mut considered);
         for key in primary_keys.iter().filter(|key| key.is_plain()) {
             for length in 1..=key.parts().len() {
                 let prefix: Vec<&str> =
                     key.parts().iter().take(length).map(|part| part.column.as_str()).collect();
-                found.keep(&prefix, "a prefix of a given primary key".to_owned());
+                considered.keep(&prefix, "a prefix of a given primary key".to_owned());
             }
         }
-        if !found.all.iter().any(|candidate| candidate.kept) {
-            self.makeshift(&allowed, &mut found);
+        if !considered.all.iter().any(|candidate| candidate.kept) {
+            self.makeshift(&allowed, &mut considered);
         }
-        found.all
+        considered.all
     }
 
     /// The time of rows that form one series, or their date and time of day: only the time
@@ -147,7 +147,7 @@ impl SampledColumns<'_> {
     fn that_can_place_rows(
         &self,
         allowed: &dyn Fn(usize) -> bool,
-        found: &mut Considerations,
+        considered: &mut Considerations,
     ) -> (Vec<usize>, Vec<usize>) {
         let mut places: Vec<usize> = Vec::new();
         let mut few: Vec<usize> = Vec::new();
@@ -156,27 +156,27 @@ impl SampledColumns<'_> {
             let fills = profile.likely >= self.fewest_partitions as f64 || profile.distinct == profile.rows;
             if let Some(reason) = self.partition_key_obstacle(at) {
                 if profile.is_constant() && self.is_taken(profile) {
-                    found.drop_for_few_values(&[name], reason, !self.whole);
+                    considered.drop_for_few_values(&[name], reason, !self.whole);
                 } else {
-                    found.drop(&[name], reason);
+                    considered.drop(&[name], reason);
                 }
             } else if !allowed(at) {
-                found.drop(&[name], "it is in none of the given primary keys".to_owned());
+                considered.drop(&[name], "it is in none of the given primary keys".to_owned());
             } else if role == Role::Time {
-                found.drop(
+                considered.drop(
                     &[name],
                     "a time: rows of one moment would all go to one partition, and no query names it exactly"
                         .to_owned(),
                 );
             } else if !role.can_place_rows() {
-                found.drop(&[name], format!("a {role}, which no query looks up"));
-            } else if let Some(of) =
+                considered.drop(&[name], format!("a {role}, which no query looks up"));
+            } else if let Some(original) =
                 self.roles.get(at).and_then(|report| report.copy_of.clone()).filter(|_| self.is_copy(at))
             {
-                found.drop(&[name], format!("one-to-one with {of}"));
+                considered.drop(&[name], format!("one-to-one with {original}"));
             } else if !fills {
                 few.push(at);
-                found.drop_for_few_values(
+                considered.drop_for_few_values(
                     &[name],
                     format!(
                         "cannot fill {} partitions: {} values in {}",
@@ -195,7 +195,7 @@ impl SampledColumns<'_> {
 
     /// Adds keys of one column: entities and dimensions, those most likely to be looked up first,
     /// and row ids.
-    fn singles(&self, others: &[usize], ids: &[usize], found: &mut Considerations) {
+    fn singles(&self, others: &[usize], ids: &[usize], considered: &mut Considerations) {
         for (position, at) in others.iter().enumerate() {
             let values = self.distinct(*at);
             let role = self.role(*at);
@@ -204,15 +204,15 @@ impl SampledColumns<'_> {
                 let nulls = self.columns.get(*at).map_or(0, |column| column.nulls);
                 let holes = if nulls > 0 { format!(", {nulls} of which have NULL") } else { String::new() };
                 let reason = format!("{role} with {values} values in {}{holes}", self.rows_in_words());
-                found.keep(&thing, reason);
+                considered.keep(&thing, reason);
                 if let [parents @ .., _] = thing.as_slice()
                     && !parents.is_empty()
                 {
                     let reason = format!("identifies something only together with {}", parents.join(" and "));
-                    found.drop(&[self.name(*at)], reason);
+                    considered.drop(&[self.name(*at)], reason);
                 }
             } else {
-                found.drop(
+                considered.drop(
                     &[self.name(*at)],
                     format!(
                         "{MOST_SINGLES} columns are more likely to be looked up; name it with --partition-key"
@@ -222,9 +222,9 @@ impl SampledColumns<'_> {
         }
         for (position, at) in ids.iter().enumerate() {
             if position < MOST_ROW_IDS {
-                found.keep(&[self.name(*at)], "identifies the row".to_owned());
+                considered.keep(&[self.name(*at)], "identifies the row".to_owned());
             } else {
-                found.drop(&[self.name(*at)], "another column identifies the row too".to_owned());
+                considered.drop(&[self.name(*at)], "another column identifies the row too".to_owned());
             }
         }
     }
@@ -236,7 +236,7 @@ impl SampledColumns<'_> {
         few: &[usize],
         ids: &[usize],
         allowed: &dyn Fn(usize) -> bool,
-        found: &mut Considerations,
+        considered: &mut Considerations,
     ) {
         let first: Vec<usize> = others.iter().chain(few).copied().take(MOST_PAIRED).collect();
         let values = |at: usize| self.columns.get(at).map_or(0.0, |column| column.likely);
@@ -257,7 +257,7 @@ impl SampledColumns<'_> {
                     && !determined(*b, *a)
                     && values(*a) * values(*b) >= self.fewest_partitions as f64
                 {
-                    found.keep(&self.names(&pair), "two columns that rows are looked up by".to_owned());
+                    considered.keep(&self.names(&pair), "two columns that rows are looked up by".to_owned());
                 }
             }
         }
@@ -270,19 +270,19 @@ impl SampledColumns<'_> {
         };
         let numbers = (0..self.columns.len()).find(|at| numbers_its_rows(at) && allowed(*at));
         if let Some(number) = numbers.filter(|at| self.can_be_in_key(*at)) {
-            found.keep(
+            considered.keep(
                 &self.names(&with(local, &[number])),
                 "with the number of the row in it, which splits heavy values".to_owned(),
             );
         }
         if let Some(id) = ids.first() {
-            found.keep(
+            considered.keep(
                 &self.names(&with(local, &[*id])),
                 "with the row id, which splits heavy values".to_owned(),
             );
         }
         if let Some(time) = self.key_time().filter(|time| allowed(*time)) {
-            found.keep(
+            considered.keep(
                 &self.names(&with(local, &[time])),
                 "with the time, which splits heavy values".to_owned(),
             );
@@ -295,7 +295,7 @@ impl SampledColumns<'_> {
         &self,
         keys: &[UniqueKey],
         allowed: &dyn Fn(usize) -> bool,
-        found: &mut Considerations,
+        considered: &mut Considerations,
     ) {
         let Some(key) = keys.first().filter(|key| key.by_nature && key.columns.len() > 2) else { return };
         let places = |at: &usize| {
@@ -310,12 +310,13 @@ impl SampledColumns<'_> {
             return;
         };
         if let Some(second) = columns.into_iter().find(|at| *at != first) {
-            found.keep(&self.names(&[first, second]), "together they are part of the natural key".to_owned());
+            considered
+                .keep(&self.names(&[first, second]), "together they are part of the natural key".to_owned());
         }
     }
 
     /// Adds times and measures, those with the most values first, if no column identifies anything.
-    fn makeshift(&self, allowed: &dyn Fn(usize) -> bool, found: &mut Considerations) {
+    fn makeshift(&self, allowed: &dyn Fn(usize) -> bool, considered: &mut Considerations) {
         let fills = |at: usize| {
             self.columns.get(at).is_some_and(|column| column.likely >= self.fewest_partitions as f64)
         };
@@ -331,10 +332,10 @@ impl SampledColumns<'_> {
             (!is_name, is_text, role == Role::Measure, std::cmp::Reverse(self.distinct(*at)))
         });
         for at in left.iter().take(2) {
-            found.keep(&[self.name(*at)], format!("a {}, for lack of a better column", self.role(*at)));
+            considered.keep(&[self.name(*at)], format!("a {}, for lack of a better column", self.role(*at)));
         }
         if let [a, b, ..] = left.as_slice() {
-            found.keep(&[self.name(*a), self.name(*b)], "for lack of better columns".to_owned());
+            considered.keep(&[self.name(*a), self.name(*b)], "for lack of better columns".to_owned());
         }
     }
 }

@@ -24,7 +24,7 @@ impl SampledColumns<'_> {
         given: Option<&Candidate>,
         partition_keys: &[ConsideredCandidate],
     ) -> Vec<ConsideredCandidate> {
-        let mut found = Considerations::new(Purpose::PrimaryKey);
+        let mut considered = Considerations::new(Purpose::PrimaryKey);
         let position = |name: &String| self.columns.iter().position(|column| column.column.name == *name);
         let within: Vec<Vec<usize>> = match given.filter(|key| key.is_plain()) {
             Some(key) => vec![key.columns().iter().filter_map(position).collect()],
@@ -36,7 +36,8 @@ impl SampledColumns<'_> {
                 && self.role(*only) == Role::RowId
                 && self.columns.get(*only).is_some_and(Profile::is_unique)
             {
-                found.keep(&[self.name(*only)], format!("it alone distinguishes {}", self.rows_in_words()));
+                considered
+                    .keep(&[self.name(*only)], format!("it alone distinguishes {}", self.rows_in_words()));
                 continue;
             }
             let keys = self.best_unique_keys(keys, partition_key);
@@ -48,19 +49,20 @@ impl SampledColumns<'_> {
                     } else {
                         "unique in these rows, perhaps by chance"
                     };
-                    found.keep(&names, format!("{order}; distinguishes {}, {unique}", self.rows_in_words()));
+                    considered
+                        .keep(&names, format!("{order}; distinguishes {}, {unique}", self.rows_in_words()));
                 }
             }
             if keys.is_empty() {
                 let names = self.most_distinguishing(partition_key);
                 let names: Vec<&str> = names.iter().map(|at| self.name(*at)).collect();
                 if !names.is_empty() {
-                    found.keep(&names, "no columns distinguish all rows; these come closest".to_owned());
+                    considered.keep(&names, "no columns distinguish all rows; these come closest".to_owned());
                 }
             }
         }
-        found.all.truncate(MOST_PRIMARY_KEYS);
-        found.all
+        considered.all.truncate(MOST_PRIMARY_KEYS);
+        considered.all
     }
 
     /// The natural keys; if there are none, the first key that is unique by chance, preferably one

@@ -91,7 +91,7 @@ impl<'a> SampledColumns<'a> {
             .enumerate()
             .map(|(index, column)| Profile::new(column, index, &rows.batches, whole))
             .collect();
-        let roles = infer_roles(export, &columns, &Relations::of_columns(&columns), given);
+        let roles = infer_roles(export, &columns, &Relations::from_columns(&columns), given);
         let time = time.map(str::to_owned).or_else(|| event_time(&columns, &roles));
         let names_events = is_of_events(export) || time.as_deref().is_some_and(is_of_events);
         Self {
@@ -197,7 +197,8 @@ impl<'a> SampledColumns<'a> {
     pub(super) fn obstacle(&self, profile: &Profile<'_>) -> Option<String> {
         let column_type = profile.column.column_type;
         if !self.is_taken(profile) {
-            let who = self.function.of_ydb().map_or_else(|| self.function.to_string(), |_| "YDB".to_owned());
+            let who =
+                self.function.ydb_function().map_or_else(|| self.function.to_string(), |_| "YDB".to_owned());
             let wider = match column_type {
                 ColumnType::Int8 | ColumnType::Int16 => "; as Int32 it could be in one",
                 ColumnType::Float | ColumnType::Double if matches!(profile.form, Form::Whole(_)) => {

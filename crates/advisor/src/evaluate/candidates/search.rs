@@ -99,7 +99,7 @@ impl<'a> Finder<'a> {
     pub(crate) fn columns_that_place_rows(&self) -> Vec<Candidate> {
         let roles = self.sampled.roles.iter().enumerate();
         let place = roles.filter(|(at, role)| role.role.can_place_rows() && self.sampled.can_be_in_key(*at));
-        place.map(|(_, role)| Candidate::of_columns(std::slice::from_ref(&role.column))).collect()
+        place.map(|(_, role)| Candidate::from_columns(std::slice::from_ref(&role.column))).collect()
     }
 
     /// Roles of the columns, in their order.
@@ -149,7 +149,7 @@ mod tests {
     use evenkeel_placement::placement::Function;
     use evenkeel_testkit::{AdEvents, ad_events_definition};
 
-    fn found(
+    fn considered_keys(
         primary_keys: &[&str],
         partition_key: Option<&str>,
     ) -> (Vec<ConsideredCandidate>, Vec<ConsideredCandidate>) {
@@ -173,8 +173,8 @@ mod tests {
         let primary_keys: Vec<Candidate> = primary_keys.iter().map(|key| key.parse().unwrap()).collect();
         let partition_key = partition_key.map(|key| key.parse().unwrap());
         let partition_keys = finder.partition_keys(&primary_keys);
-        let found = finder.primary_keys(partition_key.as_ref(), &partition_keys);
-        (partition_keys, found)
+        let primary_candidates = finder.primary_keys(partition_key.as_ref(), &partition_keys);
+        (partition_keys, primary_candidates)
     }
 
     fn kept(considered: &[ConsideredCandidate]) -> Vec<String> {
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn what_may_serve_is_kept_and_what_cannot_is_dropped_with_the_reason() {
-        let (partition_keys, primary_keys) = found(&[], None);
+        let (partition_keys, primary_keys) = considered_keys(&[], None);
         let names = kept(&partition_keys);
         for key in ["user_id", "campaign_id", "event_id", "user_id, ad_id"] {
             assert!(names.iter().any(|name| name == key), "{key}: {names:?}");
@@ -200,11 +200,11 @@ mod tests {
 
     #[test]
     fn keys_that_are_given_bound_those_that_are_found() {
-        let (partition_keys, _) = found(&["event_timestamp, user_id, campaign_id"], None);
+        let (partition_keys, _) = considered_keys(&["event_timestamp, user_id, campaign_id"], None);
         let names = kept(&partition_keys);
         assert!(names.iter().all(|name| !name.contains("event_id")), "{names:?}");
         assert!(names.iter().any(|name| name == "user_id, event_timestamp"), "{names:?}");
-        let (_, primary_keys) = found(&[], Some("campaign_id"));
+        let (_, primary_keys) = considered_keys(&[], Some("campaign_id"));
         assert!(kept(&primary_keys).iter().all(|key| key.contains("campaign_id")), "{primary_keys:?}");
     }
 }

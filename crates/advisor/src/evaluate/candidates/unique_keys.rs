@@ -38,7 +38,7 @@ pub(crate) fn minimal_unique(
     rows: &[u32],
     tolerated: usize,
 ) -> UniqueKeys {
-    let mut found = UniqueKeys { keys: Vec::new(), cut_short: eligible.len() > MOST_COLUMNS };
+    let mut minimal = UniqueKeys { keys: Vec::new(), cut_short: eligible.len() > MOST_COLUMNS };
     let eligible: Vec<&Profile<'_>> =
         eligible.iter().take(MOST_COLUMNS).filter_map(|index| columns.get(*index)).collect();
     let positions: Vec<usize> = eligible
@@ -58,7 +58,7 @@ pub(crate) fn minimal_unique(
                 continue;
             }
             if checks >= MOST_CHECKS || unique.len() >= MOST_KEYS {
-                found.cut_short = true;
+                minimal.cut_short = true;
                 break;
             }
             checks += 1;
@@ -72,13 +72,13 @@ pub(crate) fn minimal_unique(
     if unique.is_empty() {
         unique.extend(wide_key(&eligible, &positions, rows, tolerated));
     }
-    found.keys = unique
+    minimal.keys = unique
         .into_iter()
         .map(|set| {
             positions.iter().enumerate().filter(|(bit, _)| set >> bit & 1 == 1).map(|(_, at)| *at).collect()
         })
         .collect();
-    found
+    minimal
 }
 
 /// Finds one minimal set wider than the combined sets, up to [`MOST_WIDE_KEY_COLUMNS`]: starting
@@ -100,9 +100,9 @@ fn wide_key(columns: &[&Profile<'_>], positions: &[usize], rows: &[u32], tolerat
     (set.count_ones() as usize <= MOST_WIDE_KEY_COLUMNS).then_some(set)
 }
 
-/// Sets of `size` of `of` columns, as bits, in increasing order.
-fn sets_of(of: usize, size: usize) -> Sets {
-    Sets { next: Some((1u64 << size) - 1), end: 1u64 << of }
+/// Sets of `size` of `column_count` columns, as bits, in increasing order.
+fn sets_of(column_count: usize, size: usize) -> Sets {
+    Sets { next: Some((1u64 << size) - 1), end: 1u64 << column_count }
 }
 
 struct Sets {
@@ -250,20 +250,20 @@ mod tests {
             assert_eq!(once.len(), distinct.len(), "seed {seed}");
             let kept: Vec<Vec<i64>> =
                 values.iter().map(|column| once.iter().map(|row| column[*row as usize]).collect()).collect();
-            let mut found = minimal_unique(&profiles, &[0, 1, 2, 3, 4], &once, 0).keys;
-            found.sort();
-            assert_eq!(found, by_force(&kept), "seed {seed}");
+            let mut actual = minimal_unique(&profiles, &[0, 1, 2, 3, 4], &once, 0).keys;
+            actual.sort();
+            assert_eq!(actual, by_force(&kept), "seed {seed}");
         }
     }
 
     #[test]
     fn a_key_of_many_columns_has_those_that_come_first() {
         // Seven columns of three values each, and one that follows from the first two.
-        let of = |row: i64, column: u32| row / 3i64.pow(column) % 3;
+        let digit = |row: i64, column: u32| row / 3i64.pow(column) % 3;
         let column = |c: u32| -> ArrayRef {
             Arc::new(Int64Array::from_iter_values((0..3i64.pow(7)).map(|row| match c {
-                7 => of(row, 0) * 3 + of(row, 1),
-                _ => of(row, c),
+                7 => digit(row, 0) * 3 + digit(row, 1),
+                _ => digit(row, c),
             })))
         };
         let declared: Vec<Column> =

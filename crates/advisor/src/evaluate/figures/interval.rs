@@ -50,22 +50,25 @@ wire!(Interval { lower, upper });
 
 /// Size of a sample and of its export.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Drawn {
+pub(crate) struct SampleSize {
     /// Probability that a row is drawn.
     pub(crate) chance: f64,
     /// Rows of the export.
-    pub(crate) of: u64,
+    pub(crate) population: u64,
     /// Rows of the sample.
     pub(crate) rows: u64,
 }
 
-impl Drawn {
-    /// Returns the interval of a key's share of all rows in the export, if the sample has `found`
+impl SampleSize {
+    /// Returns the interval of a key's share of all rows in the export, if the sample has `sampled`
     /// to `most` of its rows. It holds for all keys together, because the reported keys are those
     /// with the most sampled rows.
-    pub(crate) fn share_of_key(self, found: u64, most: u64) -> Interval {
-        let all = self.of.max(1) as f64;
-        Interval { lower: self.fewest(found, self.of) as f64 / all, upper: self.most(most) as f64 / all }
+    pub(crate) fn share_of_key(self, sampled: u64, most: u64) -> Interval {
+        let all = self.population.max(1) as f64;
+        Interval {
+            lower: self.fewest(sampled, self.population) as f64 / all,
+            upper: self.most(most) as f64 / all,
+        }
     }
 
     /// Returns the interval of the number of rows in the export that repeat the key of an earlier
@@ -76,18 +79,18 @@ impl Drawn {
         let lower = ((repeated as f64).sqrt() - half).max(0.0).powi(2) / self.chance;
         let upper = (((repeated + 1) as f64).sqrt() + half).powi(2) / (self.chance * self.chance);
         // The rows of the sample are rows of the export too.
-        let (least, most) = (repeated as f64, self.of.saturating_sub(distinct) as f64);
+        let (least, most) = (repeated as f64, self.population.saturating_sub(distinct) as f64);
         Interval { lower: lower.clamp(least, most.max(least)), upper: upper.clamp(least, most.max(least)) }
     }
 
     /// Returns the fewest rows that the fullest of `partitions` partitions, or any key, can have in
     /// the export.
-    fn fewest(self, found: u64, partitions: u64) -> u64 {
+    fn fewest(self, sampled: u64, partitions: u64) -> u64 {
         let likely = |rows: u64| {
-            let alike = (partitions as f64).min(self.of as f64 / rows.max(1) as f64);
-            alike * self.at_least(found, rows) >= EACH_SIDE
+            let alike = (partitions as f64).min(self.population as f64 / rows.max(1) as f64);
+            alike * self.at_least(sampled, rows) >= EACH_SIDE
         };
-        let (mut low, mut high) = (found, self.of - (self.rows - found).min(self.of));
+        let (mut low, mut high) = (sampled, self.population - (self.rows - sampled).min(self.population));
         while low < high {
             let middle = low.midpoint(high);
             if likely(middle) { high = middle } else { low = middle + 1 }
@@ -95,47 +98,49 @@ impl Drawn {
         low
     }
 
-    /// Returns the most rows that a partition or key with `found` sampled rows can have in the
-    /// export.
-    fn most(self, found: u64) -> u64 {
-        let (mut low, mut high) = (found, self.of - (self.rows - found.min(self.rows)).min(self.of));
+    /// Returns the most rows that a partition or key can have in the export, if the sample has
+    /// `sampled` of them.
+    fn most(self, sampled: u64) -> u64 {
+        let (mut low, mut high) =
+            (sampled, self.population - (self.rows - sampled.min(self.rows)).min(self.population));
         while low < high {
             let middle = low + (high - low).div_ceil(2);
-            if self.at_most(found, middle) >= EACH_SIDE { low = middle } else { high = middle - 1 }
+            if self.at_most(sampled, middle) >= EACH_SIDE { low = middle } else { high = middle - 1 }
         }
         low
     }
 
-    /// Returns the probability that the sample has at least `found` of `rows` rows.
-    fn at_least(self, found: u64, rows: u64) -> f64 {
-        let mean = self.rows as f64 * (rows as f64 / self.of.max(1) as f64);
-        match found.checked_sub(1) {
-            Some(below) if (found as f64) <= mean => 1.0 - self.tail(below, rows, false),
-            Some(_) => self.tail(found, rows, true),
+    /// Returns the probability that the sample has at least `sampled` of `rows` rows.
+    fn at_least(self, sampled: u64, rows: u64) -> f64 {
+        let mean = self.rows as f64 * (rows as f64 / self.population.max(1) as f64);
+        match sampled.checked_sub(1) {
+            Some(below) if (sampled as f64) <= mean => 1.0 - self.tail(below, rows, false),
+            Some(_) => self.tail(sampled, rows, true),
             None => 1.0,
         }
     }
 
-    /// Returns the probability that the sample has at most `found` of `rows` rows.
-    fn at_most(self, found: u64, rows: u64) -> f64 {
-        let mean = self.rows as f64 * (rows as f64 / self.of.max(1) as f64);
-        if (found as f64) >= mean {
-            1.0 - self.tail(found + 1, rows, true)
+    /// Returns the probability that the sample has at most `sampled` of `rows` rows.
+    fn at_most(self, sampled: u64, rows: u64) -> f64 {
+        let mean = self.rows as f64 * (rows as f64 / self.population.max(1) as f64);
+        if (sampled as f64) >= mean {
+            1.0 - self.tail(sampled + 1, rows, true)
         } else {
-            self.tail(found, rows, false)
+            self.tail(sampled, rows, false)
         }
     }
 
-    /// Sums the hypergeometric probabilities from `found` on, up or down, away from the mean.
-    fn tail(self, found: u64, rows: u64, up: bool) -> f64 {
-        let (drawn, others) = (self.rows, self.of.saturating_sub(rows));
+    /// Sums the hypergeometric probabilities from `sampled` on, up or down, away from the mean.
+    fn tail(self, sampled: u64, rows: u64, up: bool) -> f64 {
+        let (drawn, others) = (self.rows, self.population.saturating_sub(rows));
         let (least, most) = (drawn.saturating_sub(others), drawn.min(rows));
-        if found < least || found > most {
+        if sampled < least || sampled > most {
             return 0.0;
         }
-        let mut chance =
-            (ln_choose(rows, found) + ln_choose(others, drawn - found) - ln_choose(self.of, drawn)).exp();
-        let (mut sum, mut at) = (0.0, found);
+        let mut chance = (ln_choose(rows, sampled) + ln_choose(others, drawn - sampled)
+            - ln_choose(self.population, drawn))
+        .exp();
+        let (mut sum, mut at) = (0.0, sampled);
         loop {
             sum += chance;
             if at == if up { most } else { least } || chance < sum * 1e-12 {
@@ -164,8 +169,8 @@ fn ln_factorial(n: u64) -> f64 {
     n * n.ln() - n + 0.5 * (2.0 * std::f64::consts::PI * n).ln() + series
 }
 
-fn ln_choose(of: u64, some: u64) -> f64 {
-    ln_factorial(of) - ln_factorial(some) - ln_factorial(of.saturating_sub(some))
+fn ln_choose(n: u64, k: u64) -> f64 {
+    ln_factorial(n) - ln_factorial(k) - ln_factorial(n.saturating_sub(k))
 }
 
 /// Intervals of the skew figures.
@@ -188,14 +193,14 @@ pub struct Intervals {
 
 impl Intervals {
     /// Computes the intervals from the sampled rows of each partition.
-    pub(crate) fn new(rows: &[u64], drawn: Drawn) -> Self {
+    pub(crate) fn new(rows: &[u64], drawn: SampleSize) -> Self {
         let partitions = rows.len().max(1) as f64;
         let share_of_fullest = share_of_fullest(rows, drawn);
         let over_mean = |share: f64| share * partitions;
         let idle = |share: f64| 1.0 - 1.0 / over_mean(share);
         let Interval { lower, upper } = share_of_fullest;
         let squares =
-            (drawn.rows >= FEWEST_FOR_CV || drawn.rows >= drawn.of).then(|| unevenness(rows, drawn));
+            (drawn.rows >= FEWEST_FOR_CV || drawn.rows >= drawn.population).then(|| unevenness(rows, drawn));
         Self {
             max_over_mean: Interval { lower: over_mean(lower), upper: over_mean(upper) },
             cv: squares.map(|Interval { lower, upper }| Interval {
@@ -220,29 +225,29 @@ impl Intervals {
 }
 
 /// Returns the interval of the fullest partition's share of all rows in the export.
-fn share_of_fullest(rows: &[u64], drawn: Drawn) -> Interval {
+fn share_of_fullest(rows: &[u64], drawn: SampleSize) -> Interval {
     let partitions = rows.len().max(1) as u64;
-    let found = rows.iter().copied().max().unwrap_or(0);
-    let all = drawn.of.max(1) as f64;
+    let fullest = rows.iter().copied().max().unwrap_or(0);
+    let all = drawn.population.max(1) as f64;
     // The fullest partition has at least the mean.
     let least = 1.0 / partitions as f64;
-    let lower = (drawn.fewest(found, partitions) as f64 / all).max(least);
-    Interval { lower, upper: (drawn.most(found) as f64 / all).clamp(lower, 1.0) }
+    let lower = (drawn.fewest(fullest, partitions) as f64 / all).max(least);
+    Interval { lower, upper: (drawn.most(fullest) as f64 / all).clamp(lower, 1.0) }
 }
 
 /// Returns the interval of the sum of (share of a partition - 1/P)^2 in the export.
-fn unevenness(rows: &[u64], drawn: Drawn) -> Interval {
+fn unevenness(rows: &[u64], drawn: SampleSize) -> Interval {
     let partitions = rows.len().max(1) as f64;
     let n = drawn.rows.max(1) as f64;
     let even = n / partitions;
     let deviations = || rows.iter().map(|rows| *rows as f64 - even);
     let measured: f64 = deviations().map(|deviation| deviation * deviation).sum();
     let most = 1.0 - 1.0 / partitions;
-    if drawn.rows >= drawn.of || rows.len() < 2 {
+    if drawn.rows >= drawn.population || rows.len() < 2 {
         let exact = measured / (n * n);
         return Interval { lower: exact, upper: exact };
     }
-    let left = (drawn.of - drawn.rows) as f64 / (drawn.of - 1).max(1) as f64;
+    let left = (drawn.population - drawn.rows) as f64 / (drawn.population - 1).max(1) as f64;
     // Unbiased estimates of the sums of squares and cubes of the shares in the export, from pairs
     // and triples of sampled rows.
     let counts = || rows.iter().map(|rows| *rows as f64);
@@ -411,19 +416,19 @@ mod tests {
                 drawn.extend((0..*keys).map(|_| (binomial(*rows, chance, random), *rows, 1)));
                 continue;
             }
-            let (mut left, mut found, mut beyond) = (*keys, 0, 1.0f64);
-            let mut of_found = (1.0 - chance).powf(*rows as f64);
-            while left > 0 && found <= *rows {
-                let share = if found == *rows { 1.0 } else { (of_found / beyond).clamp(0.0, 1.0) };
+            let (mut left, mut sampled, mut beyond) = (*keys, 0, 1.0f64);
+            let mut probability = (1.0 - chance).powf(*rows as f64);
+            while left > 0 && sampled <= *rows {
+                let share = if sampled == *rows { 1.0 } else { (probability / beyond).clamp(0.0, 1.0) };
                 let alike = binomial(left, share, random);
-                drawn.push((found, *rows, alike));
+                drawn.push((sampled, *rows, alike));
                 left -= alike;
-                beyond -= of_found;
-                of_found *= (*rows - found) as f64 / (found + 1) as f64 * chance / (1.0 - chance);
-                found += 1;
+                beyond -= probability;
+                probability *= (*rows - sampled) as f64 / (sampled + 1) as f64 * chance / (1.0 - chance);
+                sampled += 1;
             }
         }
-        drawn.retain(|(found, _, keys)| *found > 0 && *keys > 0);
+        drawn.retain(|(sampled, _, keys)| *sampled > 0 && *keys > 0);
         drawn
     }
 
@@ -431,7 +436,7 @@ mod tests {
     #[derive(Default)]
     struct Held {
         held: u32,
-        of: u32,
+        trials: u32,
         width: f64,
     }
 
@@ -439,12 +444,12 @@ mod tests {
         fn add(&mut self, interval: Interval, truth: f64) {
             let slack = 1e-9 * truth.abs();
             self.held += u32::from(interval.lower <= truth + slack && truth - slack <= interval.upper);
-            self.of += 1;
+            self.trials += 1;
             self.width += interval.upper - interval.lower;
         }
 
         fn share(&self) -> f64 {
-            f64::from(self.held) / f64::from(self.of)
+            f64::from(self.held) / f64::from(self.trials)
         }
     }
 
@@ -463,19 +468,24 @@ mod tests {
                 for _ in 0..SAMPLES {
                     let draw = |rows: &u64| binomial(*rows, *chance, &mut random);
                     let sample: Vec<u64> = shape.partitions.iter().map(draw).collect();
-                    let drawn = Drawn { chance: *chance, of: shape.rows(), rows: sample.iter().sum() };
-                    let found = Intervals::new(&sample, drawn);
-                    held[0].add(found.max_over_mean, truth.max_over_mean);
-                    held[1].add(found.idle_fraction, truth.idle_fraction);
-                    held[2].add(found.share_of_fullest, truth.share_of_fullest);
-                    held[3].add(found.cv.unwrap(), truth.cv);
-                    held[4].add(found.effective_partitions.unwrap(), truth.effective_partitions);
+                    let drawn =
+                        SampleSize { chance: *chance, population: shape.rows(), rows: sample.iter().sum() };
+                    let intervals = Intervals::new(&sample, drawn);
+                    held[0].add(intervals.max_over_mean, truth.max_over_mean);
+                    held[1].add(intervals.idle_fraction, truth.idle_fraction);
+                    held[2].add(intervals.share_of_fullest, truth.share_of_fullest);
+                    held[3].add(intervals.cv.unwrap(), truth.cv);
+                    held[4].add(intervals.effective_partitions.unwrap(), truth.effective_partitions);
                 }
                 let shares: Vec<String> = names
                     .iter()
                     .zip(&held)
                     .map(|(name, held)| {
-                        format!("{name} {:.3}, width {:.3}", held.share(), held.width / f64::from(held.of))
+                        format!(
+                            "{name} {:.3}, width {:.3}",
+                            held.share(),
+                            held.width / f64::from(held.trials)
+                        )
                     })
                     .collect();
                 let line = format!("{} at {chance}: {}", shape.name, shares.join("; "));
@@ -515,22 +525,35 @@ mod tests {
                 for _ in 0..SAMPLES {
                     let mut sample = draw_keys(&shape, chance, &mut random);
                     sample.sort_unstable_by(|a, b| b.cmp(a));
-                    let sum = |of: fn(&(u64, u64, u64)) -> u64| sample.iter().map(of).sum::<u64>();
-                    let found = sum(|(_, _, keys)| *keys);
-                    let drawn = Drawn { chance, of: rows, rows: sum(|(found, _, keys)| found * keys) };
-                    let once = sample.iter().filter(|(found, ..)| *found == 1).map(|(_, _, keys)| keys).sum();
-                    let shown = sample
-                        .iter()
-                        .flat_map(|(found, rows, keys)| std::iter::repeat_n((*found, *rows), *keys as usize));
-                    for (found, truth) in shown.take(3) {
-                        heaviest.add(drawn.share_of_key(found, found), truth as f64 / rows as f64);
+                    let sum = |figure: fn(&(u64, u64, u64)) -> u64| sample.iter().map(figure).sum::<u64>();
+                    let sampled_keys = sum(|(_, _, keys)| *keys);
+                    let drawn = SampleSize {
+                        chance,
+                        population: rows,
+                        rows: sum(|(sampled, _, keys)| sampled * keys),
+                    };
+                    let once =
+                        sample.iter().filter(|(sampled, ..)| *sampled == 1).map(|(_, _, keys)| keys).sum();
+                    let shown = sample.iter().flat_map(|(sampled, rows, keys)| {
+                        std::iter::repeat_n((*sampled, *rows), *keys as usize)
+                    });
+                    for (sampled, truth) in shown.take(3) {
+                        heaviest.add(drawn.share_of_key(sampled, sampled), truth as f64 / rows as f64);
                     }
-                    let exact = DistinctKeys { estimate: found, exact: true, lower: found, upper: found };
-                    let whole = exact.of_whole(Some(once), chance, rows - drawn.rows + found);
+                    let exact = DistinctKeys {
+                        estimate: sampled_keys,
+                        exact: true,
+                        lower: sampled_keys,
+                        upper: sampled_keys,
+                    };
+                    let whole = exact.scaled_to_whole(Some(once), chance, rows - drawn.rows + sampled_keys);
                     assert!(whole.lower <= whole.estimate && whole.estimate <= whole.upper, "{whole:?}");
                     let bounds = Interval { lower: whole.lower as f64, upper: whole.upper as f64 };
                     distinct.add(bounds, keys as f64);
-                    repeated.add(drawn.repeated_rows(drawn.rows - found, found), (rows - keys) as f64);
+                    repeated.add(
+                        drawn.repeated_rows(drawn.rows - sampled_keys, sampled_keys),
+                        (rows - keys) as f64,
+                    );
                 }
                 let held = [heaviest.share(), distinct.share(), repeated.share()];
                 println!("{} at {chance}: heaviest, distinct, repeated {held:?}", shape.name);
@@ -543,25 +566,26 @@ mod tests {
     fn limits_of_a_count_are_those_of_the_hypergeometric_law() {
         // 20 of 100 rows are drawn, 3 of them from one partition. Computed from binomials over
         // 100!/(20! 80!), with the factors in another order.
-        let drawn = Drawn { chance: 0.2, of: 100, rows: 20 };
+        let drawn = SampleSize { chance: 0.2, population: 100, rows: 20 };
         let choose = |n: u64, k: u64| (1..=k).map(|i| (n - k + i) as f64 / i as f64).product::<f64>();
-        let at =
-            |rows: u64, found: u64| choose(rows, found) * choose(100 - rows, 20 - found) / choose(100, 20);
+        let at = |rows: u64, sampled: u64| {
+            choose(rows, sampled) * choose(100 - rows, 20 - sampled) / choose(100, 20)
+        };
         for rows in 20..80 {
-            let most: f64 = (0..=3).map(|found| at(rows, found)).sum();
-            let least: f64 = (3..=20u64.min(rows)).map(|found| at(rows, found)).sum();
+            let most: f64 = (0..=3).map(|sampled| at(rows, sampled)).sum();
+            let least: f64 = (3..=20u64.min(rows)).map(|sampled| at(rows, sampled)).sum();
             assert!((drawn.at_most(3, rows) - most).abs() < 1e-9, "{rows}");
             assert!((drawn.at_least(3, rows) - least).abs() < 1e-9, "{rows}");
         }
         let most = drawn.most(3);
         assert!(drawn.at_most(3, most) >= 0.025 && drawn.at_most(3, most + 1) < 0.025, "{most}");
         // All rows were drawn: nothing is unknown.
-        let all = Drawn { chance: 1.0, of: 100, rows: 100 };
+        let all = SampleSize { chance: 1.0, population: 100, rows: 100 };
         assert_eq!((all.fewest(30, 64), all.most(30)), (30, 30));
-        let all = Drawn { of: 4_000_000_000, rows: 4_000_000_000, chance: 1.0 };
+        let all = SampleSize { population: 4_000_000_000, rows: 4_000_000_000, chance: 1.0 };
         assert_eq!((all.fewest(1_000_000_000, 64), all.most(1_000_000_000)), (1_000_000_000, 1_000_000_000));
         // No row was drawn, from a very large export.
-        let none = Drawn { of: u64::MAX / 4, rows: 0, chance: 1e-9 };
+        let none = SampleSize { population: u64::MAX / 4, rows: 0, chance: 1e-9 };
         assert_eq!(none.fewest(0, 64), 0);
         assert_eq!(none.most(0), u64::MAX / 4);
     }
@@ -569,22 +593,22 @@ mod tests {
     #[test]
     fn the_limits_of_a_whole_export_are_its_figures_and_of_few_rows_there_is_no_cv() {
         let rows = [5u64, 9, 0, 2];
-        let all = Drawn { chance: 1.0, of: 16, rows: 16 };
-        let (found, truth) = (Intervals::new(&rows, all), SkewFigures::from_counts(&rows));
+        let all = SampleSize { chance: 1.0, population: 16, rows: 16 };
+        let (intervals, truth) = (Intervals::new(&rows, all), SkewFigures::from_counts(&rows));
         let same = |interval: Interval, truth: f64| {
             assert!(
                 (interval.lower - truth).abs() < 1e-9 && (interval.upper - truth).abs() < 1e-9,
                 "{interval:?}"
             );
         };
-        same(found.cv.unwrap(), truth.cv);
-        same(found.effective_partitions.unwrap(), truth.effective_partitions);
-        same(found.max_over_mean, truth.max_over_mean);
-        same(found.idle_fraction, truth.idle_fraction);
-        let few = Intervals::new(&rows, Drawn { chance: 0.01, of: 1600, rows: 16 });
+        same(intervals.cv.unwrap(), truth.cv);
+        same(intervals.effective_partitions.unwrap(), truth.effective_partitions);
+        same(intervals.max_over_mean, truth.max_over_mean);
+        same(intervals.idle_fraction, truth.idle_fraction);
+        let few = Intervals::new(&rows, SampleSize { chance: 0.01, population: 1600, rows: 16 });
         assert!(few.cv.is_none() && few.effective_partitions.is_none());
         assert!(few.no_interval.is_some_and(|reason| reason.contains("16 rows")));
-        let one = Intervals::new(&[500], Drawn { chance: 0.1, of: 5000, rows: 500 });
+        let one = Intervals::new(&[500], SampleSize { chance: 0.1, population: 5000, rows: 500 });
         same(one.cv.unwrap(), 0.0);
         same(one.max_over_mean, 1.0);
         same(one.effective_partitions.unwrap(), 1.0);

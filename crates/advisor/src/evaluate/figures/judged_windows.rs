@@ -33,7 +33,7 @@ const ROWS_PER_PARTITION: u64 = 20;
 const LANES: usize = 8;
 
 /// Window with enough rows.
-pub(super) struct Judged<'a> {
+pub(super) struct JudgedWindow<'a> {
     pub(super) window: &'a Window,
     pub(super) figures: SkewFigures,
     /// Share of the rows of each partition.
@@ -42,7 +42,7 @@ pub(super) struct Judged<'a> {
     pub(super) present: Vec<u32>,
 }
 
-impl<'a> Judged<'a> {
+impl<'a> JudgedWindow<'a> {
     pub(super) fn new(window: &'a Window, fewest: u64) -> Option<Self> {
         let figures = SkewFigures::from_counts(&window.rows_per_partition);
         if figures.rows < fewest.max(1) {
@@ -104,7 +104,7 @@ impl<'a> Judged<'a> {
 /// Consecutive windows, as many as have enough rows together. Only rows of the same window are
 /// compared.
 #[derive(Debug, Default)]
-pub(super) struct Together {
+pub(super) struct WindowGroup {
     pub(super) rows: u64,
     pub(super) pairs: f64,
     /// Sums over the windows, weighted by rows.
@@ -114,16 +114,16 @@ pub(super) struct Together {
     pub(super) rows_of_windows: Vec<u64>,
 }
 
-pub(super) fn together(judged: &[Judged<'_>], partitions: usize) -> Vec<Together> {
-    let suffices = |group: &Together| {
+pub(super) fn together(judged: &[JudgedWindow<'_>], partitions: usize) -> Vec<WindowGroup> {
+    let suffices = |group: &WindowGroup| {
         group.pairs >= PAIRS_PER_PARTITION * partitions as f64
             && group.rows >= ROWS_PER_PARTITION * partitions as u64
     };
-    let mut groups: Vec<Together> = Vec::new();
+    let mut groups: Vec<WindowGroup> = Vec::new();
     for window in judged {
         match groups.last() {
             Some(last) if !suffices(last) => {}
-            _ => groups.push(Together::default()),
+            _ => groups.push(WindowGroup::default()),
         }
         if let Some(last) = groups.last_mut() {
             last.add(window);
@@ -139,8 +139,8 @@ pub(super) fn together(judged: &[Judged<'_>], partitions: usize) -> Vec<Together
     groups
 }
 
-impl Together {
-    fn add(&mut self, window: &Judged<'_>) {
+impl WindowGroup {
+    fn add(&mut self, window: &JudgedWindow<'_>) {
         let rows = window.figures.rows as f64;
         self.rows += window.figures.rows;
         self.pairs += rows * (rows - 1.0) / 2.0;
@@ -172,14 +172,14 @@ impl Together {
         let by_chance = self.rows_of_windows.iter().map(|rows| *rows as f64 * chance.expected(*rows) * even);
         let above = |share: f64| ((share - even) / (1.0 - even).max(f64::MIN_POSITIVE)).clamp(0.0, 1.0);
         let chance = above(by_chance.sum::<f64>() / self.rows.max(1) as f64);
-        let found = above(self.share_of_fullest / self.rows.max(1) as f64);
-        if partitions < 2 || found >= 1.0 {
+        let observed = above(self.share_of_fullest / self.rows.max(1) as f64);
+        if partitions < 2 || observed >= 1.0 {
             return 1.0;
         }
-        if found <= chance {
+        if observed <= chance {
             return even;
         }
-        let lasting = (found - chance.powi(2) / found) / (1.0 - chance.powi(2));
+        let lasting = (observed - chance.powi(2) / observed) / (1.0 - chance.powi(2));
         even + (1.0 - even) * lasting.min(1.0)
     }
 }

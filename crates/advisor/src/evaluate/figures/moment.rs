@@ -143,11 +143,11 @@ pub(crate) fn examine<'a>(
     for scale in scales {
         let Scale { length: short, one_in, windows, moments } = scale;
         let one_moment = is_one_moment(time, short, &moments);
-        let found = describe(&windows, short, one_moment, one_in);
-        let suffices = found.rows_per_window >= enough;
+        let examined = describe(&windows, short, one_moment, one_in);
+        let suffices = examined.rows_per_window >= enough;
         if one_moment {
             if suffices || are_shared(&windows, sample) {
-                moments_of_key = Some((Cow::Owned(windows), found));
+                moments_of_key = Some((Cow::Owned(windows), examined));
             }
             if suffices {
                 break;
@@ -158,12 +158,12 @@ pub(crate) fn examine<'a>(
                 break;
             }
             if suffices {
-                return (Cow::Owned(windows), found);
+                return (Cow::Owned(windows), examined);
             }
         }
     }
-    if let Some(found) = moments_of_key {
-        return found;
+    if let Some(examined) = moments_of_key {
+        return examined;
     }
     // Longer windows are less precise than shorter ones, but better than no judgement.
     if !is_requested && shown.iter().all(|window| rows_of(window) < enough) {
@@ -173,9 +173,9 @@ pub(crate) fn examine<'a>(
             (joined.len() >= FEWEST_LONGER).then_some((times, joined))
         });
         for (times, joined) in longer {
-            let found = describe(&joined, Micros::new(length.get().saturating_mul(times)), false, 1);
-            if found.rows_per_window >= enough {
-                return (Cow::Owned(joined), found);
+            let examined = describe(&joined, Micros::new(length.get().saturating_mul(times)), false, 1);
+            if examined.rows_per_window >= enough {
+                return (Cow::Owned(joined), examined);
             }
         }
     }
@@ -223,20 +223,20 @@ mod tests {
 
     fn examined(windows: &[Window], is_requested: bool) -> (Vec<Window>, Examined) {
         let shown = (windows, Micros::MINUTE);
-        let (found, examined) =
+        let (examined_windows, examined) =
             examine(std::iter::empty(), shown, is_requested, TimeOfKey::None, PARTITIONS, 1.0);
-        (found.into_owned(), examined)
+        (examined_windows.into_owned(), examined)
     }
 
     #[test]
     fn thin_windows_are_lengthened_until_they_have_enough_rows() {
         let thin = windows(640, 3);
-        let (found, how) = examined(&thin, false);
-        assert!(how.rows_per_window >= enough_rows(PARTITIONS) && found.len() >= FEWEST_LONGER);
+        let (longer, how) = examined(&thin, false);
+        assert!(how.rows_per_window >= enough_rows(PARTITIONS) && longer.len() >= FEWEST_LONGER);
         assert_eq!(how.window_micros.get() % Micros::MINUTE.get(), 0);
         let rows = |windows: &[Window]| windows.iter().map(rows_of).sum::<u64>();
-        assert_eq!(rows(&found), rows(&thin), "no row is lost");
-        for window in &found {
+        assert_eq!(rows(&longer), rows(&thin), "no row is lost");
+        for window in &longer {
             assert_eq!(window.start_micros, window.number * how.window_micros.get());
         }
         // Windows of a given length, or with enough rows, are not changed.

@@ -6,7 +6,7 @@
 
 use serde::Serialize;
 
-use crate::evaluate::figures::judged_windows::{Judged, WindowFigures, together};
+use crate::evaluate::figures::judged_windows::{JudgedWindow, WindowFigures, together};
 use crate::evaluate::figures::moment::{Examined, enough_rows};
 use crate::evaluate::figures::pattern::{Evidence, Pattern, evidence, pattern};
 use evenkeel_model::units::Micros;
@@ -31,7 +31,7 @@ pub struct Spread {
 impl Spread {
     /// Returns the spread of the values; `None` if there are no values.
     #[must_use]
-    pub fn of_values(values: &[f64]) -> Option<Self> {
+    pub fn from_values(values: &[f64]) -> Option<Self> {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
         let at =
@@ -49,11 +49,11 @@ impl Spread {
         let all: u64 = sorted.iter().map(|(_, weight)| weight).sum();
         let at = |fraction: f64| {
             let mut below = 0;
-            let found = sorted.iter().find(|(_, weight)| {
+            let entry = sorted.iter().find(|(_, weight)| {
                 below += weight;
                 below as f64 >= fraction * all as f64
             });
-            found.or(sorted.last()).map(|(value, _)| *value)
+            entry.or(sorted.last()).map(|(value, _)| *value)
         };
         Some(Self { min: at(0.0)?, p10: at(0.1)?, median: at(0.5)?, p90: at(0.9)?, max: at(1.0)? })
     }
@@ -94,7 +94,7 @@ impl OverTime {
     /// Computes the figures of windows of one length, in order, which are both judged and
     /// displayed; `None` if no window has enough rows.
     #[must_use]
-    pub fn of_windows(windows: &[Window], length: Micros) -> Option<Self> {
+    pub fn from_windows(windows: &[Window], length: Micros) -> Option<Self> {
         let partitions = windows.first().map_or(1, |window| window.rows_per_partition.len());
         let rows_per_window = windows.iter().map(|window| window.rows_per_partition.iter().sum()).min()?;
         let examined = Examined {
@@ -104,25 +104,25 @@ impl OverTime {
             one_in: 1,
             fewest_rows: enough_rows(partitions),
         };
-        Self::of_examined((windows, length), (windows, examined))
+        Self::from_examined((windows, length), (windows, examined))
     }
 
     /// Computes the figures of the examined windows, and how the load moves, which also depends on
     /// the displayed windows.
     #[must_use]
-    pub(crate) fn of_examined(
+    pub(crate) fn from_examined(
         (shown, length): (&[Window], Micros),
         (windows, examined): (&[Window], Examined),
     ) -> Option<Self> {
-        let judged: Vec<Judged<'_>> =
-            windows.iter().filter_map(|window| Judged::new(window, examined.fewest_rows)).collect();
-        let spread = |of: fn(&Judged<'_>) -> f64| {
+        let judged: Vec<JudgedWindow<'_>> =
+            windows.iter().filter_map(|window| JudgedWindow::new(window, examined.fewest_rows)).collect();
+        let spread = |figure: fn(&JudgedWindow<'_>) -> f64| {
             Spread::weighted(
-                &judged.iter().map(|window| (of(window), window.figures.rows)).collect::<Vec<_>>(),
+                &judged.iter().map(|window| (figure(window), window.figures.rows)).collect::<Vec<_>>(),
             )
         };
         let worst = judged.iter().min_by(|a, b| {
-            let effective = |window: &Judged<'_>| window.figures.effective_partitions;
+            let effective = |window: &JudgedWindow<'_>| window.figures.effective_partitions;
             effective(a).total_cmp(&effective(b)).then(b.figures.rows.cmp(&a.figures.rows))
         })?;
         let partitions = worst.figures.partitions;
@@ -133,7 +133,8 @@ impl OverTime {
         let effective: Vec<(f64, u64)> =
             together.iter().map(|group| (group.lasting_effective(partitions), group.rows)).collect();
         let effective = Spread::weighted(&effective)?;
-        let every: Vec<Judged<'_>> = shown.iter().filter_map(|window| Judged::new(window, 1)).collect();
+        let every: Vec<JudgedWindow<'_>> =
+            shown.iter().filter_map(|window| JudgedWindow::new(window, 1)).collect();
         let peak = every
             .iter()
             .max_by(|a, b| a.figures.max.cmp(&b.figures.max).then(b.window.number.cmp(&a.window.number)))?;
@@ -176,7 +177,7 @@ mod tests {
             start_micros: number * Micros::HOUR.get(),
             rows_per_partition: (0..8).map(|partition| share(number, partition)).collect(),
         };
-        OverTime::of_windows(&(0..200).map(window).collect::<Vec<_>>(), Micros::HOUR).unwrap()
+        OverTime::from_windows(&(0..200).map(window).collect::<Vec<_>>(), Micros::HOUR).unwrap()
     }
 
     #[test]
@@ -217,10 +218,10 @@ mod tests {
     #[test]
     fn windows_of_few_rows_are_not_judged() {
         let window = Window { number: 0, start_micros: 0, rows_per_partition: vec![15, 0, 0, 0, 0, 0, 0, 0] };
-        assert!(OverTime::of_windows(std::slice::from_ref(&window), Micros::HOUR).is_none());
+        assert!(OverTime::from_windows(std::slice::from_ref(&window), Micros::HOUR).is_none());
         let enough = Window { rows_per_partition: vec![16, 0, 0, 0, 0, 0, 0, 0], ..window };
-        assert!(OverTime::of_windows(&[enough], Micros::HOUR).is_some());
-        assert!(OverTime::of_windows(&[], Micros::HOUR).is_none());
+        assert!(OverTime::from_windows(&[enough], Micros::HOUR).is_some());
+        assert!(OverTime::from_windows(&[], Micros::HOUR).is_none());
     }
 
     /// Creates windows of `rows` rows, each in the partition that `at` gives.
@@ -241,7 +242,7 @@ mod tests {
             one_in: 1,
             fewest_rows,
         };
-        OverTime::of_examined((windows, Micros::SECOND), (windows, examined)).unwrap()
+        OverTime::from_examined((windows, Micros::SECOND), (windows, examined)).unwrap()
     }
 
     #[test]
@@ -257,8 +258,8 @@ mod tests {
                     (random(number, row) % partitions as u64) as usize
                 });
                 let even = examined(&even, 2);
-                let found = even.lasting_effective_partitions.median / partitions as f64;
-                assert!(found > 0.8, "{partitions} {rows}: {found}");
+                let share = even.lasting_effective_partitions.median / partitions as f64;
+                assert!(share > 0.8, "{partitions} {rows}: {share}");
                 assert!(
                     even.lasting_share_of_fullest.median < 1.6 / partitions as f64,
                     "{partitions} {rows}: {even:?}"
@@ -282,8 +283,11 @@ mod tests {
                     // Two rows share a partition if they have the same one of three keys, or if
                     // their keys do.
                     let expected = 1.0 / (1.0 / 3.0 + 2.0 / 3.0 / partitions as f64);
-                    let found = three.lasting_effective_partitions.median;
-                    assert!((found / expected - 1.0).abs() < 0.15, "{partitions} {rows}: {found} {expected}");
+                    let actual = three.lasting_effective_partitions.median;
+                    assert!(
+                        (actual / expected - 1.0).abs() < 0.15,
+                        "{partitions} {rows}: {actual} {expected}"
+                    );
                     assert_eq!(three.pattern, Pattern::Sequential, "{partitions} {rows}");
                 }
             }
@@ -293,8 +297,8 @@ mod tests {
     #[test]
     fn two_partitions_that_take_turns_are_a_moving_hot_spot() {
         let turns = scattered(400, 100, 2, |number, row| usize::from((number % 2 == 0) == (row > 5)));
-        let found = examined(&turns, 16);
-        assert!(matches!(found.pattern, Pattern::Periodic | Pattern::Sequential), "{found:?}");
+        let figures = examined(&turns, 16);
+        assert!(matches!(figures.pattern, Pattern::Periodic | Pattern::Sequential), "{figures:?}");
         let same = scattered(400, 100, 2, |_, row| usize::from(row > 5));
         assert_eq!(examined(&same, 16).pattern, Pattern::Concentrated);
         let both = scattered(400, 100, 2, |_, row| usize::from(row > 55));
@@ -306,7 +310,7 @@ mod tests {
         let values = [(3.0, 1), (1.0, 5), (2.0, 4)];
         let each: Vec<f64> =
             values.iter().flat_map(|(value, weight)| vec![*value; *weight as usize]).collect();
-        let (weighted, plain) = (Spread::weighted(&values).unwrap(), Spread::of_values(&each).unwrap());
+        let (weighted, plain) = (Spread::weighted(&values).unwrap(), Spread::from_values(&each).unwrap());
         assert_eq!((weighted.min, weighted.max, weighted.p90), (plain.min, plain.max, 2.0));
         assert_eq!((weighted.p10, weighted.median), (1.0, 1.0));
         assert!(Spread::weighted(&[]).is_none());
@@ -314,8 +318,8 @@ mod tests {
 
     #[test]
     fn a_spread_of_one_value_is_that_value() {
-        let spread = Spread::of_values(&[3.0]).unwrap();
+        let spread = Spread::from_values(&[3.0]).unwrap();
         assert_eq!([spread.min, spread.p10, spread.median, spread.p90, spread.max], [3.0; 5]);
-        assert!(Spread::of_values(&[]).is_none());
+        assert!(Spread::from_values(&[]).is_none());
     }
 }

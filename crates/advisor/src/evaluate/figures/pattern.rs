@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use crate::evaluate::figures::judged_windows::Judged;
+use crate::evaluate::figures::judged_windows::JudgedWindow;
 use crate::evaluate::figures::moment::enough_rows;
 use evenkeel_model::units::Micros;
 use evenkeel_stats::skew::{AtATime, SkewFigures, balance};
@@ -77,8 +77,8 @@ const MOST_LAGS: i64 = 600;
 
 /// Computes the evidence for a pattern. `every` are the displayed windows.
 pub(super) fn evidence(
-    judged: &[Judged<'_>],
-    every: &[Judged<'_>],
+    judged: &[JudgedWindow<'_>],
+    every: &[JudgedWindow<'_>],
     length: Micros,
     at_a_time: f64,
 ) -> Option<Evidence> {
@@ -101,7 +101,7 @@ pub(super) fn evidence(
     // If the rows of every window are spread over the partitions, the windows are similar, and
     // comparing them adds nothing.
     let lags = if evidence.at_a_time() == AtATime::Spread { 1 } else { MOST_LAGS };
-    let enough: Vec<&Judged<'_>> =
+    let enough: Vec<&JudgedWindow<'_>> =
         every.iter().filter(|window| window.figures.rows >= enough_rows(partitions)).collect();
     let alike = alike_by_lag(&enough, lags);
     evidence.alike_next = alike.first().copied().flatten();
@@ -115,10 +115,10 @@ pub(super) fn evidence(
 
 /// Returns the average likeness of windows for every distance in windows, from 1 up to two thirds
 /// of the whole time; `None` if no two windows are that far apart.
-fn alike_by_lag(judged: &[&Judged<'_>], most: i64) -> Vec<Option<f64>> {
+fn alike_by_lag(judged: &[&JudgedWindow<'_>], most: i64) -> Vec<Option<f64>> {
     let (Some(first), Some(last)) = (judged.first(), judged.last()) else { return Vec::new() };
     let lags = ((last.window.number - first.window.number) * 2 / 3).clamp(1, most);
-    let position: HashMap<i64, &Judged<'_>> =
+    let position: HashMap<i64, &JudgedWindow<'_>> =
         judged.iter().map(|window| (window.window.number, *window)).collect();
     let step = judged.len().div_ceil(MOST_PAIRS);
     let alike = |lag: i64| {
@@ -137,23 +137,23 @@ fn alike_by_lag(judged: &[&Judged<'_>], most: i64) -> Vec<Option<f64>> {
 /// hit the same partition twice by chance.
 fn period(all: &[Option<f64>]) -> Option<usize> {
     let mut least = f64::INFINITY;
-    let mut found: Option<(usize, f64)> = None;
+    let mut period: Option<(usize, f64)> = None;
     for (lag, alike) in (1..).zip(all).take(all.len() / 2) {
         let Some(alike) = alike else { continue };
         if *alike >= ALIKE && *alike >= least + RETURNS_BY {
             // Take the peak of the return, not its first slope.
-            match found {
+            match period {
                 Some((_, best)) if *alike < best => break,
                 Some((_, best)) if *alike <= best => {}
-                _ => found = Some((lag, *alike)),
+                _ => period = Some((lag, *alike)),
             }
-        } else if found.is_some() {
+        } else if period.is_some() {
             break;
         }
         least = least.min(*alike);
     }
     let again = |lag: usize| all.get(2 * lag - 1).copied().flatten().is_some_and(|alike| alike >= ALIKE);
-    found.map(|(lag, _)| lag).filter(|lag| again(*lag))
+    period.map(|(lag, _)| lag).filter(|lag| again(*lag))
 }
 
 pub(super) fn pattern(evidence: &Evidence) -> Pattern {

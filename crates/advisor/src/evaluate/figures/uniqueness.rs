@@ -14,7 +14,7 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Int64Type, UInt64Type};
 use serde::Serialize;
 
-use evenkeel_model::wire::{Left, Wire, WireError, wire};
+use evenkeel_model::wire::{Wire, WireError, WireReader, wire};
 use evenkeel_stats::sketch::column_identities;
 
 /// Expected number of repeats above which having none is evidence of an identifier: the probability
@@ -54,7 +54,7 @@ impl Wire for UniqueBy {
         });
     }
 
-    fn take(left: &mut Left<'_>) -> Result<Self, WireError> {
+    fn take(left: &mut WireReader<'_>) -> Result<Self, WireError> {
         match left.bytes(1)? {
             [0] => Ok(Self::Chance),
             [1] => Ok(Self::Nature),
@@ -79,7 +79,7 @@ wire!(Uniqueness { by, repeats_by_chance });
 /// Probability that two rows are equal in the columns of a key: in its points in time, and in the
 /// others.
 #[derive(Debug, Clone, Copy)]
-struct Alike {
+struct EqualityChances {
     in_time: f64,
     in_others: f64,
     has_time: bool,
@@ -93,7 +93,7 @@ impl Uniqueness {
         if columns.is_empty() || rows < 2 {
             return None;
         }
-        let mut alike = Alike { in_time: 1.0, in_others: 1.0, has_time: false, has_others: false };
+        let mut alike = EqualityChances { in_time: 1.0, in_others: 1.0, has_time: false, has_others: false };
         for column in columns {
             let chance = chance_of_equal(column)?;
             if matches!(column.data_type(), DataType::Timestamp(..) | DataType::Date32) {
@@ -106,7 +106,7 @@ impl Uniqueness {
     }
 }
 
-impl Alike {
+impl EqualityChances {
     fn judge(self, rows: f64) -> Uniqueness {
         let repeats = rows * (rows - 1.0) / 2.0 * self.in_time * self.in_others;
         // More rows cover more time, and so other values of it; an id keeps the number of its
@@ -278,7 +278,7 @@ mod tests {
         // 500 distinct numbers of the same range.
         let column =
             numbers((0..500).map(|row| row * 40 + i64::from(row % 7 == 0)).chain([19_999]).take(500));
-        let found = Uniqueness::by_chance(&[column], rows).unwrap().repeats_by_chance;
-        assert!((found / repeats - 1.0).abs() < 0.1, "{found} {repeats}");
+        let actual = Uniqueness::by_chance(&[column], rows).unwrap().repeats_by_chance;
+        assert!((actual / repeats - 1.0).abs() < 0.1, "{actual} {repeats}");
     }
 }

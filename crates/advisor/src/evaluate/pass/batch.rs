@@ -48,8 +48,8 @@ impl KeyParts {
             return Ok(position);
         }
         let column = columns.iter().position(|column| column.name == part.column);
-        let found = column.and_then(|index| Some((index, columns.get(index)?)));
-        let (column, declared) = found.ok_or_else(|| EvaluateError::UnknownColumn {
+        let entry = column.and_then(|index| Some((index, columns.get(index)?)));
+        let (column, declared) = entry.ok_or_else(|| EvaluateError::UnknownColumn {
             key: key.to_string(),
             column: part.column.clone(),
             known: columns.iter().map(|column| column.name.clone()).collect(),

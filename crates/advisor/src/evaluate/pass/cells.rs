@@ -12,7 +12,7 @@ use crate::evaluate::figures::weights::NodeLoads;
 use crate::evaluate::pass::batch::KeyedBatch;
 use crate::evaluate::pass::context::{KeyContext, ReportContext};
 use evenkeel_model::units::{Micros, PartitionCount, PartitionId};
-use evenkeel_model::wire::{Left, Wire, WireError, wire};
+use evenkeel_model::wire::{Wire, WireError, WireReader, wire};
 use evenkeel_placement::placement::{JointPlacement, Placement};
 use evenkeel_stats::skew::{AtATime, NoiseFloor, SkewFigures, Verdict, expected_empty_partitions};
 use evenkeel_stats::windows::{MomentAxis, MomentCounts, NO_WINDOW, Window, WindowCounts};
@@ -241,7 +241,7 @@ impl GroupCounter {
         self.placements.put(bytes);
     }
 
-    pub(super) fn take(&self, left: &mut Left<'_>) -> Result<Self, WireError> {
+    pub(super) fn take(&self, left: &mut WireReader<'_>) -> Result<Self, WireError> {
         let taken = Self {
             rows: Wire::take(left)?,
             bytes: Wire::take(left)?,
@@ -311,7 +311,7 @@ impl GroupCounter {
                     let sample = how.sample.map_or(1.0, |drawn| drawn.chance);
                     let (examined, which) =
                         examine(scales, shown, is_requested, time, placement.partitions().len(), sample);
-                    OverTime::of_examined(shown, (&examined, which))
+                    OverTime::from_examined(shown, (&examined, which))
                 });
                 PlacementCounts {
                     placement: placement.clone(),
@@ -341,8 +341,8 @@ impl PlacementCounts {
         let at_a_time = over_time.as_ref().map_or(AtATime::Spread, |time| time.evidence.at_a_time());
         let verdict = Verdict::from_skew(&skew, Some(&noise_floor), at_a_time);
         let rows_of_heaviest = heaviest.and_then(|partition| self.rows.get(partition.index())).copied();
-        let per_batch = Spread::of_values(&self.batches.partitions_written)
-            .zip(Spread::of_values(&self.batches.share_of_fullest))
+        let per_batch = Spread::from_values(&self.batches.partitions_written)
+            .zip(Spread::from_values(&self.batches.share_of_fullest))
             .map(|(partitions_written, share_of_fullest)| PerBatch {
                 batch_rows: how.batch_rows,
                 batches: self.batches.partitions_written.len() as u64,

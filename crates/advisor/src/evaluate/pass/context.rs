@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::evaluate::figures::interval::Drawn;
+use crate::evaluate::figures::interval::SampleSize;
 use evenkeel_model::units::Micros;
 use evenkeel_stats::sketch::DistinctKeys;
 use evenkeel_stats::skew::KeyWeights;
@@ -29,5 +29,5 @@ pub(crate) struct ReportContext<'a> {
     pub(crate) partition_rate: f64,
     pub(crate) weights: &'a [f64],
     /// Sample that was counted; `None` if it is all rows.
-    pub(crate) sample: Option<Drawn>,
+    pub(crate) sample: Option<SampleSize>,
 }

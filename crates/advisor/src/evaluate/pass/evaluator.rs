@@ -10,7 +10,7 @@ use rayon::prelude::{IntoParallelIterator, ParallelIterator};
 
 use crate::evaluate::EvaluateError;
 use crate::evaluate::figures::evaluation::{Evaluation, SampleReport};
-use crate::evaluate::figures::interval::Drawn;
+use crate::evaluate::figures::interval::SampleSize;
 use crate::evaluate::options::EvaluateOptions;
 use crate::evaluate::pass::batch::KeyParts;
 use crate::evaluate::pass::budgets::Budgets;
@@ -39,7 +39,7 @@ const DEFAULT_PARTITIONS: u64 = 64;
 pub struct Evaluator {
     pub(crate) options: EvaluateOptions,
     /// Columns whose values vary in length, which affects the bytes of a row.
-    of_any_length: Vec<usize>,
+    variable_length: Vec<usize>,
     /// Number of columns of a batch.
     columns: usize,
     pub(crate) preparation: Preparation,
@@ -120,7 +120,7 @@ impl Evaluator {
         let most_moments = most_moments(counters);
         let moments =
             (time.is_some() && !partition_keys.is_empty()).then(|| MomentAxis::new(finest, most_moments));
-        let of_any_length = of_any_length(columns, share);
+        let variable_length = variable_length_columns(columns, share);
         let seed = ChaCha8Rng::seed_from_u64(0xE7E1);
         Ok(Self {
             preparation: Preparation {
@@ -145,7 +145,7 @@ impl Evaluator {
                 bytes: 0,
                 checksum: 0,
             },
-            of_any_length,
+            variable_length,
             columns: columns.len(),
             options,
         })
@@ -157,7 +157,7 @@ impl Evaluator {
         *whole_rows
             || parts.have(column)
             || clock.as_ref().and_then(Clock::column).is_some_and(|time| time.position == column)
-            || self.of_any_length.contains(&column)
+            || self.variable_length.contains(&column)
     }
 
     /// Projection: whether the values of each column are needed. Those of others may be NULL.
@@ -249,7 +249,8 @@ impl Evaluator {
         let time_range = axis.range(read);
         let sample =
             options.sample.map(|fraction| SampleReport { fraction, rows_read, rows_sampled: counters.rows });
-        let drawn = options.sample.map(|chance| Drawn { chance, of: rows_read, rows: counters.rows });
+        let drawn =
+            options.sample.map(|chance| SampleSize { chance, population: rows_read, rows: counters.rows });
         let axis = time_range.is_some().then_some(&axis);
         // One length for each number of partitions, for all keys and functions.
         let counts = counters.partition_keys.iter().flat_map(PartitionKeyCounter::partition_counts);
@@ -290,18 +291,18 @@ pub(super) fn window_for(axis: &TimeAxis, partitions: usize) -> Micros {
 /// Resolution of the time column: no window is shorter.
 fn resolution(time: &TimeColumn, columns: &[Column]) -> Micros {
     let column_type = columns.get(time.position).map(|column| column.column_type);
-    let is_date = column_type.is_some_and(|of| of.is_time() && !of.is_timestamp());
+    let is_date = column_type.is_some_and(|column_type| column_type.is_time() && !column_type.is_timestamp());
     if is_date { Micros::DAY } else { time.reading.resolution() }
 }
 
 /// Returns the positions of the columns whose values vary in length, if a share counts bytes.
-fn of_any_length(columns: &[Column], share: Option<Share>) -> Vec<usize> {
+fn variable_length_columns(columns: &[Column], share: Option<Share>) -> Vec<usize> {
     // All shares that count bytes count whole rows.
-    let of_any_length = columns
+    let variable_length = columns
         .iter()
         .enumerate()
         .filter(|(_, column)| width(column.column_type).is_none() && share != Some(Share::TimeAxis));
-    of_any_length.map(|(position, _)| position).collect()
+    variable_length.map(|(position, _)| position).collect()
 }
 
 /// Returns the positions of the primary keys that a share counts, of `count` in all.
@@ -399,8 +400,8 @@ mod tests {
         for _ in 0..RUNS {
             order.shuffle(&mut random);
             let permuted = take_record_batch(&batch, &UInt32Array::from(order.clone())).unwrap();
-            let found = evaluate(&permuted, Some(0.05));
-            for ((key, truth), held) in found.iter().zip(&truth).zip(&mut held) {
+            let sampled = evaluate(&permuted, Some(0.05));
+            for ((key, truth), held) in sampled.iter().zip(&truth).zip(&mut held) {
                 let (placement, whole) = (&key.placements[0], &truth.placements[0].skew);
                 let intervals = placement.intervals.as_ref().unwrap();
                 let heaviest = key.heavy_hitters[0].share_interval.unwrap();

@@ -11,7 +11,7 @@ use crate::evaluate::EvaluateError;
 use crate::evaluate::figures::partition_key::PartitionKeyReport;
 use crate::evaluate::figures::primary_key::{DuplicateExample, PrimaryKeyReport};
 use crate::evaluate::pass::batch::json_value;
-use crate::evaluate::pass::partition_key::{FoundKey, KeyFound};
+use crate::evaluate::pass::partition_key::{FoundKey, KeyOccurrence};
 use evenkeel_input::source::{Export, ExportPlace, OnUnreadable};
 use evenkeel_model::table::{Candidate, Column};
 use evenkeel_model::values::derived_column;
@@ -28,7 +28,7 @@ struct Search {
     report: usize,
     conflicting: bool,
     before: Option<Met>,
-    found: Option<DuplicateExample>,
+    example: Option<DuplicateExample>,
 }
 
 /// Finds rows for the repeated keys of `reports`. Reading ends when all are found.
@@ -40,7 +40,7 @@ pub(crate) fn find_examples(
 ) -> Result<(), EvaluateError> {
     let mut searches: Vec<HashMap<u64, Search>> = Vec::new();
     for (report, key) in reports.iter().enumerate() {
-        let search = |conflicting| Search { report, conflicting, before: None, found: None };
+        let search = |conflicting| Search { report, conflicting, before: None, example: None };
         searches.push(key.repeated.iter().map(|known| (known.key, search(known.conflicting))).collect());
     }
     let mut missing: usize = searches.iter().map(HashMap::len).sum();
@@ -54,21 +54,21 @@ pub(crate) fn find_examples(
         {
             let (key, identities) = keys_of(&report.candidate, columns, &batch);
             for (row, identity) in identities.iter().enumerate() {
-                if let Some(search) = searches.get_mut(identity).filter(|search| search.found.is_none()) {
+                if let Some(search) = searches.get_mut(identity).filter(|search| search.example.is_none()) {
                     search.meet(&key, columns, place, &batch, row);
-                    missing -= usize::from(search.found.is_some());
+                    missing -= usize::from(search.example.is_some());
                 }
             }
         }
         if stop.load(Ordering::Relaxed) { Err(EvaluateError::Interrupted) } else { Ok(missing > 0) }
     })?;
-    let found = searches
+    let examples = searches
         .into_iter()
         .flat_map(HashMap::into_values)
-        .filter_map(|search| search.found.map(|example| (search.report, search.conflicting, example)));
-    let mut found: Vec<_> = found.collect();
-    found.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.2.first.cmp(&b.2.first)));
-    for (report, _, example) in found {
+        .filter_map(|search| search.example.map(|example| (search.report, search.conflicting, example)));
+    let mut examples: Vec<_> = examples.collect();
+    examples.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.2.first.cmp(&b.2.first)));
+    for (report, _, example) in examples {
         if let Some(report) = reports.get_mut(report) {
             report.examples.push(example);
         }
@@ -84,12 +84,12 @@ pub(crate) fn find_values(
     reports: &mut [PartitionKeyReport],
     stop: &AtomicBool,
 ) -> Result<Vec<FoundKey>, EvaluateError> {
-    let mut found = Vec::new();
+    let mut occurrences = Vec::new();
     let unknown =
         |report: &PartitionKeyReport| report.heavy_hitters.iter().filter(|h| h.identity.is_some()).count();
     let mut missing: usize = reports.iter().map(unknown).sum();
     if missing == 0 {
-        return Ok(found);
+        return Ok(occurrences);
     }
     let columns = export.columns();
     export.read_columns::<EvaluateError>(on_unreadable, &|_| true, |_, batch| {
@@ -97,7 +97,7 @@ pub(crate) fn find_values(
             let (key, identities) = keys_of(&report.candidate, columns, &batch);
             let is_wanted: AHashSet<u64> = report.heavy_hitters.iter().filter_map(|h| h.identity).collect();
             for (row, identity) in
-                identities.iter().enumerate().filter(|(_, found)| is_wanted.contains(found))
+                identities.iter().enumerate().filter(|(_, identity)| is_wanted.contains(identity))
             {
                 let hitter = report.heavy_hitters.iter_mut().enumerate();
                 let Some((place, hitter)) = hitter.into_iter().find(|(_, h)| h.identity == Some(*identity))
@@ -112,13 +112,13 @@ pub(crate) fn find_values(
                 if place == 0 {
                     report.place_heaviest(&partitions);
                 }
-                let of_key = KeyFound { values, partitions };
-                found.push(FoundKey { partition_key: number, identity: *identity, found: of_key });
+                let of_key = KeyOccurrence { values, partitions };
+                occurrences.push(FoundKey { partition_key: number, identity: *identity, occurrence: of_key });
             }
         }
         if stop.load(Ordering::Relaxed) { Err(EvaluateError::Interrupted) } else { Ok(missing > 0) }
     })?;
-    Ok(found)
+    Ok(occurrences)
 }
 
 /// Returns the columns of a key, and its identity in every row.
@@ -153,7 +153,7 @@ impl Search {
                 .map(|(column, _)| column.name.clone())
                 .collect();
             if differs_in.is_empty() != self.conflicting {
-                self.found = Some(DuplicateExample {
+                self.example = Some(DuplicateExample {
                     key: key.iter().map(|array| json_value(array, row)).collect(),
                     first: before.place,
                     second: met.place.clone(),

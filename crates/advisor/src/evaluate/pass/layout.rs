@@ -57,7 +57,7 @@ pub(crate) fn join_batches(portions: &mut Vec<Portion>) {
 
 impl LayoutReport {
     /// Computes the overlap of portions, given per partition in the order of their creation.
-    pub(crate) fn of_portions(partitions: &[Vec<Portion>], batch_rows: u64, batches: u64) -> Self {
+    pub(crate) fn from_portions(partitions: &[Vec<Portion>], batch_rows: u64, batches: u64) -> Self {
         let ranges = |portions: &Vec<Portion>| -> Vec<(KeyBytes, KeyBytes)> {
             portions.iter().map(|portion| (portion.min.clone(), portion.max.clone())).collect()
         };
@@ -196,7 +196,7 @@ mod tests {
     #[test]
     fn portions_in_a_row_overlap_nothing_and_are_never_rewritten() {
         let portions: Vec<Portion> = (0..100).map(|i| portion(2 * i, 2 * i + 1, 10)).collect();
-        let report = LayoutReport::of_portions(&[portions], 10, 100);
+        let report = LayoutReport::from_portions(&[portions], 10, 100);
         assert_eq!((report.portions, report.depth.max_depth), (100, 1));
         assert_eq!((report.depth.average_depth, report.write_amplification), (1.0, 1.0));
         assert_eq!(report.depth.depth_histogram, [DepthBucket { depth: 1, portions: 100 }]);
@@ -205,13 +205,13 @@ mod tests {
     #[test]
     fn portions_over_the_whole_range_are_rewritten_once_for_each_level() {
         let whole = |count: usize| vec![portion(0, 255, 10); count];
-        let amplification = |count| LayoutReport::of_portions(&[whole(count)], 10, 100).write_amplification;
+        let amplification = |count| LayoutReport::from_portions(&[whole(count)], 10, 100).write_amplification;
         assert_eq!(amplification(1), 1.0);
         assert_eq!(amplification(MERGE_FAN_IN - 1), 1.0);
         assert_eq!(amplification(MERGE_FAN_IN), 2.0);
         assert_eq!(amplification(MERGE_FAN_IN * MERGE_FAN_IN), 3.0);
         assert_eq!(amplification(2 * MERGE_FAN_IN + 1), 1.0 + 16.0 / 17.0);
-        let report = LayoutReport::of_portions(&[whole(5)], 10, 100);
+        let report = LayoutReport::from_portions(&[whole(5)], 10, 100);
         assert_eq!((report.depth.max_depth, report.depth.average_depth), (5, 5.0));
     }
 
@@ -228,7 +228,7 @@ mod tests {
     fn late_rows_cost_depth_but_no_rewriting() {
         // Each portion reaches back into the previous one.
         let portions: Vec<Portion> = (0..80).map(|i| portion(3 * i, 3 * i + 4, 10)).collect();
-        let report = LayoutReport::of_portions(&[portions], 100, 100);
+        let report = LayoutReport::from_portions(&[portions], 100, 100);
         assert_eq!((report.depth.max_depth, report.write_amplification), (2, 1.0));
     }
 

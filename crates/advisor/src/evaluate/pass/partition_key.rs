@@ -18,7 +18,7 @@ use crate::evaluate::pass::context::{KeyContext, ReportContext};
 use crate::evaluate::pass::preparation::{BatchKeys, CandidatePlan, Hashes};
 use evenkeel_model::table::ColumnType;
 use evenkeel_model::units::{Micros, PartitionCount, PartitionId};
-use evenkeel_model::wire::{Left, Wire, WireError, wire};
+use evenkeel_model::wire::{Wire, WireError, WireReader, wire};
 use evenkeel_stats::sketch::{KeyCounter, MOST_BYTES_ON_DISK, SpillError};
 use evenkeel_stats::skew::KeyWeights;
 use evenkeel_stats::windows::MomentAxis;
@@ -28,13 +28,13 @@ const HEAVIEST_SHOWN: usize = 10;
 
 /// Details of a heavy key.
 #[derive(Debug, Clone)]
-pub(crate) struct KeyFound {
+pub(crate) struct KeyOccurrence {
     pub(crate) values: Vec<Value>,
     /// Partition of the key in every placement.
     pub(crate) partitions: Vec<PartitionId>,
 }
 
-wire!(KeyFound { values, partitions });
+wire!(KeyOccurrence { values, partitions });
 
 /// Details of a heavy key that the counts do not know.
 #[derive(Debug, Clone)]
@@ -42,10 +42,10 @@ pub(crate) struct FoundKey {
     /// Number of the partition key.
     pub(crate) partition_key: usize,
     pub(crate) identity: u64,
-    pub(crate) found: KeyFound,
+    pub(crate) occurrence: KeyOccurrence,
 }
 
-wire!(FoundKey { partition_key, identity, found });
+wire!(FoundKey { partition_key, identity, occurrence });
 
 /// Counts the rows of one candidate, batch by batch.
 #[derive(Debug)]
@@ -54,7 +54,7 @@ pub(crate) struct PartitionKeyCounter {
     types: Vec<ColumnType>,
     time: TimeOfKey,
     groups: Vec<GroupCounter>,
-    keys: KeyCounter<KeyFound>,
+    keys: KeyCounter<KeyOccurrence>,
     /// Number of each row's key in the current batch, while keys are few.
     numbers: Vec<u32>,
     rows: u64,
@@ -111,7 +111,7 @@ impl PartitionKeyCounter {
                     });
                 });
                 let (key, groups, numbers) = (&self.plan.key, &self.groups, &self.numbers);
-                self.keys.add_runs(&runs, |row| KeyFound {
+                self.keys.add_runs(&runs, |row| KeyOccurrence {
                     values: batch.values(key, row),
                     partitions: groups
                         .iter()
@@ -133,7 +133,7 @@ impl PartitionKeyCounter {
             group.add_moments(batch, |group, row| group.cells.get(row).copied());
         });
         let (key, groups) = (&self.plan.key, &self.groups);
-        let found = |row: usize| KeyFound {
+        let occurrence_of = |row: usize| KeyOccurrence {
             values: batch.values(key, row),
             partitions: groups
                 .iter()
@@ -141,8 +141,8 @@ impl PartitionKeyCounter {
                 .collect(),
         };
         match numbered {
-            true => self.keys.add_numbered(&self.numbers, found),
-            false => self.keys.add(identities, found),
+            true => self.keys.add_numbered(&self.numbers, occurrence_of),
+            false => self.keys.add(identities, occurrence_of),
         }
         self.count_bytes(batch);
         Ok(())
@@ -173,7 +173,7 @@ impl PartitionKeyCounter {
         let columns = batch.rows_of(&self.plan.key, &rows);
         let mut hashes = Hashes::default();
         for group in &mut self.groups {
-            let hashes = hashes.of_batch(&group.joint, &columns).map_err(failed)?;
+            let hashes = hashes.for_batch(&group.joint, &columns).map_err(failed)?;
             group.joint.assign_hashes(hashes, &columns, &mut group.cells).map_err(failed)?;
             group.cell_of_number.extend_from_slice(&group.cells);
         }
@@ -191,7 +191,7 @@ impl PartitionKeyCounter {
     }
 
     /// Returns the counter of distinct values.
-    pub(crate) fn keys(&self) -> &KeyCounter<KeyFound> {
+    pub(crate) fn keys(&self) -> &KeyCounter<KeyOccurrence> {
         &self.keys
     }
 
@@ -262,7 +262,7 @@ impl PartitionKeyCounter {
     }
 
     /// Reads the counts of another counter of the same candidate.
-    pub(crate) fn take(&self, left: &mut Left<'_>) -> Result<Self, WireError> {
+    pub(crate) fn take(&self, left: &mut WireReader<'_>) -> Result<Self, WireError> {
         let keys = KeyCounter::take(left)?;
         let (rows, null_rows) = Wire::take(left)?;
         let (key_bytes, max_key_bytes) = Wire::take(left)?;
@@ -295,7 +295,7 @@ impl PartitionKeyCounter {
             .unwrap_or_default();
         let hitters = counts.heaviest.into_iter().map(|key| HeavyHitter {
             identity: key.value.is_none().then_some(key.identity),
-            key: key.value.map(|found| found.values).unwrap_or_default(),
+            key: key.value.map(|occurrence| occurrence.values).unwrap_or_default(),
             rows: key.rows,
             error: key.error,
             share: key.rows as f64 / rows,
@@ -304,8 +304,8 @@ impl PartitionKeyCounter {
         let exact = counts.distinct.exact;
         let distinct = match how.sample {
             Some(drawn) => {
-                let most = drawn.of.saturating_sub(drawn.rows).saturating_add(counts.distinct.upper);
-                counts.distinct.of_whole(counts.keys_with_one_row, drawn.chance, most)
+                let most = drawn.population.saturating_sub(drawn.rows).saturating_add(counts.distinct.upper);
+                counts.distinct.scaled_to_whole(counts.keys_with_one_row, drawn.chance, most)
             }
             None => counts.distinct,
         };
@@ -322,8 +322,9 @@ impl PartitionKeyCounter {
         let placements: Vec<PlacementReport> = placements.collect();
         let mut parts = self.plan.candidate.part_names().into_iter().zip(&self.types);
         // Other systems have already reported which types they accept.
-        let of_ydb =
-            placements.first().is_none_or(|placement| placement.placement.function().of_ydb().is_some());
+        let of_ydb = placements
+            .first()
+            .is_none_or(|placement| placement.placement.function().ydb_function().is_some());
         let type_obstacle =
             parts.find(|(_, column_type)| of_ydb && !column_type.is_key_type()).map(|(part, column_type)| {
                 format!("{part} is of type {column_type}, which YDB does not accept in keys")

@@ -76,7 +76,7 @@ impl PrimaryKeyInputs<'_> {
         let equal = equal.take(MOST_EQUALITY_COLUMNS).map(|name| (name, ConditionKind::Equal));
         let mut conditions = Vec::new();
         for (name, kind) in time.into_iter().chain(equal) {
-            let column = Candidate::of_columns(std::slice::from_ref(name));
+            let column = Candidate::from_columns(std::slice::from_ref(name));
             for part in parts.resolve(&column, self.columns)? {
                 if let Some(resolved) = parts.get(part) {
                     conditions.push(Condition {

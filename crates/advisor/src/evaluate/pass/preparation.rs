@@ -54,7 +54,7 @@ impl CandidatePlan {
         let mut hashes = Hashes::default();
         let of_group = |placement: &Arc<JointPlacement>| {
             let mut cells = Vec::with_capacity(batch.rows);
-            let hashes = hashes.of_batch(placement, &columns).map_err(failed)?;
+            let hashes = hashes.for_batch(placement, &columns).map_err(failed)?;
             placement.assign_hashes(hashes, &columns, &mut cells).map_err(failed)?;
             Ok(cells)
         };
@@ -67,7 +67,7 @@ impl CandidatePlan {
 pub(crate) struct Hashes(Option<(&'static str, Vec<u64>)>);
 
 impl Hashes {
-    pub(crate) fn of_batch(
+    pub(crate) fn for_batch(
         &mut self,
         placement: &JointPlacement,
         columns: &[ArrayRef],

@@ -15,7 +15,7 @@ use std::sync::atomic::AtomicBool;
 
 use crate::evaluate::EvaluateError;
 use crate::evaluate::figures::evaluation::Evaluation;
-use crate::evaluate::figures::interval::Drawn;
+use crate::evaluate::figures::interval::SampleSize;
 use crate::evaluate::figures::primary_key::PrimaryKeyReport;
 use crate::evaluate::options::EvaluateOptions;
 use crate::evaluate::pass::evaluator::Evaluator;
@@ -29,14 +29,14 @@ use evenkeel_stats::windows::TimeRange;
 
 /// Result of a pass over all rows.
 #[derive(Debug)]
-struct Whole {
+struct PassResult {
     rows_read: u64,
     time_range: Option<TimeRange>,
     /// Number of the primary key that was counted, and its report.
     primary_key: Option<(usize, PrimaryKeyReport)>,
 }
 
-wire!(Whole { rows_read, time_range, primary_key });
+wire!(PassResult { rows_read, time_range, primary_key });
 
 /// Returns the ranges in which the rows of an export are counted: at most `most`, about equal, cut
 /// at multiples of `batch_rows` to keep the batches of the simulated ingest whole. There is only
@@ -128,7 +128,7 @@ pub fn assemble<S: AsRef<[u8]>, W: AsRef<[u8]>>(
     let mut axis_is_whole = count == 1;
     for whole in wholes {
         let mut left = unseal(whole.as_ref())?;
-        let whole = Whole::take(&mut left)?;
+        let whole = PassResult::take(&mut left)?;
         left.end()?;
         if whole.rows_read != rows_read {
             let reason = format!("one has {} rows, the others {rows_read}", whole.rows_read);
@@ -148,8 +148,8 @@ pub fn assemble<S: AsRef<[u8]>, W: AsRef<[u8]>>(
     }
     let missing =
         |number: usize| EvaluateError::KeyParts { reason: format!("primary key {number} is missing") };
-    let found = (0..).zip(primary_keys).map(|(number, report)| report.ok_or_else(|| missing(number)));
-    evaluation.primary_keys = found.collect::<Result<_, _>>()?;
+    let reports = (0..).zip(primary_keys).map(|(number, report)| report.ok_or_else(|| missing(number)));
+    evaluation.primary_keys = reports.collect::<Result<_, _>>()?;
     Ok(evaluation)
 }
 
@@ -199,14 +199,14 @@ impl Evaluator {
     fn into_whole(self, share: Share) -> Result<Vec<u8>, EvaluateError> {
         let Self { options, preparation, counters, .. } = self;
         let read = preparation.rows_read as f64 / counters.rows.max(1) as f64;
-        let mut whole = Whole {
+        let mut whole = PassResult {
             rows_read: preparation.rows_read,
             time_range: preparation.axis.range(read),
             primary_key: None,
         };
         if let (Share::PrimaryKey(number), Some(key)) = (share, counters.primary_keys.into_iter().next()) {
-            let (of, rows) = (preparation.rows_read, counters.rows);
-            let drawn = options.sample.map(|chance| Drawn { chance, of, rows });
+            let (population, rows) = (preparation.rows_read, counters.rows);
+            let drawn = options.sample.map(|chance| SampleSize { chance, population, rows });
             whole.primary_key = Some((number, key.finish(drawn)?));
         }
         Ok(seal(|bytes| whole.put(bytes)))
@@ -379,8 +379,8 @@ mod tests {
         let options = EvaluateOptions { primary_keys: Vec::new(), ..options };
         assert_eq!(whole_shares(&rows.columns, &options, 5).unwrap(), [Share::TimeAxis]);
         assert_eq!(rows.shared(&options, 5).unwrap(), rows.local(&options).unwrap());
-        let asked = EvaluateOptions { window: Some(Micros::MINUTE), ..options.clone() };
-        assert_eq!(rows.shared(&asked, 5).unwrap(), rows.local(&asked).unwrap());
+        let windowed = EvaluateOptions { window: Some(Micros::MINUTE), ..options.clone() };
+        assert_eq!(rows.shared(&windowed, 5).unwrap(), rows.local(&windowed).unwrap());
         let timeless = Rows::events(6_000).without("event_timestamp");
         let options = EvaluateOptions {
             partition_keys: keys(&["user_id", "campaign_id, user_id"]),
@@ -519,9 +519,9 @@ mod tests {
 
     /// Counts exports as other machines would, which have only the data that is sent to them, in at
     /// most this many ranges.
-    struct Elsewhere(usize);
+    struct RemoteCounter(usize);
 
-    impl CountRows for Elsewhere {
+    impl CountRows for RemoteCounter {
         fn count_rows(
             &self,
             export: &Export,
@@ -582,13 +582,13 @@ mod tests {
         let export = Export::open(&inputs, InputOptions::default(), &Default::default()).unwrap();
         let stop = AtomicBool::new(false);
         // Named keys, and keys that are searched for.
-        let found = EvaluateOptions { batch_rows: 1000, ..EvaluateOptions::default() };
-        for evaluate in [EvaluateOptions { batch_rows: 1000, ..options() }, found] {
+        let in_small_batches = EvaluateOptions { batch_rows: 1000, ..EvaluateOptions::default() };
+        for evaluate in [EvaluateOptions { batch_rows: 1000, ..options() }, in_small_batches] {
             let options = AdvisorOptions { evaluate, ..AdvisorOptions::default() };
             let timeless = |assessment: AdvisorReport| AdvisorReport { seconds: 0.0, ..assessment };
             let local = timeless(advise(&export, options.clone(), &|_| (), &stop).unwrap());
             for most in [1, 4] {
-                let shared = advise_with(&export, options.clone(), &Elsewhere(most), &stop).unwrap();
+                let shared = advise_with(&export, options.clone(), &RemoteCounter(most), &stop).unwrap();
                 assert_eq!(timeless(shared), local);
             }
         }

@@ -66,16 +66,16 @@ pub(crate) fn time_column(
         columns.get(position).map(|column| TimeColumn { position, name: column.name.clone(), reading })
     };
     if let Some(name) = &options.time {
-        let found = columns.iter().position(|column| column.name == *name);
-        let found = found.ok_or_else(|| EvaluateError::UnknownTime {
+        let position = columns.iter().position(|column| column.name == *name);
+        let position = position.ok_or_else(|| EvaluateError::UnknownTime {
             column: name.to_owned(),
             known: columns.iter().filter(|c| c.column_type.is_time()).map(|c| c.name.clone()).collect(),
         })?;
-        let is_time = columns.get(found).is_some_and(|column| column.column_type.is_time());
+        let is_time = columns.get(position).is_some_and(|column| column.column_type.is_time());
         return match (is_time, options.time_reading) {
-            (true, _) => Ok(at(found, TimeReading::Native)),
+            (true, _) => Ok(at(position, TimeReading::Native)),
             (false, TimeReading::Native) => Err(EvaluateError::Time { column: name.to_owned() }),
-            (false, reading) => Ok(at(found, reading)),
+            (false, reading) => Ok(at(position, reading)),
         };
     }
     Ok(only_time_column(columns).and_then(|position| at(position, TimeReading::Native)))

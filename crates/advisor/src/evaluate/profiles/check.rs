@@ -52,11 +52,11 @@ impl Profile {
                         self.name
                     )));
                 }
-                Some(found) if found.column_type != column.column_type => {
+                Some(other) if other.column_type != column.column_type => {
                     return Err(failed(format!(
                         "column '{}' is of type {}, but of type {} in {}",
                         quote(&column.name),
-                        found.column_type,
+                        other.column_type,
                         column.column_type,
                         self.name
                     )));

@@ -36,7 +36,7 @@ enum Repetition {
 }
 
 impl CommonKeys {
-    pub(super) fn of_profiles(profiles: &[Profile]) -> Result<Self, ProfileError> {
+    pub(super) fn from_profiles(profiles: &[Profile]) -> Result<Self, ProfileError> {
         let Some((first, others)) = profiles.split_first() else { return Err(ProfileError::None) };
         let judged = |profile: &Profile| profile.header.options.partition_keys.clone();
         let mut all: Vec<Candidate> = profiles.iter().flat_map(judged).collect();
@@ -113,14 +113,14 @@ impl CommonKeys {
             }
         }
         if let (false, Some(first)) = (missing.is_empty(), profiles.first()) {
-            let (file, of) = (first.name.clone(), profiles.len() as u64);
-            self.notes.push(Note::KeysNotInAllProfiles { keys: missing, of, file });
+            let (file, profile_count) = (first.name.clone(), profiles.len() as u64);
+            self.notes.push(Note::KeysNotInAllProfiles { keys: missing, profiles: profile_count, file });
         }
     }
 
     /// Whether a candidate is judged.
     pub(super) fn judges(&self, candidate: &ConsideredCandidate) -> bool {
-        let key = Candidate::of_columns(&candidate.key);
+        let key = Candidate::from_columns(&candidate.key);
         match candidate.purpose {
             Purpose::PartitionKey => self.judged.contains(&key),
             Purpose::PrimaryKey => self.known_primary_keys().any(|known| known.key == key),

@@ -132,9 +132,9 @@ impl Profile {
         let left = bytes.strip_prefix(MAGIC).ok_or_else(|| ProfileError::NotProfile { file: file() })?;
         let (version, compressed) =
             left.split_first_chunk().ok_or_else(|| ProfileError::NotProfile { file: file() })?;
-        let found = u32::from_le_bytes(*version);
-        if found != VERSION {
-            return Err(ProfileError::Version { file: file(), found, known: VERSION });
+        let version = u32::from_le_bytes(*version);
+        if version != VERSION {
+            return Err(ProfileError::Version { file: file(), found: version, known: VERSION });
         }
         let damaged = |reason: &str| ProfileError::Damaged { file: file(), reason: reason.to_owned() };
         let (length, compressed) = compressed.split_first_chunk().ok_or_else(|| damaged("it is cut"))?;

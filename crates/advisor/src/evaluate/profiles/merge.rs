@@ -7,12 +7,12 @@ use std::time::Instant;
 use serde::Serialize;
 
 use crate::evaluate::EvaluateError;
-use crate::evaluate::advice::{Advice, AdvisorReport, Counting, Found};
+use crate::evaluate::advice::{Advice, AdvisorReport, Counting, EvaluatedExport};
 use crate::evaluate::figures::evaluation::Evaluation;
 use crate::evaluate::look::Look;
 use crate::evaluate::options::{AdvisorOptions, EvaluateOptions};
 use crate::evaluate::pass::evaluator::Evaluator;
-use crate::evaluate::pass::partition_key::{FoundKey, KeyFound};
+use crate::evaluate::pass::partition_key::{FoundKey, KeyOccurrence};
 use crate::evaluate::pass::primary_key::EXAMPLES;
 use crate::evaluate::profiles::check::check;
 use crate::evaluate::profiles::common_keys::CommonKeys;
@@ -50,7 +50,7 @@ pub fn advise_merged(
     let started = Instant::now();
     let profiles = in_order_of_time(profiles);
     check(&profiles)?;
-    let common = CommonKeys::of_profiles(&profiles)?;
+    let common = CommonKeys::from_profiles(&profiles)?;
     let (Some(base), Some(latest)) =
         (profiles.iter().max_by_key(|profile| profile.inferred()), profiles.last())
     else {
@@ -80,7 +80,8 @@ pub fn advise_merged(
     let unreadable_rows = profiles.iter().map(|profile| profile.header.unreadable_rows).sum();
     let input_bytes = profiles.iter().map(|profile| profile.header.input_bytes).sum();
     let parts: Vec<Part> = profiles.iter().flat_map(|profile| profile.header.parts.clone()).collect();
-    let saved: Vec<Saved> = profiles.iter().map(|profile| Saved::new(profile, &options.evaluate)).collect();
+    let saved: Vec<SavedFacts> =
+        profiles.iter().map(|profile| SavedFacts::new(profile, &options.evaluate)).collect();
     let mut together: Option<Evaluator> = None;
     for profile in profiles {
         if stop.load(Ordering::Relaxed) {
@@ -104,8 +105,8 @@ pub fn advise_merged(
         InputOptions { declared: declared.clone(), ..InputOptions::default() },
         columns.clone(),
     );
-    let found = Found { evaluation, look, notes, unreadable_rows, measured: None };
-    let mut report = found.report(&export, &options, started);
+    let evaluated = EvaluatedExport { evaluation, look, notes, unreadable_rows, measured: None };
+    let mut report = evaluated.report(&export, &options, started);
     report.inputs = merged.iter().map(|profile| profile.file.clone()).collect();
     report.input_bytes = input_bytes;
     report.profiles = merged;
@@ -174,19 +175,20 @@ impl SavedRepeats {
 }
 
 /// Facts of a profile about the counted keys, other than the counts.
-struct Saved {
-    values: HashMap<(usize, u64), KeyFound>,
+struct SavedFacts {
+    values: HashMap<(usize, u64), KeyOccurrence>,
     repeats: Vec<SavedRepeats>,
 }
 
-impl Saved {
+impl SavedFacts {
     fn new(profile: &Profile, options: &EvaluateOptions) -> Self {
         let own = &profile.header.options;
         let place = |of_own: usize| {
             let key = own.partition_keys.iter().chain(&own.also_counted).nth(of_own)?;
             options.partition_keys.iter().chain(&options.also_counted).position(|other| other == key)
         };
-        let value = |key: &FoundKey| Some(((place(key.partition_key)?, key.identity), key.found.clone()));
+        let value =
+            |key: &FoundKey| Some(((place(key.partition_key)?, key.identity), key.occurrence.clone()));
         let values = profile.values.iter().filter_map(value);
         let repeats = |key: &Candidate| {
             let place = own.primary_keys.iter().position(|other| other == key)?;
@@ -198,7 +200,7 @@ impl Saved {
 
 /// Adds the values of heavy keys and the examples of repeated keys that the profiles know, and
 /// returns all known values.
-fn add_saved(evaluation: &mut Evaluation, saved: &[Saved]) -> Vec<FoundKey> {
+fn add_saved(evaluation: &mut Evaluation, saved: &[SavedFacts]) -> Vec<FoundKey> {
     for (number, report) in evaluation.candidates.iter_mut().enumerate() {
         for place in 0..report.heavy_hitters.len() {
             let Some(hitter) = report.heavy_hitters.get_mut(place) else { continue };
@@ -218,11 +220,11 @@ fn add_saved(evaluation: &mut Evaluation, saved: &[Saved]) -> Vec<FoundKey> {
         report.examples.truncate(EXAMPLES);
     }
     let values = saved.iter().flat_map(|saved| &saved.values);
-    let mut values: HashMap<(usize, u64), KeyFound> =
-        values.map(|(of, found)| (*of, found.clone())).take(MOST_VALUES).collect();
+    let mut values: HashMap<(usize, u64), KeyOccurrence> =
+        values.map(|(key, occurrence)| (*key, occurrence.clone())).take(MOST_VALUES).collect();
     let mut values: Vec<FoundKey> = values
         .drain()
-        .map(|((partition_key, identity), found)| FoundKey { partition_key, identity, found })
+        .map(|((partition_key, identity), occurrence)| FoundKey { partition_key, identity, occurrence })
         .collect();
     values.sort_by_key(|key| (key.partition_key, key.identity));
     values

@@ -225,9 +225,9 @@ fn late_rows_of_profiles_that_overlap_have_bounds() {
             ..AdvisorOptions::default()
         };
         let truth = days.whole(&options).evaluation.primary_keys.remove(0).late;
-        let found =
+        let late =
             merged(days.profiles(&options, DEFAULT_PROFILE_BYTES)).evaluation.primary_keys.remove(0).late;
-        let LateRows { rows, at_most, reach } = found;
+        let LateRows { rows, at_most, reach } = late;
         if primary_key.starts_with("at") {
             assert_eq!((rows, at_most), (0, None));
             continue;
@@ -235,10 +235,10 @@ fn late_rows_of_profiles_that_overlap_have_bounds() {
         let most = at_most.unwrap();
         assert!(rows <= truth.rows && truth.rows <= most, "{rows} {most} {}", truth.rows);
         assert!(most - rows <= 4 * 40, "{rows} {most}");
-        if let (Some(found), Some(truth)) = (reach, truth.reach) {
-            assert_eq!(found.max_micros, truth.max_micros);
-            for (found, truth) in found.rows_by_more_than.into_iter().zip(truth.rows_by_more_than) {
-                assert!(found <= truth && truth - found <= 4 * 40, "{found} {truth}");
+        if let (Some(actual), Some(truth)) = (reach, truth.reach) {
+            assert_eq!(actual.max_micros, truth.max_micros);
+            for (actual, truth) in actual.rows_by_more_than.into_iter().zip(truth.rows_by_more_than) {
+                assert!(actual <= truth && truth - actual <= 4 * 40, "{actual} {truth}");
             }
         }
     }
@@ -275,7 +275,7 @@ fn keys_that_only_some_count_are_left_out_with_a_note() {
         let both = vec![save(0, &one), save(1, &changed)];
         let refused = advise_merged(both, AdvisorOptions::default(), None, &stop).unwrap_err();
         assert!(
-            matches!(refused, ProfileError::Options { option: found, .. } if found == option),
+            matches!(refused, ProfileError::Options { option: differing, .. } if differing == option),
             "{refused}"
         );
     }
@@ -297,7 +297,7 @@ fn pinned() -> RecordBatch {
     RecordBatch::try_from_iter([("user", user), ("item", item), ("at", at)]).unwrap()
 }
 
-fn of_pinned() -> AdvisorOptions {
+fn pinned_options() -> AdvisorOptions {
     let keys = |keys: &[&str]| keys.iter().map(|key| key.parse().unwrap()).collect();
     AdvisorOptions {
         evaluate: EvaluateOptions {
@@ -315,11 +315,11 @@ fn of_pinned() -> AdvisorOptions {
 fn a_profile_of_the_first_version_is_still_read() {
     let days = Days::new(&pinned(), &[200]);
     let pinned = Profile::from_bytes("v1.ek", include_bytes!("v1.ek")).unwrap();
-    let [first, second] = <[Profile; 2]>::try_from(days.profiles(&of_pinned(), 1 << 20)).unwrap();
+    let [first, second] = <[Profile; 2]>::try_from(days.profiles(&pinned_options(), 1 << 20)).unwrap();
     let stop = AtomicBool::new(false);
     let twice = advise_merged(vec![pinned.clone(), first], AdvisorOptions::default(), None, &stop);
     assert!(matches!(twice, Err(ProfileError::Twice { .. })));
-    let (mut merged, whole) = (figures(merged(vec![pinned, second])), figures(days.whole(&of_pinned())));
+    let (mut merged, whole) = (figures(merged(vec![pinned, second])), figures(days.whole(&pinned_options())));
     for key in &mut merged.primary_keys {
         assert!(key.late.at_most.take().is_none_or(|most| most == key.late.rows), "{:?}", key.late);
     }
@@ -329,13 +329,13 @@ fn a_profile_of_the_first_version_is_still_read() {
         evaluation.time_range.as_mut().map(|range| std::mem::take(&mut range.late_rows_by_more_than))
     };
     let mut whole = whole;
-    let (found, truth) = (late(&mut merged).unwrap(), late(&mut whole).unwrap());
-    assert!(found.iter().zip(truth).all(|(found, truth)| *found <= truth && truth - found <= 4));
+    let (actual, truth) = (late(&mut merged).unwrap(), late(&mut whole).unwrap());
+    assert!(actual.iter().zip(truth).all(|(actual, truth)| *actual <= truth && truth - actual <= 4));
     for (key, truth) in merged.primary_keys.iter_mut().zip(&whole.primary_keys) {
-        let (Some(found), Some(truth)) = (&mut key.late.reach, &truth.late.reach) else { continue };
-        let rows = found.rows_by_more_than.iter().zip(truth.rows_by_more_than);
-        assert!(rows.clone().all(|(found, truth)| *found <= truth && truth - found <= 4));
-        found.rows_by_more_than = truth.rows_by_more_than;
+        let (Some(actual), Some(truth)) = (&mut key.late.reach, &truth.late.reach) else { continue };
+        let rows = actual.rows_by_more_than.iter().zip(truth.rows_by_more_than);
+        assert!(rows.clone().all(|(actual, truth)| *actual <= truth && truth - actual <= 4));
+        actual.rows_by_more_than = truth.rows_by_more_than;
     }
     assert_eq!(merged, whole);
 }
@@ -346,7 +346,7 @@ fn a_profile_of_the_first_version_is_still_read() {
 #[ignore = "writes a file of the project"]
 fn write_the_pinned_profile() {
     let days = Days::new(&pinned(), &[200]);
-    let first = days.profiles(&of_pinned(), 1 << 20).remove(0);
+    let first = days.profiles(&pinned_options(), 1 << 20).remove(0);
     first.write(Path::new("src/evaluate/profiles/v1.ek")).unwrap();
 }
 

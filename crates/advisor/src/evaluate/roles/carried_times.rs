@@ -26,7 +26,7 @@ impl CarriedTimes {
         self.earliest_micros = 0;
     }
 
-    pub(super) fn of_arrays(arrays: &[&ArrayRef]) -> Option<Self> {
+    pub(super) fn from_arrays(arrays: &[&ArrayRef]) -> Option<Self> {
         // For most columns a few values show that they carry no times.
         let first = arrays.first()?;
         let values: Vec<&dyn Array> = arrays.iter().map(|array| array.as_ref() as &dyn Array).collect();

@@ -4,7 +4,7 @@ use crate::evaluate::roles::epochs::{
     MOSTLY_ASCENDING, epoch, epoch_beside, epoch_near, is_apart_from_times, paced_by, part_of_day,
     truncated_time,
 };
-use crate::evaluate::roles::forms::{Form, Whole};
+use crate::evaluate::roles::forms::{Form, WholeNumbers};
 use crate::evaluate::roles::names::{self, Hint};
 use crate::evaluate::roles::profile::Profile;
 use crate::evaluate::roles::role::Role;
@@ -99,7 +99,7 @@ pub(super) fn certain(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<(
             vec![format!("numbers of days or times, by the name {}", column.column.name)],
         ));
     }
-    let is_year = |whole: &Whole| YEARS.contains(&whole.least) && YEARS.contains(&whole.greatest);
+    let is_year = |whole: &WholeNumbers| YEARS.contains(&whole.least) && YEARS.contains(&whole.greatest);
     if matches!(&column.form, Form::Whole(whole) if is_year(whole))
         && !is_row
         && names::is_of_year(&column.column.name)

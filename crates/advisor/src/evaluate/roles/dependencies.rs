@@ -26,7 +26,7 @@ const MANY_VALUES: usize = 64;
 const REPEATED: f64 = 0.2;
 
 impl Dependencies {
-    pub(crate) fn of_columns(columns: &[Profile<'_>]) -> Self {
+    pub(crate) fn from_columns(columns: &[Profile<'_>]) -> Self {
         let determines: Vec<Vec<usize>> = columns
             .iter()
             .enumerate()

@@ -23,7 +23,7 @@ const LONGEST_DATE: usize = 40;
 /// Form of the values.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Form {
-    Whole(Whole),
+    Whole(WholeNumbers),
     /// Numbers, some of which have a fraction.
     Fractions,
     Text(Words),
@@ -32,7 +32,7 @@ pub(crate) enum Form {
 
 /// Whole numbers.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Whole {
+pub(crate) struct WholeNumbers {
     pub(crate) least: i128,
     pub(crate) greatest: i128,
     pub(crate) negative: bool,
@@ -96,7 +96,7 @@ pub(super) fn form(arrays: &[&ArrayRef]) -> Form {
     if data_type.is_numeric() {
         let numbers: Option<Vec<Vec<i128>>> = arrays.iter().map(|array| whole_numbers(array)).collect();
         return match numbers {
-            Some(numbers) => Whole::of_numbers(numbers.concat()).map_or(Form::Other, Form::Whole),
+            Some(numbers) => WholeNumbers::from_numbers(numbers.concat()).map_or(Form::Other, Form::Whole),
             None => Form::Fractions,
         };
     }
@@ -129,11 +129,11 @@ fn form_of_texts(mut texts: Vec<String>) -> Form {
     if has_marks && numbers.iter().all(|text| is_number(text)) {
         let whole: Option<Vec<i128>> = numbers.iter().map(|text| text.parse().ok()).collect();
         return match whole {
-            Some(whole) => Whole::of_numbers(whole).map_or(Form::Other, Form::Whole),
+            Some(whole) => WholeNumbers::from_numbers(whole).map_or(Form::Other, Form::Whole),
             None => Form::Fractions,
         };
     }
-    Words::of_texts(&texts).map_or(Form::Other, Form::Text)
+    Words::from_texts(&texts).map_or(Form::Other, Form::Text)
 }
 
 /// Whether a text denotes a missing value.
@@ -189,15 +189,15 @@ fn excerpt(text: &str) -> String {
 }
 
 impl Words {
-    fn of_texts(texts: &[String]) -> Option<Self> {
+    fn from_texts(texts: &[String]) -> Option<Self> {
         if texts.is_empty() {
             return None;
         }
         let share = |holds: &dyn Fn(&str) -> bool| {
             texts.iter().filter(|text| holds(text)).count() as f64 / texts.len() as f64
         };
-        let mean = |of: &dyn Fn(&str) -> usize| {
-            texts.iter().map(|text| of(text)).sum::<usize>() as f64 / texts.len() as f64
+        let mean = |count: &dyn Fn(&str) -> usize| {
+            texts.iter().map(|text| count(text)).sum::<usize>() as f64 / texts.len() as f64
         };
         Some(Self {
             mean_chars: mean(&|text| text.chars().count()),
@@ -320,8 +320,8 @@ pub(super) fn is_structured(text: &str) -> bool {
         || (text.ends_with('}') && is_serialized())
 }
 
-impl Whole {
-    pub(super) fn of_numbers(mut numbers: Vec<i128>) -> Option<Self> {
+impl WholeNumbers {
+    pub(super) fn from_numbers(mut numbers: Vec<i128>) -> Option<Self> {
         numbers.sort_unstable();
         let (least, greatest) = (*numbers.first()?, *numbers.last()?);
         let rows = numbers.len();
@@ -547,7 +547,7 @@ mod tests {
 
     #[test]
     fn numbers_that_crowd_around_a_mean_are_told_from_those_that_fill_a_range() {
-        let share = |numbers: Vec<i128>| Whole::of_numbers(numbers).unwrap().middle;
+        let share = |numbers: Vec<i128>| WholeNumbers::from_numbers(numbers).unwrap().middle;
         let even = share((0..1_000).collect());
         assert!((0.45..0.55).contains(&even), "{even}");
         // Sums of four numbers.

@@ -58,9 +58,9 @@ pub(super) struct Relations {
 }
 
 impl Relations {
-    pub(super) fn of_columns(columns: &[Profile<'_>]) -> Self {
-        let dependencies = Dependencies::of_columns(columns);
-        let mut numberings = Numbering::of_all(columns);
+    pub(super) fn from_columns(columns: &[Profile<'_>]) -> Self {
+        let dependencies = Dependencies::from_columns(columns);
+        let mut numberings = Numbering::find_all(columns);
         for (numbering, determined) in numberings.iter_mut().zip(&dependencies.determines) {
             // A number that determines another thing identifies a thing without its parent.
             let is_id = |at: &usize| columns.get(*at).is_some_and(Profile::is_named_id);

@@ -42,13 +42,13 @@ const FEWEST_OF_A_RANGE: i32 = 8;
 const BY_CHANCE: f64 = 0.01;
 impl Numbering {
     /// Finds the numbering of each column.
-    pub(crate) fn of_all(columns: &[Profile<'_>]) -> Vec<Self> {
+    pub(crate) fn find_all(columns: &[Profile<'_>]) -> Vec<Self> {
         let serial: Vec<Self> = columns.iter().map(|column| Self::serial(column, columns)).collect();
         // Order 17 of a tenant can have lines; order 17 alone is an order of each tenant.
         let composite: Vec<Vec<usize>> = serial
             .iter()
             .enumerate()
-            .filter_map(|(at, found)| match found {
+            .filter_map(|(at, numbering)| match numbering {
                 Self::Things(parents) => Some([parents.as_slice(), &[at]].concat()),
                 _ => None,
             })
@@ -66,39 +66,40 @@ impl Numbering {
             if let Some(day) = day_of(column, columns) {
                 return Self::Lines(vec![day]);
             }
-            let found =
+            let numbering =
                 if serial == Self::None { rising().or_else(ranges).unwrap_or_default() } else { serial };
-            match &found {
+            match &numbering {
                 Self::Things(parents) => match day_within(column, parents, columns) {
                     Some(day) => Self::Lines([parents.as_slice(), &[day]].concat()),
-                    None => found,
+                    None => numbering,
                 },
-                _ => found,
+                _ => numbering,
             }
         };
-        let mut found: Vec<Self> = columns.iter().zip(serial).map(numbering_of).collect();
-        let counts_down: Vec<bool> = (0..columns.len()).map(|at| counts_down(at, &found, columns)).collect();
-        for (numbering, counts_down) in found.iter_mut().zip(counts_down) {
+        let mut numberings: Vec<Self> = columns.iter().zip(serial).map(numbering_of).collect();
+        let counts_down: Vec<bool> =
+            (0..columns.len()).map(|at| counts_down(at, &numberings, columns)).collect();
+        for (numbering, counts_down) in numberings.iter_mut().zip(counts_down) {
             if counts_down {
                 *numbering = Self::Countdown(numbering.parents().to_vec());
             }
         }
         // Of two columns that rise within each other, the one with fewer values is the parent.
         let values = |at: usize| columns.get(at).map_or(0, |column| column.distinct);
-        let rising: Vec<Option<usize>> = found
+        let rising: Vec<Option<usize>> = numberings
             .iter()
             .map(|numbering| match numbering {
                 Self::Rising(parent) => Some(*parent),
                 _ => None,
             })
             .collect();
-        for (at, numbering) in found.iter_mut().enumerate() {
+        for (at, numbering) in numberings.iter_mut().enumerate() {
             let Some(parent) = rising.get(at).copied().flatten() else { continue };
             if rising.get(parent).copied().flatten() == Some(at) && values(parent) >= values(at) {
                 *numbering = Self::None;
             }
         }
-        found
+        numberings
     }
 
     /// Finds the columns within which a column has serial numbers.
@@ -278,9 +279,9 @@ fn starts_low_in(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<usize>
 }
 
 /// Whether the numbers of a column fall within a parent while those of another column rise.
-fn counts_down(at: usize, found: &[Numbering], columns: &[Profile<'_>]) -> bool {
+fn counts_down(at: usize, numberings: &[Numbering], columns: &[Profile<'_>]) -> bool {
     let (Some(column), Some(numbering @ (Numbering::Lines(parents) | Numbering::Serial(parents)))) =
-        (columns.get(at), found.get(at))
+        (columns.get(at), numberings.get(at))
     else {
         return false;
     };
@@ -290,7 +291,7 @@ fn counts_down(at: usize, found: &[Numbering], columns: &[Profile<'_>]) -> bool 
     // A rank or an id that falls is not a countdown.
     matches!(column.hint, None | Some(Hint::Measure | Hint::Line))
         && direction(column, parents, columns) < 0
-        && columns.iter().zip(found).any(goes_up)
+        && columns.iter().zip(numberings).any(goes_up)
 }
 
 /// Returns 1 if numbers rise from row to row within one parent, -1 if they fall, otherwise 0.
@@ -398,8 +399,8 @@ mod tests {
         let partition: Vec<i64> = (0..8_000).map(|row| (row * row + row) % 13 % 5).collect();
         let both: Vec<i64> =
             topic.iter().zip(&partition).map(|(topic, partition)| topic * 10 + partition).collect();
-        let found = parents(&[("topic", topic), ("partition", partition), ("offset", numbered(&both, 1))]);
-        assert_eq!(found, ["topic", "partition"]);
+        let actual = parents(&[("topic", topic), ("partition", partition), ("offset", numbered(&both, 1))]);
+        assert_eq!(actual, ["topic", "partition"]);
     }
 
     #[test]
@@ -418,18 +419,18 @@ mod tests {
 
     fn numberings(columns: &[(&str, ArrayRef)]) -> Vec<Numbering> {
         let batch = [RecordBatch::try_from_iter(columns.to_vec()).unwrap()];
-        let of = |array: &ArrayRef| match array.data_type().is_integer() {
+        let type_of = |array: &ArrayRef| match array.data_type().is_integer() {
             true => ColumnType::Int64,
             false => ColumnType::Utf8,
         };
         let declared: Vec<Column> =
-            columns.iter().map(|(name, array)| Column::required(*name, of(array))).collect();
+            columns.iter().map(|(name, array)| Column::required(*name, type_of(array))).collect();
         let profiles: Vec<Profile<'_>> = declared
             .iter()
             .enumerate()
             .map(|(index, column)| Profile::new(column, index, &batch, true))
             .collect();
-        Numbering::of_all(&profiles)
+        Numbering::find_all(&profiles)
     }
 
     fn int64(values: impl IntoIterator<Item = i64>) -> ArrayRef {
@@ -449,8 +450,8 @@ mod tests {
             Arc::new(StringArray::from_iter_values(lines().iter().map(|line| format!("{:03}", line.1 * 10))));
         let with_gaps = int64(lines().iter().enumerate().map(|(row, line)| line.1 * 3 + row as i64 % 2 - 2));
         for (what, number) in [("numbers", numbers), ("text", padded), ("gaps", with_gaps)] {
-            let found = numberings(&[("order", orders()), ("line", number)]);
-            assert_eq!(found[1], Numbering::Lines(vec![0]), "{what}");
+            let actual = numberings(&[("order", orders()), ("line", number)]);
+            assert_eq!(actual[1], Numbering::Lines(vec![0]), "{what}");
         }
         let amounts = int64((0..lines().len() as i64).map(|row| row * row % 97));
         assert_eq!(numberings(&[("order", orders()), ("amount", amounts)])[1], Numbering::None);
@@ -466,12 +467,12 @@ mod tests {
             next[tenant] += 1;
             (1..=1 + at as i64 % 4).for_each(|line| rows.push((tenant as i64, next[tenant], line)));
         }
-        let found = numberings(&[
+        let actual = numberings(&[
             ("tenant", int64(rows.iter().map(|row| row.0))),
             ("order", int64(rows.iter().map(|row| row.1))),
             ("line", int64(rows.iter().map(|row| row.2))),
         ]);
-        assert_eq!(found[1..], [Numbering::Things(vec![0]), Numbering::Lines(vec![0, 1])]);
+        assert_eq!(actual[1..], [Numbering::Things(vec![0]), Numbering::Lines(vec![0, 1])]);
     }
 
     #[test]
@@ -479,11 +480,11 @@ mod tests {
         // Each employee has each of 15 lines of a payslip.
         let rows: Vec<(i64, i64)> =
             (0..6).flat_map(|_| (0..15).flat_map(|line| (0..140).map(move |who| (line, who)))).collect();
-        let found = numberings(&[
+        let actual = numberings(&[
             ("item", int64(rows.iter().map(|row| row.0))),
             ("employee", int64(rows.iter().map(|row| row.1 + 1))),
         ]);
-        assert!(!matches!(found[1], Numbering::Things(_)), "{found:?}");
+        assert!(!matches!(actual[1], Numbering::Things(_)), "{actual:?}");
     }
 
     #[test]
@@ -503,9 +504,9 @@ mod tests {
         assert_eq!(columns("amount")[1], Numbering::None);
         // One sequence for all tenants.
         let shared = |row: i64| 1 + drawn(row, 2_003);
-        let found =
+        let actual =
             numberings(&[("tenant", int64(rows().map(tenant))), ("document_no", int64(rows().map(shared)))]);
-        assert_eq!(found[1], Numbering::None);
+        assert_eq!(actual[1], Numbering::None);
     }
 
     #[test]
@@ -514,23 +515,23 @@ mod tests {
         for at in 0..900i64 {
             (1..=3 + at * at % 9).for_each(|line| rows.push((at / 60, at % 60, line)));
         }
-        let found = numberings(&[
+        let actual = numberings(&[
             ("court", int64(rows.iter().map(|row| row.0))),
             ("case", int64(rows.iter().map(|row| row.1))),
             ("entry", int64(rows.iter().map(|row| row.2))),
         ]);
-        assert_eq!(found[2], Numbering::Lines(vec![0, 1]));
+        assert_eq!(actual[2], Numbering::Lines(vec![0, 1]));
     }
 
     #[test]
     fn numbers_that_rise_within_a_parent_are_found_in_interleaved_rows() {
         let document = |row: i64| row * 7_919 % 211;
         let revisions = |row: i64| row / 40 + document(row) % 5;
-        let found = numberings(&[
+        let actual = numberings(&[
             ("document", int64((0..8_000).map(document))),
             ("revision", int64((0..8_000).map(revisions))),
             ("size", int64((0..8_000).map(|row| row * row % 1_009))),
         ]);
-        assert_eq!(found, [Numbering::None, Numbering::Rising(0), Numbering::None]);
+        assert_eq!(actual, [Numbering::None, Numbering::Rising(0), Numbering::None]);
     }
 }

@@ -71,7 +71,7 @@ impl<'a> Profile<'a> {
         let (rises, rises_strictly) = order(&arrays);
         let numbers = numbers(&arrays);
         let form = form(&arrays);
-        let times = if column.column_type.is_time() { None } else { CarriedTimes::of_arrays(&arrays) };
+        let times = if column.column_type.is_time() { None } else { CarriedTimes::from_arrays(&arrays) };
         Self {
             column,
             hint: match form {
@@ -233,10 +233,10 @@ mod tests {
     use evenkeel_stats::sketch::fold;
 
     use super::*;
-    use crate::evaluate::roles::forms::{Whole, is_opaque, is_structured};
+    use crate::evaluate::roles::forms::{WholeNumbers, is_opaque, is_structured};
 
-    fn whole(numbers: impl IntoIterator<Item = i64>) -> Whole {
-        Whole::of_numbers(numbers.into_iter().map(i128::from).collect()).unwrap()
+    fn whole(numbers: impl IntoIterator<Item = i64>) -> WholeNumbers {
+        WholeNumbers::from_numbers(numbers.into_iter().map(i128::from).collect()).unwrap()
     }
 
     fn random(row: u64, below: u64) -> i64 {
@@ -284,15 +284,15 @@ mod tests {
 
     #[test]
     fn rows_that_arrive_together_are_told_from_those_that_repeat() {
-        let of = |codes: &[u32]| {
+        let is_gathered = |codes: &[u32]| {
             let mut counts = vec![0; 1000];
             codes.iter().for_each(|code| counts[*code as usize] += 1);
             gathered(codes, &counts)
         };
-        assert!(of(&(0..3000).map(|row| row / 3).collect::<Vec<_>>()));
-        assert!(!of(&(0..3000).map(|row| row % 1000).collect::<Vec<_>>()));
+        assert!(is_gathered(&(0..3000).map(|row| row / 3).collect::<Vec<_>>()));
+        assert!(!is_gathered(&(0..3000).map(|row| row % 1000).collect::<Vec<_>>()));
         // Two values in long runs follow themselves nearly always, and half the time by chance.
-        assert!(!of(&(0..3000).map(|row| row / 1500).collect::<Vec<_>>()));
+        assert!(!is_gathered(&(0..3000).map(|row| row / 1500).collect::<Vec<_>>()));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Evidence for each role of a column, as scores that are added up.
 
 use crate::evaluate::roles::epochs::MOSTLY_ASCENDING;
-use crate::evaluate::roles::forms::{Form, Whole, Words};
+use crate::evaluate::roles::forms::{Form, WholeNumbers, Words};
 use crate::evaluate::roles::names::Hint;
 use crate::evaluate::roles::numbering::Numbering;
 use crate::evaluate::roles::profile::Profile;
@@ -41,7 +41,7 @@ impl Scores {
     }
 
     fn total(&self, role: Role) -> f64 {
-        self.all.iter().filter(|(of, _, _)| *of == role).map(|(_, weight, _)| weight).sum()
+        self.all.iter().filter(|(other, _, _)| *other == role).map(|(_, weight, _)| weight).sum()
     }
 
     /// The role with the highest score, and the evidence for it.
@@ -177,7 +177,7 @@ const MANY_UNIQUE: usize = 3;
 
 /// Whether a column has numbers that may be ports.
 fn is_like_a_port(column: &Profile<'_>) -> bool {
-    let in_range = |whole: &Whole| whole.least >= 0 && (1_024..=LAST_PORT).contains(&whole.greatest);
+    let in_range = |whole: &WholeNumbers| whole.least >= 0 && (1_024..=LAST_PORT).contains(&whole.greatest);
     column.hint.is_none()
         && matches!(&column.form, Form::Whole(whole) if in_range(whole))
         && column.distinct > 64
@@ -300,7 +300,7 @@ pub(super) fn score_relations(
     scores.add(Role::Entity, weight, format!("determines {}", names.join(", ")));
 }
 
-pub(super) fn score_numbers(column: &Profile<'_>, whole: &Whole, scores: &mut Scores) {
+pub(super) fn score_numbers(column: &Profile<'_>, whole: &WholeNumbers, scores: &mut Scores) {
     scores.add(Role::Text, -20.0, "");
     if whole.negative {
         scores.add(Role::Measure, 3.0, "numbers below zero");

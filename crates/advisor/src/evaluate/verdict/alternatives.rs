@@ -31,16 +31,16 @@ impl Recommended<'_> {
             .iter()
             .filter(|key| key.partition_key != self.key.partition_key && key.obstacle.is_none())
             .collect();
-        let mut found: Vec<Alternative> = Vec::new();
+        let mut alternatives: Vec<Alternative> = Vec::new();
         let mut add = |kind: AlternativeKind, key: &RankedKey, when: String| {
-            if !found.iter().any(|known| known.partition_key == key.partition_key) {
+            if !alternatives.iter().any(|known| known.partition_key == key.partition_key) {
                 let (partition_key, price) = (key.partition_key.clone(), self.price(key));
-                found.push(Alternative { kind, partition_key, when, price });
+                alternatives.push(Alternative { kind, partition_key, when, price });
             }
         };
         let now = current.and_then(|current| others.iter().find(|key| key.partition_key == current));
         if let Some(now) = now {
-            add(AlternativeKind::Current, now, self.of_current(now));
+            add(AlternativeKind::Current, now, self.price_of_current(now));
         }
         for key in &others {
             let names = self.answered_better_by(key);
@@ -77,8 +77,8 @@ impl Recommended<'_> {
             add(AlternativeKind::MostEven, fastest, "if inserts matter more than reads".to_owned());
         }
         let has_current = usize::from(now.is_some());
-        found.truncate(MOST + has_current);
-        found
+        alternatives.truncate(MOST + has_current);
+        alternatives
     }
 
     /// Whether a column may hold amounts, which no one would hash.
@@ -102,7 +102,7 @@ impl Recommended<'_> {
         better.map(|statement| statement.statement.clone()).collect()
     }
 
-    fn of_current(&self, now: &RankedKey) -> String {
+    fn price_of_current(&self, now: &RankedKey) -> String {
         if now.qualifies && now.cost <= self.key.cost + AS_GOOD {
             "the key that the table has now: keep it, the recommended one is hardly better".to_owned()
         } else if now.qualifies {
@@ -188,7 +188,7 @@ mod tests {
         columns.iter().map(role).collect()
     }
 
-    fn found(ranking: &[RankedKey], current: Option<&[String]>) -> Vec<(AlternativeKind, String)> {
+    fn kinds_and_keys(ranking: &[RankedKey], current: Option<&[String]>) -> Vec<(AlternativeKind, String)> {
         let roles = roles(&[("user", Role::Entity), ("ad", Role::Entity), ("at", Role::Time)]);
         let knowledge =
             Knowledge { roles: &roles, natural_key: &[], identifying: &[], joined: &[], of_events: false };
@@ -198,11 +198,16 @@ mod tests {
             statements: &[],
             knowledge: &knowledge,
         };
-        let found = recommended.alternatives(ranking, current);
+        let alternatives = recommended.alternatives(ranking, current);
         assert!(
-            found.iter().all(|alternative| !alternative.price.is_empty() && !alternative.when.is_empty())
+            alternatives
+                .iter()
+                .all(|alternative| !alternative.price.is_empty() && !alternative.when.is_empty())
         );
-        found.into_iter().map(|alternative| (alternative.kind, alternative.partition_key.join(","))).collect()
+        alternatives
+            .into_iter()
+            .map(|alternative| (alternative.kind, alternative.partition_key.join(",")))
+            .collect()
     }
 
     #[test]
@@ -214,19 +219,19 @@ mod tests {
             key(&["ad", "at"], 1.3, 15.6, Verdict::Even),
         ];
         assert_eq!(
-            found(&ranking, None),
+            kinds_and_keys(&ranking, None),
             [(AlternativeKind::Entity, "ad".to_owned()), (AlternativeKind::MostEven, "user,at".to_owned()),]
         );
         let current = ["ad".to_owned()];
-        assert_eq!(found(&ranking, Some(&current))[0], (AlternativeKind::Current, "ad".to_owned()));
+        assert_eq!(kinds_and_keys(&ranking, Some(&current))[0], (AlternativeKind::Current, "ad".to_owned()));
     }
 
     #[test]
     fn a_heavy_key_is_offered_with_a_second_column_and_an_even_one_is_not() {
         let ranking =
             [key(&["user"], 0.4, 12.0, Verdict::HeavyKeys), key(&["user", "ad"], 0.9, 12.1, Verdict::Even)];
-        assert_eq!(found(&ranking, None), [(AlternativeKind::Split, "user,ad".to_owned())]);
+        assert_eq!(kinds_and_keys(&ranking, None), [(AlternativeKind::Split, "user,ad".to_owned())]);
         let even = [key(&["user"], 0.4, 12.0, Verdict::Even), key(&["user", "ad"], 0.9, 12.1, Verdict::Even)];
-        assert_eq!(found(&even, None), []);
+        assert_eq!(kinds_and_keys(&even, None), []);
     }
 }

@@ -27,7 +27,7 @@ pub(crate) fn propose_table(
 ) {
     let function = options.evaluate.placements.first().copied().unwrap_or_default();
     let target = match options.target {
-        Target::Ydb => Target::of_function(function),
+        Target::Ydb => Target::from_function(function),
         other => Some(other),
     };
     match (target, function) {

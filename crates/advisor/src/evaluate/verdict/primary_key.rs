@@ -150,7 +150,7 @@ fn order_in_words(best: &PrimaryKeyReport) -> String {
 }
 
 /// Compares the recommended keys with those of the existing table; `None` if these are not known.
-pub(super) fn of_current_keys(
+pub(super) fn judge_current_keys(
     partition_key: &Candidate,
     primary_key: Option<&Candidate>,
     judged: &[PrimaryKeyReport],

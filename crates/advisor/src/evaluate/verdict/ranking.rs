@@ -10,7 +10,7 @@ use crate::evaluate::verdict::FEWEST_KEYS_PER_PARTITION;
 use crate::evaluate::verdict::alternatives::Recommended;
 use crate::evaluate::verdict::ddl::{Proposed, propose_table};
 pub(crate) use crate::evaluate::verdict::knowledge::Knowledge;
-use crate::evaluate::verdict::primary_key::{choose_primary_key, has_unique_part, of_current_keys};
+use crate::evaluate::verdict::primary_key::{choose_primary_key, has_unique_part, judge_current_keys};
 use crate::evaluate::verdict::qualification::{qualifies, rank};
 use crate::evaluate::verdict::reasons::reasons_for;
 use crate::evaluate::verdict::sizing::{Needed, Rule};
@@ -82,10 +82,10 @@ pub(crate) fn recommend(
     // In this order: of the numbers that sustain the rate, the smallest whose best key is of the
     // best kind; the largest with enough keys; the smallest.
     let best = ranked.iter().filter(serves).min_by_key(kind);
-    let (chosen, rule) = if let Some(found) = best {
-        (Some(found), if has_keys(&found) { Rule::Suffices } else { Rule::FewKeys })
-    } else if let Some(found) = ranked.iter().rev().find(has_keys) {
-        (Some(found), Rule::TooSlow)
+    let (chosen, rule) = if let Some(key) = best {
+        (Some(key), if has_keys(&key) { Rule::Suffices } else { Rule::FewKeys })
+    } else if let Some(key) = ranked.iter().rev().find(has_keys) {
+        (Some(key), Rule::TooSlow)
     } else {
         (ranked.first(), Rule::TooSlow)
     };
@@ -246,7 +246,7 @@ fn propose(
     let mut reasons = reasons_for(chosen, &ranked.keys, statements, knowledge);
     let primary_key = choose_primary_key(&evaluation.primary_keys, &partition_key, knowledge, &mut reasons);
     if let Some(reason) =
-        of_current_keys(&partition_key, primary_key.as_ref(), &evaluation.primary_keys, options)
+        judge_current_keys(&partition_key, primary_key.as_ref(), &evaluation.primary_keys, options)
     {
         reasons.insert(0, reason);
     }
@@ -267,7 +267,7 @@ fn propose(
         language: "sql",
         commands: Vec::new(),
     };
-    if primary_key.is_some() || function.of_ydb().is_none() {
+    if primary_key.is_some() || function.ydb_function().is_none() {
         let key = evaluation.candidates.iter().find(|key| key.candidate == partition_key);
         let first = partition_key.columns().into_iter().next();
         let proposed = Proposed {

@@ -101,9 +101,9 @@ impl Threshold {
     pub fn check(&self, subjects: &[(String, Value)]) -> Result<Vec<Crossing>, ThresholdError> {
         let mut figures: Vec<(&str, String, f64)> = Vec::new();
         for (subject, value) in subjects {
-            let mut found = Vec::new();
-            collect_figures(value, "", &mut found);
-            figures.extend(found.into_iter().map(|(path, value)| (subject.as_str(), path, value)));
+            let mut subject_figures = Vec::new();
+            collect_figures(value, "", &mut subject_figures);
+            figures.extend(subject_figures.into_iter().map(|(path, value)| (subject.as_str(), path, value)));
         }
         // An exact match takes precedence over paths that only end with the name.
         let exact = figures.iter().any(|(_, path, _)| *path == self.figure);

@@ -322,9 +322,9 @@ impl<'a> Workload<'a> {
             near.iter().filter(|(other, _)| has_all(other, columns)).map(|(_, weight)| weight).sum()
         };
         // A second entity with the columns that the first one lacks leads to one partition.
-        let reads = |weight: f64, of_missing: f64| {
-            let found = (of_missing / (1.0 - weight).max(f64::EPSILON)).min(1.0);
-            weight * (1.0 - SECOND_ENTITY * found * (1.0 - one))
+        let reads = |weight: f64, missing_weight: f64| {
+            let complement = (missing_weight / (1.0 - weight).max(f64::EPSILON)).min(1.0);
+            weight * (1.0 - SECOND_ENTITY * complement * (1.0 - one))
         };
         let of_key = weight_of(&key.iter().collect::<Vec<_>>());
         let far: f64 = far.iter().map(|(_, weight)| reads(*weight, of_key)).sum();

@@ -63,7 +63,7 @@ impl ScalarUDFImpl for Checked {
             };
             links.push((operation, right));
             let inner = match left {
-                Expr::ScalarFunction(function) => Operation::of_function(function.func.name())
+                Expr::ScalarFunction(function) => Operation::from_function(function.func.name())
                     .map(|inner| (inner, function.args.as_slice())),
                 _ => None,
             };
@@ -129,8 +129,8 @@ impl CheckedArithmetic {
 
     fn rewritten(&self, expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         let Expr::BinaryExpr(BinaryExpr { left, op, right }) = expr else { return Ok(Transformed::no(expr)) };
-        let function = Operation::of_operator(op).and_then(|operation| {
-            Operation::ALL.into_iter().zip(&self.functions).find(|(of, _)| *of == operation)
+        let function = Operation::from_operator(op).and_then(|operation| {
+            Operation::ALL.into_iter().zip(&self.functions).find(|(candidate, _)| *candidate == operation)
         });
         let checked = match function {
             Some((_, function)) => {

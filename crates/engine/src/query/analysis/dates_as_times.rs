@@ -49,15 +49,17 @@ fn compared(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
     let Some(time) = time.filter(|_| types.len() == operands.len()).cloned() else {
         return Transformed::no(expr);
     };
-    let is_cast = |operand: &Expr, of: &DataType| *of == DataType::Date32 || is_exact(operand, &time);
-    let is_comparable =
-        |(operand, of): (&&mut Expr, &DataType)| *of == time || *of == DataType::Null || is_cast(operand, of);
+    let is_cast =
+        |operand: &Expr, data_type: &DataType| *data_type == DataType::Date32 || is_exact(operand, &time);
+    let is_comparable = |(operand, data_type): (&&mut Expr, &DataType)| {
+        *data_type == time || *data_type == DataType::Null || is_cast(operand, data_type)
+    };
     if !operands.iter().zip(&types).all(is_comparable) {
         return Transformed::no(expr);
     }
     let mut changes = false;
-    for (operand, of) in operands.into_iter().zip(types) {
-        if is_cast(operand, &of) {
+    for (operand, data_type) in operands.into_iter().zip(types) {
+        if is_cast(operand, &data_type) {
             let date = std::mem::take(operand);
             *operand = cast(date, time.clone());
             changes = true;

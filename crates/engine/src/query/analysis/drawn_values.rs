@@ -129,8 +129,8 @@ mod tests {
             "SELECT count(*) - 1 FROM (SELECT random() < 0.5 AS k, count(*) FROM big GROUP BY random() < 0.5) WHERE NOT k",
             "SELECT count(*) FROM (SELECT random() * 0 + points AS k FROM big GROUP BY random() * 0 + points) WHERE k > 90",
         ] {
-            let found = answer(&tables.ours, contradiction).await;
-            assert!(found.contains("| 0 "), "{contradiction}\n{found}");
+            let printed = answer(&tables.ours, contradiction).await;
+            assert!(printed.contains("| 0 "), "{contradiction}\n{printed}");
         }
         let columns = answer(&tables.ours, "SELECT random() BETWEEN 0 AND 1 FROM small LIMIT 1").await;
         assert!(

@@ -34,7 +34,7 @@ use datafusion::optimizer::AnalyzerRule;
 
 use crate::query::analysis::expression_schema::rewrite_expressions;
 use crate::query::analysis::subquery_plans::{
-    Groups, always_one_row, check_windows, is_correlated, of_plan, unsorted, visit_upwards, without_order,
+    Groups, always_one_row, check_windows, is_correlated, subquery_of, unsorted, visit_upwards, without_order,
 };
 
 /// Rewrites the conditions of filters, and subqueries of constants. Runs after the rules that
@@ -123,8 +123,8 @@ fn rewritten(expr: Expr, schema: &DFSchema, is_condition: bool) -> Result<Expr> 
         )),
         Expr::Not(inner) if has_opposite(&inner) => rewritten(negated(*inner), schema, is_condition),
         Expr::Exists(Exists { subquery, negated }) => {
-            let found = exists(subquery)?;
-            Ok(if negated { not(found) } else { found })
+            let condition = exists(subquery)?;
+            Ok(if negated { not(condition) } else { condition })
         }
         Expr::InSubquery(set) => in_subquery(set, schema, is_condition),
         other => Ok(other.map_children(|inner| Ok(Transformed::yes(rewritten(inner, schema, false)?)))?.data),
@@ -148,7 +148,7 @@ fn negated(expr: Expr) -> Expr {
         Expr::BinaryExpr(both) if both.op == Operator::And => negated(*both.left).or(negated(*both.right)),
         Expr::BinaryExpr(both) if both.op == Operator::Or => negated(*both.left).and(negated(*both.right)),
         Expr::InSubquery(set) => Expr::InSubquery(InSubquery { negated: !set.negated, ..set }),
-        Expr::Exists(found) => Expr::Exists(Exists { negated: !found.negated, ..found }),
+        Expr::Exists(exists) => Expr::Exists(Exists { negated: !exists.negated, ..exists }),
         other => not(other),
     }
 }
@@ -216,7 +216,7 @@ fn with_name(subquery: &Subquery) -> Result<Subquery> {
         },
         _ => plan,
     };
-    Ok(of_plan(&Arc::new(plan), subquery))
+    Ok(subquery_of(&Arc::new(plan), subquery))
 }
 
 /// Turns the columns of an expression into columns of the query outside a subquery.
@@ -251,7 +251,7 @@ fn restricted(subquery: &Subquery, condition: Option<Expr>) -> Result<Subquery> 
 /// Returns whether a subquery has rows, as an expression.
 fn exists(subquery: Subquery) -> Result<Expr> {
     if !is_correlated(&subquery) {
-        let unsorted = of_plan(&Arc::new(unsorted(&subquery.subquery)?), &subquery);
+        let unsorted = subquery_of(&Arc::new(unsorted(&subquery.subquery)?), &subquery);
         let subquery = restricted(&unsorted, None)?;
         return Ok(Expr::Exists(Exists { subquery, negated: false }));
     }
@@ -264,12 +264,12 @@ fn exists(subquery: Subquery) -> Result<Expr> {
     match without_order(&subquery.subquery) {
         LogicalPlan::Limit(limit) => match (limit.get_skip_type()?, limit.get_fetch_type()?) {
             (_, FetchType::Literal(Some(0))) => Ok(lit(false)),
-            (SkipType::Literal(0), FetchType::Literal(_)) => exists(of_plan(&limit.input, &subquery)),
+            (SkipType::Literal(0), FetchType::Literal(_)) => exists(subquery_of(&limit.input, &subquery)),
             (SkipType::Literal(skipped), FetchType::Literal(_)) => {
                 let counted = LogicalPlanBuilder::from(unsorted(&limit.input)?)
                     .aggregate(Vec::<Expr>::new(), [count(lit(1))])?
                     .build()?;
-                let counted = Expr::ScalarSubquery(of_plan(&Arc::new(counted), &subquery));
+                let counted = Expr::ScalarSubquery(subquery_of(&Arc::new(counted), &subquery));
                 let skipped = i64::try_from(skipped).unwrap_or(i64::MAX);
                 Ok(binary_expr(counted, Operator::Gt, lit(skipped)))
             }
@@ -277,14 +277,14 @@ fn exists(subquery: Subquery) -> Result<Expr> {
         },
         LogicalPlan::Aggregate(aggregate) => match Groups::new(aggregate) {
             Groups::AlwaysSome => Ok(lit(true)),
-            Groups::Sets => exists(of_plan(&aggregate.input, &subquery)),
+            Groups::Sets => exists(subquery_of(&aggregate.input, &subquery)),
             Groups::Plain => checked_exists(subquery),
         },
         LogicalPlan::Filter(having) if always_one_row(&having.input) => {
             let condition = LogicalPlanBuilder::from(Arc::clone(&having.input))
                 .project([having.predicate.clone().alias("having")])?
                 .build()?;
-            Ok(Expr::ScalarSubquery(of_plan(&Arc::new(condition), &subquery)).is_true())
+            Ok(Expr::ScalarSubquery(subquery_of(&Arc::new(condition), &subquery)).is_true())
         }
         _ => checked_exists(subquery),
     }
@@ -292,7 +292,7 @@ fn exists(subquery: Subquery) -> Result<Expr> {
 
 /// Returns EXISTS of a subquery whose parts DataFusion can join in any order.
 fn checked_exists(subquery: Subquery) -> Result<Expr> {
-    let subquery = of_plan(&Arc::new(unsorted(&subquery.subquery)?), &subquery);
+    let subquery = subquery_of(&Arc::new(unsorted(&subquery.subquery)?), &subquery);
     let (mut is_correlated, mut obstacle) = (false, None);
     subquery.subquery.apply(|node| {
         obstacle = obstacle.or(match node {
@@ -402,8 +402,8 @@ mod tests {
         ];
         for (condition, keeps) in cases {
             let sql = format!("SELECT count(*) FROM t a WHERE {condition}");
-            let found = session.collect(&sql, &Params::default()).await.unwrap();
-            let found = found[0].column(0).as_primitive::<Int64Type>().value(0);
+            let batches = session.collect(&sql, &Params::default()).await.unwrap();
+            let found = batches[0].column(0).as_primitive::<Int64Type>().value(0);
             let expected = rows.iter().filter(|row| keeps(row)).count() as i64;
             assert!(expected > 0 && expected < rows.len() as i64, "{condition}: {expected}");
             assert_eq!(found, expected, "{condition}");

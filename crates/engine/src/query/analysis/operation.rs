@@ -15,7 +15,7 @@ pub(in crate::query) enum Operation {
 impl Operation {
     pub(in crate::query) const ALL: [Self; 3] = [Self::Add, Self::Subtract, Self::Multiply];
 
-    pub(in crate::query) fn of_operator(operator: Operator) -> Option<Self> {
+    pub(in crate::query) fn from_operator(operator: Operator) -> Option<Self> {
         match operator {
             Operator::Plus => Some(Self::Add),
             Operator::Minus => Some(Self::Subtract),
@@ -32,7 +32,7 @@ impl Operation {
         }
     }
 
-    pub(in crate::query) fn of_function(name: &str) -> Option<Self> {
+    pub(in crate::query) fn from_function(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|operation| operation.name() == name)
     }
 

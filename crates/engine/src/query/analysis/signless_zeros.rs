@@ -320,8 +320,8 @@ mod tests {
     async fn answer(context: &SessionContext, batch: RecordBatch, sql: &str) -> String {
         context.deregister_table("t").unwrap();
         context.register_batch("t", batch).unwrap();
-        let found = context.sql(&format!("SELECT {sql} ORDER BY 1")).await.unwrap().collect().await;
-        pretty_format_batches(&found.unwrap_or_else(|error| panic!("{sql}: {error}"))).unwrap().to_string()
+        let batches = context.sql(&format!("SELECT {sql} ORDER BY 1")).await.unwrap().collect().await;
+        pretty_format_batches(&batches.unwrap_or_else(|error| panic!("{sql}: {error}"))).unwrap().to_string()
     }
 
     #[tokio::test]

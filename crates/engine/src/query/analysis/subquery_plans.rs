@@ -13,7 +13,7 @@ pub(super) fn is_correlated(subquery: &Subquery) -> bool {
     !subquery.outer_ref_columns.is_empty()
 }
 
-pub(super) fn of_plan(plan: &Arc<LogicalPlan>, like: &Subquery) -> Subquery {
+pub(super) fn subquery_of(plan: &Arc<LogicalPlan>, like: &Subquery) -> Subquery {
     let outer_ref_columns = plan.all_out_ref_exprs();
     Subquery { subquery: Arc::clone(plan), outer_ref_columns, spans: like.spans.clone() }
 }

@@ -187,12 +187,12 @@ mod tests {
                  FROM (SELECT player, nullif(points, CASE WHEN points % 4 = 0 THEN points END) % 3 = 1 AS c FROM t)"
             );
             let batches = session.collect(&sql, &Params::default()).await.unwrap();
-            let found: Vec<i64> =
+            let counts: Vec<i64> =
                 (0..4).map(|column| batches[0].column(column).as_primitive::<Int64Type>().value(0)).collect();
             let held: Vec<i64> =
                 values.iter().filter(|score| holds(condition(score.2))).map(|score| score.0).collect();
             let count = i64::try_from(held.len()).unwrap();
-            assert_eq!(found, [count, held.iter().sum(), 50 - count, count], "{test}");
+            assert_eq!(counts, [count, held.iter().sum(), 50 - count, count], "{test}");
             let sql =
                 format!("SELECT count(*) FROM t WHERE (points % 3 = 1) {test} AND (points % 3 = 1) {test}");
             session.collect(&sql, &Params::default()).await.unwrap();

@@ -80,8 +80,8 @@ mod tests {
                 6,
             ),
         ] {
-            let found = answer(&tables.ours, &sql).await;
-            assert!(found.contains(&format!("| {expected} ")), "{sql}\n{found}");
+            let printed = answer(&tables.ours, &sql).await;
+            assert!(printed.contains(&format!("| {expected} ")), "{sql}\n{printed}");
         }
     }
 }

@@ -46,7 +46,7 @@ impl QueryPlanner for OncePlanner {
             let needed = state.optimizer().optimize(needed, state, |_, _| {})?;
             optimized.push((query.alias.clone(), needed));
         }
-        let mut planned = Planned::default();
+        let mut planned = PlannedRows::default();
         for (alias, query) in optimized.into_iter().rev() {
             let query = planned.plan(&query, session).await?;
             planned.0.insert(alias, Arc::new(SharedRows::new(query)));
@@ -77,9 +77,9 @@ fn collect_queries(plan: &LogicalPlan, queries: &mut Vec<ComputedOnce>) -> Resul
 
 /// Rows of queries that have a plan, by the alias of their places.
 #[derive(Default, Clone)]
-struct Planned(HashMap<String, Arc<SharedRows>>);
+struct PlannedRows(HashMap<String, Arc<SharedRows>>);
 
-impl Planned {
+impl PlannedRows {
     async fn plan(&self, plan: &LogicalPlan, session: &dyn Session) -> Result<Arc<dyn ExecutionPlan>> {
         let planner = DefaultPhysicalPlanner::with_extension_planners(vec![Arc::new(self.clone())]);
         planner.create_physical_plan(plan, session).await
@@ -87,7 +87,7 @@ impl Planned {
 }
 
 #[async_trait]
-impl ExtensionPlanner for Planned {
+impl ExtensionPlanner for PlannedRows {
     async fn plan_extension(
         &self,
         _planner: &dyn PhysicalPlanner,

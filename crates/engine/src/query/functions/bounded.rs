@@ -133,11 +133,11 @@ fn whole_numbers(array: &ArrayRef) -> Option<Int64Array> {
     numbers.as_primitive_opt::<Int64Type>().cloned()
 }
 
-/// Bytes of the values at `of`, each as often as the number at `times` says.
-fn repeated(arguments: &[ArrayRef], of: usize, times: usize) -> Option<u128> {
+/// Bytes of the values at `argument`, each as often as the number at `times` says.
+fn repeated(arguments: &[ArrayRef], argument: usize, times: usize) -> Option<u128> {
     let times = whole_numbers(arguments.get(times)?)?;
     let rows = arguments.iter().map(|array| array.len()).max()?;
-    let sizes: Option<Int64Array> = match arguments.get(of) {
+    let sizes: Option<Int64Array> = match arguments.get(argument) {
         Some(values) if values.data_type().is_string() => {
             let lengths = cast(values, &DataType::Utf8).and_then(|texts| length(&texts)).ok();
             let lengths = lengths.as_ref().and_then(|lengths| lengths.as_primitive_opt::<Int32Type>());

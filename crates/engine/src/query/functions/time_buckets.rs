@@ -69,8 +69,8 @@ impl ScalarUDFImpl for TimeBucket {
         let Some(times) = args.args.get(1).cloned() else { return self.inner.invoke_with_args(args) };
         let bucket = match times.data_type() {
             DataType::Timestamp(unit, None) => match self.name() {
-                "date_bin" => Bucket::of_stride(&args.args, unit),
-                _ => Bucket::of_granularity(&args.args, unit),
+                "date_bin" => Bucket::from_stride(&args.args, unit),
+                _ => Bucket::from_granularity(&args.args, unit),
             },
             _ => None,
         };
@@ -131,7 +131,7 @@ fn ticks_per_second(unit: TimeUnit) -> Option<i64> {
 
 impl Bucket {
     /// Spans of `date_bin(stride, time[, origin])`, if they consist of whole ticks or months.
-    fn of_stride(arguments: &[ColumnarValue], unit: TimeUnit) -> Option<Self> {
+    fn from_stride(arguments: &[ColumnarValue], unit: TimeUnit) -> Option<Self> {
         let ticks_per_second = ticks_per_second(unit)?;
         let ColumnarValue::Scalar(stride) = arguments.first()? else { return None };
         let stride =
@@ -159,7 +159,7 @@ impl Bucket {
     }
 
     /// Spans of `date_trunc(granularity, time)`.
-    fn of_granularity(arguments: &[ColumnarValue], unit: TimeUnit) -> Option<Self> {
+    fn from_granularity(arguments: &[ColumnarValue], unit: TimeUnit) -> Option<Self> {
         let ticks_per_second = ticks_per_second(unit)?;
         let ColumnarValue::Scalar(granularity) = arguments.first()? else { return None };
         let ticks = |seconds: i64| Span::Ticks { length: seconds * ticks_per_second, origin: 0 };
@@ -283,14 +283,14 @@ mod tests {
             micros in prop::collection::vec(-8_200_000_000_000_000i64..9_000_000_000_000_000, 8),
             count in 1..50u32,
             unit in prop::sample::select(vec!["microsecond", "second", "minute", "hour", "day", "week", "month"]),
-            of in prop::sample::select(vec!["second", "minute", "hour", "day", "week", "month", "quarter", "year"]),
+            precision in prop::sample::select(vec!["second", "minute", "hour", "day", "week", "month", "quarter", "year"]),
             digits in prop::sample::select(vec![0, 3, 6]),
             origin in prop::sample::select(vec!["", ", TIMESTAMP '2001-02-03 04:05:06'"]),
         ) {
             let values: Vec<String> = micros.iter().map(|micros| format!("({micros})")).collect();
             let time = format!("CAST(CAST(us AS TIMESTAMP(6)) AS TIMESTAMP({digits}))");
             let sql = format!(
-                "SELECT date_bin(INTERVAL '{count} {unit}', {time}{origin}), date_trunc('{of}', {time}) \
+                "SELECT date_bin(INTERVAL '{count} {unit}', {time}{origin}), date_trunc('{precision}', {time}) \
                  FROM (VALUES {}, (NULL)) AS v(us)",
                 values.join(", ")
             );

@@ -91,7 +91,7 @@ const MEMORY_ADVICE: &str =
 impl LimitExceeded {
     /// Returns the limit that an error of DataFusion carries, if any.
     #[must_use]
-    pub fn of_error(error: &DataFusionError) -> Option<&Self> {
+    pub fn from_error(error: &DataFusionError) -> Option<&Self> {
         match error.find_root() {
             DataFusionError::External(cause) => cause.downcast_ref(),
             _ => None,
@@ -255,29 +255,29 @@ static EXPECTED: AtomicUsize = AtomicUsize::new(0);
 /// panic, and whose panics the caller catches.
 #[must_use]
 pub fn expect_panics() -> impl Drop {
-    struct Expected(Running);
+    struct Expected(RunningQueryGuard);
     impl Drop for Expected {
         fn drop(&mut self) {
-            let Self(Running) = self;
+            let Self(RunningQueryGuard) = self;
             EXPECTED.fetch_sub(1, Ordering::Relaxed);
         }
     }
     EXPECTED.fetch_add(1, Ordering::Relaxed);
-    Expected(Running::start())
+    Expected(RunningQueryGuard::start())
 }
 
 /// Guard that counts a running query.
 #[derive(Debug)]
-pub(in crate::query) struct Running;
+pub(in crate::query) struct RunningQueryGuard;
 
-impl Running {
+impl RunningQueryGuard {
     pub(in crate::query) fn start() -> Self {
         RUNNING.fetch_add(1, Ordering::Relaxed);
         Self
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningQueryGuard {
     fn drop(&mut self) {
         RUNNING.fetch_sub(1, Ordering::Relaxed);
     }
@@ -304,11 +304,11 @@ mod tests {
         reservation.try_grow(3 << 20).unwrap();
         let error = reservation.try_grow(1).unwrap_err();
         let explained = QueryMemory::explained(&pool, error.context("while joining"));
-        let exceeded = LimitExceeded::of_error(&explained).unwrap();
+        let exceeded = LimitExceeded::from_error(&explained).unwrap();
         assert!(
             matches!(exceeded, LimitExceeded::Reserved { operator, held, .. } if operator == "Join" && *held == ByteSize::mib(3))
         );
         let other = DataFusionError::Execution("other".to_owned());
-        assert!(LimitExceeded::of_error(&QueryMemory::explained(&pool, other)).is_none());
+        assert!(LimitExceeded::from_error(&QueryMemory::explained(&pool, other)).is_none());
     }
 }

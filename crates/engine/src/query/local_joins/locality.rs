@@ -50,13 +50,13 @@ pub(super) struct Locality {
 }
 
 impl Locality {
-    fn of_table(named: &NamedTable, plan: &Arc<dyn ExecutionPlan>) -> Self {
+    fn for_table(named: &NamedTable, plan: &Arc<dyn ExecutionPlan>) -> Self {
         let spec = named.table.snapshot().spec();
         let key: Vec<String> = spec.partition_key_columns().map(|column| column.name.clone()).collect();
         let schema = plan.schema();
         let position = |name: &String| schema.index_of(name).into_iter().collect();
         Self {
-            coarsest: (named.name().to_owned(), Placement::of_table(spec)),
+            coarsest: (named.name().to_owned(), Placement::for_table(spec)),
             outputs: key.iter().map(position).collect(),
             key,
             is_shuffled: false,
@@ -107,12 +107,15 @@ pub(super) fn scanned<'t>(plan: &Arc<dyn ExecutionPlan>, tables: &'t [NamedTable
 ///
 /// # Errors
 /// [`Obstacle`], which holds for every plan above it, too.
-pub(super) fn of_plan(plan: &Arc<dyn ExecutionPlan>, tables: &[NamedTable]) -> Result<Locality, Obstacle> {
+pub(super) fn plan_locality(
+    plan: &Arc<dyn ExecutionPlan>,
+    tables: &[NamedTable],
+) -> Result<Locality, Obstacle> {
     if let Some(named) = scanned(plan, tables) {
-        return Ok(Locality::of_table(named, plan));
+        return Ok(Locality::for_table(named, plan));
     }
     if let Some(join) = plan.downcast_ref::<HashJoinExec>() {
-        return of_join(join, tables);
+        return join_locality(join, tables);
     }
     let children = plan.children();
     let [input] = children.as_slice() else {
@@ -134,7 +137,7 @@ pub(super) fn of_plan(plan: &Arc<dyn ExecutionPlan>, tables: &[NamedTable]) -> R
             false => format!("{} combines the rows of all partitions", plan.name()),
         });
     }
-    let locality = of_plan(input, tables)?;
+    let locality = plan_locality(input, tables)?;
     if let Some(projection) = plan.downcast_ref::<ProjectionExec>() {
         let columns: Vec<_> = projection.expr().iter().map(|column| position(&column.expr)).collect();
         return Ok(locality.project(&columns));
@@ -166,8 +169,8 @@ fn position(expr: &Arc<dyn PhysicalExpr>) -> Option<usize> {
 }
 
 /// Finds out whether a join can be computed partition by partition.
-pub(super) fn of_join(join: &HashJoinExec, tables: &[NamedTable]) -> Result<Locality, Obstacle> {
-    let (left, right) = (of_plan(join.left(), tables)?, of_plan(join.right(), tables)?);
+pub(super) fn join_locality(join: &HashJoinExec, tables: &[NamedTable]) -> Result<Locality, Obstacle> {
+    let (left, right) = (plan_locality(join.left(), tables)?, plan_locality(join.right(), tables)?);
     let ((left_name, one), (right_name, other)) = (&left.coarsest, &right.coarsest);
     if one.function() != other.function() {
         let (one, other) = (one.function(), other.function());

@@ -62,7 +62,7 @@ impl LocalJoins {
         locality: &Locality,
         config: &ConfigOptions,
     ) -> Result<std::result::Result<Arc<dyn ExecutionPlan>, Obstacle>> {
-        let scans = match PartitionScans::of_plan(plan, locality, &self.tables)? {
+        let scans = match PartitionScans::from_plan(plan, locality, &self.tables)? {
             Ok(scans) => scans,
             Err(obstacle) => return Ok(Err(obstacle)),
         };
@@ -91,19 +91,19 @@ impl PhysicalOptimizerRule for LocalJoins {
             return Ok(plan);
         }
         let replaced = plan.transform_down(|node| {
-            let local = locality::of_plan(&node, &self.tables).ok().filter(Locality::saves_a_shuffle);
+            let local = locality::plan_locality(&node, &self.tables).ok().filter(Locality::saves_a_shuffle);
             let Some(locality) = local else {
-                self.record(summary::of_join(&node, &self.tables).into_iter().collect());
+                self.record(summary::join_summary(&node, &self.tables).into_iter().collect());
                 return Ok(Transformed::no(node));
             };
             match self.replace(&node, &locality, config)? {
                 Ok(exec) => {
-                    self.record(summary::of_local_part(&node, &self.tables));
+                    self.record(summary::local_part_joins(&node, &self.tables));
                     Ok(Transformed::new(exec, true, TreeNodeRecursion::Jump))
                 }
                 // The obstacle applies to everything below, too.
                 Err(obstacle) => {
-                    self.record(summary::of_part(&node, &obstacle, &self.tables));
+                    self.record(summary::part_joins(&node, &obstacle, &self.tables));
                     Ok(Transformed::new(node, false, TreeNodeRecursion::Jump))
                 }
             }

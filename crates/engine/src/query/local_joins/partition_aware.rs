@@ -101,15 +101,15 @@ pub fn declare_scans(
 /// Whether the plan combines several inputs anywhere. The inputs of [`NewestWinsExec`] are parts of
 /// one scan, and do not count.
 pub(in crate::query) fn combines(plan: &Arc<dyn ExecutionPlan>) -> Result<bool> {
-    let mut found = false;
+    let mut is_combined = false;
     plan.apply(|node| {
         if node.downcast_ref::<NewestWinsExec>().is_some() {
             return Ok(TreeNodeRecursion::Jump);
         }
-        found |= node.children().len() > 1;
-        Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+        is_combined |= node.children().len() > 1;
+        Ok(if is_combined { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
     })?;
-    Ok(found)
+    Ok(is_combined)
 }
 
 impl PhysicalOptimizerRule for PartitionAware {

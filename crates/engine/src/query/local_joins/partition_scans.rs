@@ -39,7 +39,7 @@ pub(super) struct PartitionScans {
 
 impl PartitionScans {
     /// Cuts the scans of a plan that is local.
-    pub(super) fn of_plan(
+    pub(super) fn from_plan(
         plan: &Arc<dyn ExecutionPlan>,
         locality: &Locality,
         tables: &[NamedTable],
@@ -122,7 +122,7 @@ fn parts_of(
     let Some(single) = files.singles(scan)? else {
         return Ok(Err(Obstacle("rows are limited first".to_owned())));
     };
-    let placement = Placement::of_table(table.snapshot().spec());
+    let placement = Placement::for_table(table.snapshot().spec());
     let Some(Nesting { coarse, is_exact }) = placement.nesting(coarsest.partitions()) else {
         return Ok(Err(Obstacle("the partitions of the tables do not nest".to_owned())));
     };

@@ -68,7 +68,7 @@ fn check(
     let columns = key.iter().map(|column| column.evaluate(&batch)?.into_array(batch.num_rows()));
     let columns = columns.collect::<Result<Vec<_>>>()?;
     let placed = placement.assign(&columns).map_err(|error| DataFusionError::External(Box::new(error)))?;
-    match placed.iter().all(|found| *found == partition) {
+    match placed.iter().all(|id| *id == partition) {
         true => Ok(batch),
         false => exec_err!(
             "a key of the table lies at the edge of a hash range; join by an expression of the key instead of the key \

@@ -70,7 +70,7 @@ fn joins_of(
     is_local: bool,
     reason: impl Fn(&HashJoinExec) -> String,
 ) -> Vec<JoinSummary> {
-    let mut found = Vec::new();
+    let mut summaries = Vec::new();
     let mut is_grouped = false;
     // The visit cannot fail.
     let _ = plan.apply(|node| {
@@ -78,15 +78,15 @@ fn joins_of(
         if let Some(join) = node.downcast_ref::<HashJoinExec>() {
             let (left, right) = (tables_of(join.left(), tables), tables_of(join.right(), tables));
             let is_grouped = is_grouped && is_local;
-            found.push(JoinSummary { left, right, is_local, is_grouped, reason: reason(join) });
+            summaries.push(JoinSummary { left, right, is_local, is_grouped, reason: reason(join) });
         }
         Ok(TreeNodeRecursion::Continue)
     });
-    found
+    summaries
 }
 
 /// Describes the joins of a part that is computed partition by partition.
-pub(super) fn of_local_part(plan: &Arc<dyn ExecutionPlan>, tables: &[NamedTable]) -> Vec<JoinSummary> {
+pub(super) fn local_part_joins(plan: &Arc<dyn ExecutionPlan>, tables: &[NamedTable]) -> Vec<JoinSummary> {
     let counts = |join: &HashJoinExec| {
         let names: BTreeSet<String> =
             [join.left(), join.right()].into_iter().flat_map(|side| tables_of(side, tables)).collect();
@@ -100,7 +100,7 @@ pub(super) fn of_local_part(plan: &Arc<dyn ExecutionPlan>, tables: &[NamedTable]
 }
 
 /// Describes the joins of a part that could be computed partition by partition but for an obstacle.
-pub(super) fn of_part(
+pub(super) fn part_joins(
     plan: &Arc<dyn ExecutionPlan>,
     obstacle: &Obstacle,
     tables: &[NamedTable],
@@ -109,12 +109,12 @@ pub(super) fn of_part(
 }
 
 /// Describes one join of tables that cannot be computed partition by partition.
-pub(super) fn of_join(plan: &Arc<dyn ExecutionPlan>, tables: &[NamedTable]) -> Option<JoinSummary> {
+pub(super) fn join_summary(plan: &Arc<dyn ExecutionPlan>, tables: &[NamedTable]) -> Option<JoinSummary> {
     let join = plan.downcast_ref::<HashJoinExec>()?;
     let (left, right) = (tables_of(join.left(), tables), tables_of(join.right(), tables));
     if left.is_empty() && right.is_empty() {
         return None;
     }
-    let reason = locality::of_join(join, tables).err()?.to_string();
+    let reason = locality::join_locality(join, tables).err()?.to_string();
     Some(JoinSummary { left, right, is_local: false, is_grouped: false, reason })
 }

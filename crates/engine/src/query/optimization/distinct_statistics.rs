@@ -33,7 +33,8 @@ impl PhysicalOptimizerRule for DistinctIsCounted {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let counts_distinct = plan.exists(|node| {
             let aggregate = node.downcast_ref::<AggregateExec>();
-            Ok(aggregate.is_some_and(|aggregate| aggregate.aggr_expr().iter().any(|of| of.is_distinct())))
+            Ok(aggregate
+                .is_some_and(|aggregate| aggregate.aggr_expr().iter().any(|function| function.is_distinct())))
         })?;
         if counts_distinct { Ok(plan) } else { self.inner.optimize(plan, config) }
     }

@@ -120,7 +120,7 @@ fn with_barriers(node: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn Exe
 fn fractional_keys(node: &dyn ExecutionPlan, position: usize, input: &Schema) -> Vec<usize> {
     let Some(join) = node.downcast_ref::<HashJoinExec>() else { return Vec::new() };
     let keys = join.on().iter().map(|(left, right)| if position == 0 { left } else { right });
-    let fractional = keys.filter(|key| key.data_type(input).is_ok_and(|of| of.is_floating()));
+    let fractional = keys.filter(|key| key.data_type(input).is_ok_and(|data_type| data_type.is_floating()));
     fractional.flat_map(collect_columns).map(|column| column.index()).collect()
 }
 
@@ -301,8 +301,8 @@ mod tests {
             ("SELECT count(*) FROM a WHERE f IN (SELECT f FROM b)", 20),
             ("SELECT count(*) FROM b WHERE NOT EXISTS (SELECT 1 FROM a WHERE a.f = b.f)", 0),
         ] {
-            let found = context.sql(sql).await.unwrap().collect().await.unwrap();
-            assert_eq!(found[0].column(0).as_primitive::<Int64Type>().value(0), expected, "{sql}");
+            let batches = context.sql(sql).await.unwrap().collect().await.unwrap();
+            assert_eq!(batches[0].column(0).as_primitive::<Int64Type>().value(0), expected, "{sql}");
         }
     }
 
@@ -327,8 +327,8 @@ mod tests {
             "SELECT count(*) FROM (SELECT x FROM (SELECT random() AS x FROM big) WHERE x > 0.3) WHERE x < 0.3",
             "SELECT count(*) FROM (SELECT points, random() AS x FROM big WHERE points > 0) WHERE x < 0",
         ] {
-            let found = answer(&tables.ours, contradiction).await;
-            assert!(found.contains("| 0 "), "{contradiction}\n{found}");
+            let printed = answer(&tables.ours, contradiction).await;
+            assert!(printed.contains("| 0 "), "{contradiction}\n{printed}");
         }
     }
 

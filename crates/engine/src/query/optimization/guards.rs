@@ -297,16 +297,16 @@ mod tests {
         }
 
         fn expression(&self, schema: &Schema) -> Expr {
-            let of = |index: &usize| col(COLUMNS[*index], schema).unwrap();
+            let column_of = |index: &usize| col(COLUMNS[*index], schema).unwrap();
             let joined = |parts: &[Self], operator| {
                 let parts = parts.iter().map(|part| part.expression(schema));
                 parts.reduce(|left, right| binary(left, operator, right, schema).unwrap()).unwrap()
             };
             match self {
-                Self::IsZero(index) => binary(of(index), Operator::Eq, lit(0i64), schema).unwrap(),
-                Self::IsNull(index) => is_null(of(index)).unwrap(),
+                Self::IsZero(index) => binary(column_of(index), Operator::Eq, lit(0i64), schema).unwrap(),
+                Self::IsNull(index) => is_null(column_of(index)).unwrap(),
                 Self::Divides(index, value) => {
-                    let divided = binary(lit(*value), Operator::Divide, of(index), schema).unwrap();
+                    let divided = binary(lit(*value), Operator::Divide, column_of(index), schema).unwrap();
                     binary(divided, Operator::Gt, lit(1i64), schema).unwrap()
                 }
                 Self::Not(inner) => not(inner.expression(schema)).unwrap(),
@@ -334,7 +334,7 @@ mod tests {
         /// decides a conjunction as false does.
         fn value(&self, row: &[Option<i64>], selects: bool) -> Result<Option<bool>, ()> {
             let decided = |parts: &[Self], deciding: bool| {
-                let mut found = Some(!deciding);
+                let mut result = Some(!deciding);
                 let parts = Self::in_order(parts, !deciding);
                 let (failing, safe): (Vec<&Self>, Vec<&Self>) =
                     parts.iter().partition(|part| part.can_fail());
@@ -350,10 +350,10 @@ mod tests {
                         Some(value) if value == deciding => return Ok(Some(deciding)),
                         Some(_) => {}
                         None if selects && !deciding => return Ok(None),
-                        None => found = None,
+                        None => result = None,
                     }
                 }
-                Ok(found)
+                Ok(result)
             };
             match self {
                 Self::IsZero(index) => Ok(row[*index].map(|value| value == 0)),
@@ -423,9 +423,9 @@ mod tests {
             ),
             ("SELECT * FROM t WHERE points <> 0 AND (100 / points >= 10 OR game = 4)", 3),
         ] {
-            let found = session.collect(sql, &crate::sql::Params::default()).await;
-            let found = found.unwrap_or_else(|error| panic!("{sql}: {error}"));
-            assert_eq!(found.iter().map(RecordBatch::num_rows).sum::<usize>(), count, "{sql}");
+            let batches = session.collect(sql, &crate::sql::Params::default()).await;
+            let batches = batches.unwrap_or_else(|error| panic!("{sql}: {error}"));
+            assert_eq!(batches.iter().map(RecordBatch::num_rows).sum::<usize>(), count, "{sql}");
         }
     }
 

@@ -108,8 +108,8 @@ mod tests {
         // The players whose game is the last of 13.
         let players: Vec<i64> = (0..240).filter(|player| player * 7 % 13 == 12).take(2).collect();
         let expected = players.iter().map(|player| format!("|    |    | 12 | {player:<2} |"));
-        let found = answer(ours, sql).await;
-        let rows: Vec<&str> = found.lines().filter(|line| line.contains(" 12 ")).collect();
-        assert_eq!(rows, expected.collect::<Vec<_>>(), "{found}");
+        let table = answer(ours, sql).await;
+        let rows: Vec<&str> = table.lines().filter(|line| line.contains(" 12 ")).collect();
+        assert_eq!(rows, expected.collect::<Vec<_>>(), "{table}");
     }
 }

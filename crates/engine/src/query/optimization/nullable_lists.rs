@@ -70,7 +70,7 @@ impl OptimizerRule for NullableLists {
 
 /// Takes NULL out of the lists of those operands for which `predicate` has several.
 fn separate_null_items(predicate: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
-    let lists = Lists::of_predicate(&predicate, schema, |lists| lists.some_contain_null)?;
+    let lists = Lists::from_predicate(&predicate, schema, |lists| lists.some_contain_null)?;
     if lists.of_columns.is_empty() {
         return Ok(Transformed::no(predicate));
     }
@@ -92,7 +92,7 @@ fn without_null_items(list: InList) -> Transformed<Expr> {
 
 /// Takes NULL out of the lists of those operands that may be NULL, if `predicate` has several.
 fn separate_null_operands(predicate: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
-    let lists = Lists::of_predicate(&predicate, schema, |lists| lists.some_may_be_null)?;
+    let lists = Lists::from_predicate(&predicate, schema, |lists| lists.some_may_be_null)?;
     if lists.of_columns.is_empty() { Ok(Transformed::no(predicate)) } else { lists.separate(predicate, &[]) }
 }
 
@@ -115,7 +115,7 @@ struct ListsOfOperand {
 
 impl<'a> Lists<'a> {
     /// Lists that DataFusion may combine wrongly: of operands that have several, and are affected.
-    fn of_predicate(
+    fn from_predicate(
         predicate: &Expr,
         schema: &'a DFSchema,
         is_affected: impl Fn(&ListsOfOperand) -> bool,

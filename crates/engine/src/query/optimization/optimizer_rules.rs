@@ -129,7 +129,7 @@ mod tests {
         let rules = corrected_rules(PhysicalOptimizer::new().rules);
         let names_of_all = names(&rules);
         let after = |name: &str| {
-            let position = names_of_all.iter().position(|found| found == name).unwrap();
+            let position = names_of_all.iter().position(|rule| rule == name).unwrap();
             names_of_all[position + 1].as_str()
         };
         assert_eq!(names_of_all[..2], ["SetsOfGroups", "NullsOfJoins"]);

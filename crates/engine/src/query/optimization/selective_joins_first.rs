@@ -198,7 +198,7 @@ mod tests {
         let mut random = ChaCha8Rng::seed_from_u64(7);
         let mut moved = 0;
         for _ in 0..150 {
-            let statement = Statement::of_inner_joins(&mut random);
+            let statement = Statement::with_inner_joins(&mut random);
             let sql = statement.sql(Names::Shared);
             let expected = answer(&tables.plain, &statement.sql(Names::Distinct)).await;
             assert_eq!(answer(&tables.ours, &sql).await, expected, "{sql}");

@@ -34,7 +34,7 @@ impl PhysicalOptimizerRule for WholeOrders {
             let Some(order) = input.output_ordering() else { return Ok(Transformed::no(node)) };
             let schema = input.schema();
             let continues = order.len() > merge.expr().len()
-                && merge.expr().iter().zip(order).all(|(by, of)| is_same(by, of, &schema));
+                && merge.expr().iter().zip(order).all(|(by, other)| is_same(by, other, &schema));
             if !continues {
                 return Ok(Transformed::no(node));
             }

@@ -75,7 +75,7 @@ async fn count_partition(
     let spec = table.snapshot().spec();
     let columns = if keys == PartitionKeys::Count { spec.partition_key().to_vec() } else { Vec::new() };
     let plan = table.scan_partition(&context.state(), partition, &columns)?;
-    let placement = Placement::of_table(spec);
+    let placement = Placement::for_table(spec);
     let task = context.task_ctx();
     let counting = tokio::spawn(count_plan(plan, task, placement, keys));
     counting.await.map_err(|error| QueryError::Count { partition, reason: error.to_string() })?

@@ -183,13 +183,13 @@ impl NewestWinsExec {
         let count = |plan: Option<&Arc<dyn ExecutionPlan>>| {
             plan.map_or(0, |plan| plan.properties().partitioning.partition_count())
         };
-        let found = (
+        let input_counts = (
             count(self.inputs.plain.as_ref()),
             count(self.inputs.overlapping.as_ref().map(|overlapping| &overlapping.plan)),
         );
-        if found != (plain, overlapping) {
+        if input_counts != (plain, overlapping) {
             return internal_err!(
-                "NewestWinsExec expects {plain} chains and {overlapping} runs, not {found:?}"
+                "NewestWinsExec expects {plain} chains and {overlapping} runs, not {input_counts:?}"
             );
         }
         Ok(())

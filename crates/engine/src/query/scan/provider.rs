@@ -280,7 +280,7 @@ mod tests {
             let mut expected: Vec<Vec<Score>> = vec![Vec::new(); 4];
             for score in latest(&commits) {
                 let key = batch(&[score]).column(0).clone();
-                expected[Placement::of_table(table.spec()).assign(&[key]).unwrap()[0].index()].push(score);
+                expected[Placement::for_table(table.spec()).assign(&[key]).unwrap()[0].index()].push(score);
             }
             for partition in table.spec().partitions().ids() {
                 let plan = provider.scan_partition(&state, partition, &[0, 1, 2]).unwrap();

@@ -32,7 +32,7 @@ pub(in crate::query) fn matching_partitions(
         ScalarValue::iter_to_array(fixed_columns.values(field)?).ok()
     });
     let columns = combinations(&fixed.collect::<Option<Vec<_>>>()?)?;
-    let placed = Placement::of_table(spec).assign(&columns).ok()?;
+    let placed = Placement::for_table(spec).assign(&columns).ok()?;
     Some(placed.into_iter().collect())
 }
 

@@ -7,10 +7,10 @@
 //! rows.
 //!
 //! ```text
-//! a AND b AND c  ->  Together(a AND b) AND ForPages(a) AND ForPages(b) AND c
+//! a AND b AND c  ->  WholeConjunction(a AND b) AND ForPages(a) AND ForPages(b) AND c
 //! ```
-//! [`Together`] is one conjunct for the reader. [`ForPages`] filters no rows: it only lets page
-//! statistics exclude pages, which DataFusion 55 tries for conditions on one column.
+//! [`WholeConjunction`] is one conjunct for the reader. [`ForPages`] filters no rows: it only lets
+//! page statistics exclude pages, which DataFusion 55 tries for conditions on one column.
 //!
 //! DataFusion may evaluate the conjuncts in the order of the bytes that they read. A conjunct that
 //! can fail would then run before its guard, as in `b <> 0 AND c > 1 AND a / b > 1`, so such
@@ -53,7 +53,7 @@ pub(in crate::query) fn with_conditions(
 fn arranged(predicate: &Arc<dyn PhysicalExpr>, schema: &Schema) -> Result<Arc<dyn PhysicalExpr>> {
     let mut plain = Vec::new();
     for part in split_conjunction(predicate) {
-        match part.downcast_ref::<Together>() {
+        match part.downcast_ref::<WholeConjunction>() {
             Some(together) => plain.extend(split_conjunction(&together.parts).into_iter().cloned()),
             None if part.downcast_ref::<ForPages>().is_some() => {}
             None => {
@@ -69,7 +69,7 @@ fn arranged(predicate: &Arc<dyn PhysicalExpr>, schema: &Schema) -> Result<Arc<dy
         return Ok(conjunction(together.into_iter().chain(alone)));
     }
     let for_pages = together.iter().map(|part| ForPages::new(part, schema)).collect::<Result<Vec<_>>>()?;
-    let together: Arc<dyn PhysicalExpr> = Arc::new(Together { parts: conjunction(together) });
+    let together: Arc<dyn PhysicalExpr> = Arc::new(WholeConjunction { parts: conjunction(together) });
     let for_pages = for_pages.into_iter().map(|part| Arc::new(part) as Arc<dyn PhysicalExpr>);
     Ok(conjunction(std::iter::once(together).chain(for_pages).chain(alone)))
 }
@@ -97,29 +97,29 @@ fn is_cheap(part: &Arc<dyn PhysicalExpr>, schema: &Schema) -> bool {
 
 /// A conjunction that is evaluated as a whole.
 #[derive(Debug, Eq)]
-struct Together {
+struct WholeConjunction {
     parts: Arc<dyn PhysicalExpr>,
 }
 
-impl PartialEq for Together {
+impl PartialEq for WholeConjunction {
     fn eq(&self, other: &Self) -> bool {
         self.parts.eq(&other.parts)
     }
 }
 
-impl Hash for Together {
+impl Hash for WholeConjunction {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.parts.hash(state);
     }
 }
 
-impl fmt::Display for Together {
+impl fmt::Display for WholeConjunction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "together({})", self.parts)
     }
 }
 
-impl PhysicalExpr for Together {
+impl PhysicalExpr for WholeConjunction {
     fn return_field(&self, schema: &Schema) -> Result<FieldRef> {
         self.parts.return_field(schema)
     }
@@ -308,9 +308,9 @@ mod tests {
                 "game IN (0, 1, 2, 3) AND points IS DISTINCT FROM 0 AND 100 % points >= 0 AND 100 / points >= 10",
             ] {
                 let sql = format!("SELECT * FROM t WHERE {conditions}");
-                let found = session.collect(&sql, &crate::sql::Params::default()).await;
-                let found = found.unwrap_or_else(|error| panic!("{conditions}: {error}"));
-                assert_eq!(rows(&found).len(), 2, "{conditions}");
+                let batches = session.collect(&sql, &crate::sql::Params::default()).await;
+                let batches = batches.unwrap_or_else(|error| panic!("{conditions}: {error}"));
+                assert_eq!(rows(&batches).len(), 2, "{conditions}");
             }
         }
     }

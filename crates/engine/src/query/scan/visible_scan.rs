@@ -54,7 +54,7 @@ impl VisibleScan<'_> {
 
     /// Returns a plan that chains portions without overlap and merges overlapping ones.
     fn plan_pieces(&self, partitions: &[Vec<OverlapGroup>]) -> Result<Arc<dyn ExecutionPlan>> {
-        let mut pieces = Pieces::default();
+        let mut pieces = PieceInputs::default();
         let of_partitions = partitions.iter().map(|groups| pieces.add(groups, self.keeps_deletes)).collect();
         let inputs = Inputs {
             plain: match pieces.plain.is_empty() {
@@ -121,13 +121,13 @@ fn part_on(predicate: &Arc<dyn PhysicalExpr>, columns: &[usize]) -> Option<Arc<d
 
 /// Inputs of the pieces of all partitions.
 #[derive(Default)]
-struct Pieces {
+struct PieceInputs {
     plain: Vec<Chain>,
     /// Portions to merge, each in a separate chain.
     overlapping: Vec<Chain>,
 }
 
-impl Pieces {
+impl PieceInputs {
     /// Adds the groups of a partition, and returns its pieces.
     fn add(&mut self, groups: &[OverlapGroup], merges_all: bool) -> Vec<Piece> {
         let mut pieces = Vec::new();

@@ -74,7 +74,7 @@ pub(in crate::query) fn register_tables(
                 let name = TableReference::bare(format!("{name}/.sys/{system_name}"));
                 context.register_table(name, Arc::clone(&of_one))?;
             }
-            parts.push(if tables.len() > 1 { of_table(named.name(), &batch)? } else { batch });
+            parts.push(if tables.len() > 1 { with_table_name(named.name(), &batch)? } else { batch });
         }
         schema.register_table(system_name.to_owned(), in_memory(parts)?)?;
     }
@@ -92,7 +92,7 @@ fn in_memory(batches: Vec<RecordBatch>) -> Result<Arc<dyn TableProvider>, DataFu
 }
 
 /// Returns the rows of a system table with the name of their table in front.
-fn of_table(name: &str, batch: &RecordBatch) -> Result<RecordBatch, DataFusionError> {
+fn with_table_name(name: &str, batch: &RecordBatch) -> Result<RecordBatch, DataFusionError> {
     let names: ArrayRef =
         Arc::new(StringArray::from_iter_values(std::iter::repeat_n(name, batch.num_rows())));
     let schema = batch.schema();

@@ -14,7 +14,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::query::error::QueryError;
 use crate::query::limits::watch::Watch;
-use crate::query::limits::{LimitExceeded, QueryMemory, Running};
+use crate::query::limits::{LimitExceeded, QueryMemory, RunningQueryGuard};
 use crate::query::session::stoppable::Consumer;
 
 /// Stack of a thread that plans, in bytes. Only the used part of it takes memory.
@@ -28,7 +28,7 @@ pub(in crate::query) async fn plan_in_thread<T: Send + 'static>(
     work: impl Future<Output = Result<T, QueryError>> + Send + 'static,
 ) -> Result<T, QueryError> {
     let runtime = tokio::runtime::Handle::current();
-    let running = Running::start();
+    let running = RunningQueryGuard::start();
     let (sender, receiver) = oneshot::channel();
     let plan = move || {
         let done = std::panic::catch_unwind(AssertUnwindSafe(|| runtime.block_on(work)));
@@ -81,7 +81,7 @@ pub(in crate::query) fn run_in_task(
     let schema = batches.schema();
     // Two: one is computed while the other is read.
     let (sender, receiver) = mpsc::channel(2);
-    let running = Running::start();
+    let running = RunningQueryGuard::start();
     let task = SpawnedTask::spawn(async move {
         while let Some(batch) = batches.next().await {
             let failed = batch.is_err();

@@ -65,16 +65,16 @@ enum Value {
 
 /// Whether the values of a generated column can be computed from other columns.
 pub(in crate::source) fn can_generate(schema: &AvroSchema, column: &str) -> bool {
-    Generated::of_schema(schema).iter().any(|generated| generated.name == column)
+    Generated::from_schema(schema).iter().any(|generated| generated.name == column)
 }
 
 impl Generated {
     /// Returns the generated columns of a table that can be computed.
-    pub(super) fn of_schema(schema: &AvroSchema) -> Vec<Self> {
-        schema.fields.iter().filter_map(|field| Self::of_field(field, schema)).collect()
+    pub(super) fn from_schema(schema: &AvroSchema) -> Vec<Self> {
+        schema.fields.iter().filter_map(|field| Self::from_field(field, schema)).collect()
     }
 
-    fn of_field(field: &AvroField, schema: &AvroSchema) -> Option<Self> {
+    fn from_field(field: &AvroField, schema: &AvroSchema) -> Option<Self> {
         let text = field.property("generationExpression")?;
         let mut parser = Parser::new(&GenericDialect {}).try_with_sql(text).ok()?;
         let (node, kind) = compile(&parser.parse_expr().ok()?, schema)?;
@@ -170,12 +170,14 @@ fn compile(expression: &Expr, schema: &AvroSchema) -> Option<(Node, Kind)> {
             };
             let arguments: Vec<Expr> = list.args.iter().map(argument).collect::<Option<_>>()?;
             match (name.as_str(), arguments.as_slice()) {
-                ("FARM_FINGERPRINT", [of]) => Some((Node::Fingerprint(Box::new(text(of)?)), Kind::Number)),
+                ("FARM_FINGERPRINT", [inner]) => {
+                    Some((Node::Fingerprint(Box::new(text(inner)?)), Kind::Number))
+                }
                 ("MOD", [left, right]) => Some((Node::Mod(number(left)?, number(right)?), Kind::Number)),
-                ("ABS", [of]) => Some((Node::Abs(number(of)?), Kind::Number)),
-                ("BIT_REVERSE", [of, Expr::Value(keeps_sign)]) => {
+                ("ABS", [inner]) => Some((Node::Abs(number(inner)?), Kind::Number)),
+                ("BIT_REVERSE", [inner, Expr::Value(keeps_sign)]) => {
                     let SqlValue::Boolean(keeps) = keeps_sign.value else { return None };
-                    Some((Node::BitReverse(number(of)?, keeps), Kind::Number))
+                    Some((Node::BitReverse(number(inner)?, keeps), Kind::Number))
                 }
                 ("CONCAT", parts) => {
                     Some((Node::Concat(parts.iter().map(text).collect::<Option<_>>()?), Kind::Text))
@@ -199,7 +201,7 @@ fn column(name: &Ident, schema: &AvroSchema) -> Option<(Node, Kind)> {
     }
     let declared = field.property("sqlType")?.to_ascii_uppercase();
     let base = declared.split('(').next().unwrap_or_default().trim();
-    let (kind, of) = match base {
+    let (kind, value_kind) = match base {
         "INT64" | "BIGINT" => (ColumnKind::Number, Kind::Number),
         "STRING" | "VARCHAR" | "CHARACTER VARYING" | "TEXT" | "BYTES" | "BYTEA" | "DATE" => {
             (ColumnKind::Text, Kind::Text)
@@ -209,7 +211,7 @@ fn column(name: &Ident, schema: &AvroSchema) -> Option<(Node, Kind)> {
         // The text of a point in time depends on the time zone of the database.
         _ => return None,
     };
-    Some((Node::Column(field.name.clone(), kind), of))
+    Some((Node::Column(field.name.clone(), kind), value_kind))
 }
 
 fn cast_kind(data_type: &SqlType) -> Option<Kind> {
@@ -223,22 +225,22 @@ fn cast_kind(data_type: &SqlType) -> Option<Kind> {
 }
 
 impl Node {
-    fn columns(&self, found: &mut Vec<String>) {
+    fn columns(&self, names: &mut Vec<String>) {
         match self {
             Self::Number(_) | Self::Literal(_) => {}
             Self::Column(name, _) => {
-                if !found.contains(name) {
-                    found.push(name.clone());
+                if !names.contains(name) {
+                    names.push(name.clone());
                 }
             }
             Self::Fingerprint(inner) | Self::Abs(inner) | Self::BitReverse(inner, _) | Self::Text(inner) => {
-                inner.columns(found);
+                inner.columns(names);
             }
             Self::Mod(left, right) | Self::Add(left, right) | Self::Subtract(left, right) => {
-                left.columns(found);
-                right.columns(found);
+                left.columns(names);
+                right.columns(names);
             }
-            Self::Concat(parts) => parts.iter().for_each(|part| part.columns(found)),
+            Self::Concat(parts) => parts.iter().for_each(|part| part.columns(names)),
         }
     }
 
@@ -256,13 +258,13 @@ impl Node {
             Self::Number(number) => Value::Number(*number),
             Self::Literal(text) => Value::Text(text.clone()),
             Self::Column(name, kind) => column_value(batch.column_by_name(name)?, *kind, row)?,
-            Self::Fingerprint(of) => Value::Number(farm_fingerprint(&text(of)?)),
+            Self::Fingerprint(inner) => Value::Number(farm_fingerprint(&text(inner)?)),
             Self::Mod(left, right) => Value::Number(number(left)?.checked_rem(number(right)?)?),
             Self::Add(left, right) => Value::Number(number(left)?.checked_add(number(right)?)?),
             Self::Subtract(left, right) => Value::Number(number(left)?.checked_sub(number(right)?)?),
-            Self::Abs(of) => Value::Number(number(of)?.checked_abs()?),
-            Self::BitReverse(of, keeps_sign) => Value::Number(bit_reverse(number(of)?, *keeps_sign)),
-            Self::Text(of) => Value::Text(text(of)?),
+            Self::Abs(inner) => Value::Number(number(inner)?.checked_abs()?),
+            Self::BitReverse(inner, keeps_sign) => Value::Number(bit_reverse(number(inner)?, *keeps_sign)),
+            Self::Text(inner) => Value::Text(text(inner)?),
             Self::Concat(parts) => {
                 let parts: Vec<Vec<u8>> = parts.iter().map(text).collect::<Option<_>>()?;
                 Value::Text(parts.concat())
@@ -306,7 +308,7 @@ mod tests {
             generated
         ]);
         let schema = serde_json::json!({"type": "record", "name": "T", "fields": fields}).to_string();
-        let columns = Generated::of_schema(&AvroSchema::parse(&schema).unwrap());
+        let columns = Generated::from_schema(&AvroSchema::parse(&schema).unwrap());
         let ids: ArrayRef = Arc::new(Int64Array::from(vec![Some(7), None]));
         let names: ArrayRef = Arc::new(StringArray::from(vec!["seven", "x"]));
         let batch = RecordBatch::try_from_iter([("Id", ids), ("Name", names)]).unwrap();

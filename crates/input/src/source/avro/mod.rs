@@ -13,7 +13,7 @@ use arrow::datatypes::{DataType, Decimal128Type, Decimal256Type, Field, Schema, 
 use arrow::error::ArrowError;
 use arrow_avro::reader::ReaderBuilder;
 
-use crate::source::arrow_ipc::{Pieces, guarded};
+use crate::source::arrow_ipc::{BatchRemainder, guarded};
 use crate::source::avro::framing::{Blocks, write_header, write_long};
 use crate::source::avro::generated::Generated;
 use crate::source::columnar::{RowCounter, failed};
@@ -45,7 +45,7 @@ pub(super) struct AvroReader {
     /// All columns.
     schema: SchemaRef,
     unknown: Vec<String>,
-    pieces: Pieces,
+    pieces: BatchRemainder,
     counter: RowCounter,
     batch_rows: usize,
 }
@@ -75,7 +75,7 @@ impl AvroReader {
         let of_rows = decoder.map_err(|reason| error(reason.to_string()))?.schema();
         let numeric: Vec<String> =
             declared.fields.iter().filter(|field| field.is_numeric).map(|field| field.name.clone()).collect();
-        let generated = Generated::of_schema(&declared);
+        let generated = Generated::from_schema(&declared);
         let schema = Arc::new(presented(&of_rows, &numeric, &generated));
         let (wanted, unknown) = split_columns(file, &schema, columns)?;
         let wanted: Vec<String> = wanted.iter().map(|at| schema.field(*at).name().clone()).collect();
@@ -101,7 +101,7 @@ impl AvroReader {
             numeric,
             schema,
             unknown,
-            pieces: Pieces::default(),
+            pieces: BatchRemainder::default(),
             counter: RowCounter { next: 1 },
             batch_rows: options.batch_rows.max(1),
         })

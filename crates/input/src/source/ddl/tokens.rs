@@ -244,7 +244,7 @@ fn is_nested_type(token: Option<&Token>) -> bool {
 }
 
 fn is_word(token: Option<&Token>, word: &str) -> bool {
-    matches!(token, Some(Token::Word(found)) if found.value.eq_ignore_ascii_case(word))
+    matches!(token, Some(Token::Word(parsed)) if parsed.value.eq_ignore_ascii_case(word))
 }
 
 fn are_words(tokens: &[Token], words: &[&str]) -> bool {

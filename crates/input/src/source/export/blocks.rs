@@ -31,7 +31,7 @@ pub struct RowSpan {
 impl RowSpan {
     /// Returns the rows of each input that are in the range, counted from 0 within the input;
     /// `None` for an input without such rows.
-    fn of_inputs(&self) -> impl Iterator<Item = Option<Range<u64>>> {
+    fn rows_of_inputs(&self) -> impl Iterator<Item = Option<Range<u64>>> {
         let mut begin = 0u64;
         self.row_counts.iter().map(move |count| {
             let within = |row: u64| row.saturating_sub(begin).min(*count);
@@ -95,7 +95,7 @@ impl Export {
         let options = self.options_for(&|column: usize| projection.get(column).copied().unwrap_or(true));
         let mut unreadable = Unreadable::default();
         let mut blocks = Blocks { together: Vec::new(), bytes: 0, each };
-        for ((path, rows), expected) in self.inputs.iter().zip(span.of_inputs()).zip(&span.row_counts) {
+        for ((path, rows), expected) in self.inputs.iter().zip(span.rows_of_inputs()).zip(&span.row_counts) {
             let Some(rows) = rows else { continue };
             let options = InputOptions { rows: Some(rows), ..options.clone() };
             let input = Input::open_unknown(path, &self.names(), &options)?;

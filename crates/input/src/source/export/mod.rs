@@ -198,7 +198,8 @@ mod tests {
         let more =
             write("2.ndjson", "{\"id\": 2, \"at\": \"2026-01-31T10:00:00Z\", \"s\": \"7\"}\n".to_owned());
         let export = Export::open(&[lines, more], InputOptions::default(), &BTreeMap::new()).unwrap();
-        let of = |name: &str| export.columns().iter().find(|column| column.name == name).unwrap().column_type;
-        assert_eq!((of("at"), of("s")), (ColumnType::Timestamp, ColumnType::Int64));
+        let type_of =
+            |name: &str| export.columns().iter().find(|column| column.name == name).unwrap().column_type;
+        assert_eq!((type_of("at"), type_of("s")), (ColumnType::Timestamp, ColumnType::Int64));
     }
 }

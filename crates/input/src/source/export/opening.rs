@@ -56,8 +56,8 @@ impl Export {
                 .with_types_of(&without_values)?;
         }
         for (name, column_type) in types {
-            let found = columns.iter_mut().find(|column| column.name == *name);
-            let Some(column) = found else {
+            let matching = columns.iter_mut().find(|column| column.name == *name);
+            let Some(column) = matching else {
                 return Err(SourceError::NoSuchColumn {
                     column: name.clone(),
                     found: columns.into_iter().map(|column| column.name).collect(),
@@ -86,8 +86,8 @@ impl Export {
             let arrays: Vec<ArrayRef> =
                 arrays.filter_map(|array| cast(array, &DataType::Binary).ok()).collect();
             let cells = arrays.iter().filter_map(|array| array.as_binary_opt::<i32>());
-            let found = type_of_values(cells, &self.options.text_of(&column.name), json);
-            column.column_type = found.unwrap_or(column.column_type);
+            let column_type = type_of_values(cells, &self.options.text_of(&column.name), json);
+            column.column_type = column_type.unwrap_or(column.column_type);
         }
         Ok(columns)
     }

@@ -297,9 +297,9 @@ mod tests {
 
     /// Rows of an export that is sorted by tenant (there are 40): a number, a tenant and a text
     /// that contains line ends.
-    fn batch(rows: Range<i64>, of: i64) -> RecordBatch {
+    fn batch(rows: Range<i64>, total: i64) -> RecordBatch {
         let id: ArrayRef = Arc::new(Int64Array::from_iter_values(rows.clone()));
-        let tenant: ArrayRef = Arc::new(Int64Array::from_iter_values(rows.clone().map(|id| id * 40 / of)));
+        let tenant: ArrayRef = Arc::new(Int64Array::from_iter_values(rows.clone().map(|id| id * 40 / total)));
         let text: ArrayRef =
             Arc::new(StringArray::from_iter_values(rows.map(|id| format!("a \"{id}\",\nb"))));
         RecordBatch::try_from_iter([("id", id), ("tenant", tenant), ("text", text)]).unwrap()
@@ -364,16 +364,16 @@ mod tests {
     }
 
     /// Checks that the rows are the export's own, from everywhere in it, and include all tenants.
-    fn check(rows: &RowsAcross, of: i64, name: &str) {
+    fn check(rows: &RowsAcross, total: i64, name: &str) {
         let (ids, tenants) = (numbers(rows, 0), numbers(rows, 1));
         assert!(ids.is_sorted() && ids.windows(2).all(|pair| pair[0] < pair[1]), "{name}");
         assert!((500..=1_000).contains(&ids.len()), "{name}: {}", ids.len());
         assert_eq!(ids.len() as u64, rows.extent.rows, "{name}");
         assert!(!rows.extent.whole && rows.extent.places >= 50, "{name}: {:?}", rows.extent);
         assert!(tenants.iter().collect::<BTreeSet<_>>().len() == 40, "{name}");
-        assert!(ids[0] < of / 40 && ids[ids.len() - 1] >= of - of / 40, "{name}");
+        assert!(ids[0] < total / 40 && ids[ids.len() - 1] >= total - total / 40, "{name}");
         for (id, tenant) in ids.iter().zip(&tenants) {
-            assert_eq!(*tenant, id * 40 / of, "{name}");
+            assert_eq!(*tenant, id * 40 / total, "{name}");
         }
         let texts: Vec<String> = rows
             .batches
@@ -434,9 +434,9 @@ mod tests {
         }
         let paths =
             [path(0, "parquet"), path(1, "csv"), path(2, "ndjson"), path(3, "csv"), path(4, "ndjson")];
-        let found = across(&paths);
-        assert_eq!((found.extent.inputs, found.extent.of_inputs), (5, 5));
-        let ids = numbers(&found, 0);
+        let sample = across(&paths);
+        assert_eq!((sample.extent.inputs, sample.extent.of_inputs), (5, 5));
+        let ids = numbers(&sample, 0);
         for begin in [0, 19_000, 19_250, 19_500, 19_750] {
             assert!(ids.iter().any(|id| (begin..begin + 250).contains(id)), "{begin}");
         }
@@ -444,9 +444,9 @@ mod tests {
         for (number, path) in (0..).zip(&many) {
             std::fs::write(path, csv(&batch(number * 10..number * 10 + 10, 3_000))).unwrap();
         }
-        let found = across(&many);
-        assert_eq!((found.extent.inputs, found.extent.of_inputs), (200, 300));
-        assert_eq!(numbers(&found, 1).iter().collect::<BTreeSet<_>>().len(), 40);
+        let sample = across(&many);
+        assert_eq!((sample.extent.inputs, sample.extent.of_inputs), (200, 300));
+        assert_eq!(numbers(&sample, 1).iter().collect::<BTreeSet<_>>().len(), 40);
     }
 
     #[test]
@@ -473,8 +473,8 @@ mod tests {
                     writer.write(&whole.slice(begin, 1_000)).unwrap();
                 }
                 std::fs::write(&path, writer.into_inner().unwrap()).unwrap();
-                let found = across_within(&[path], (1 << 20, bytes));
-                (numbers(&found, 0), found.extent.whole)
+                let sample = across_within(&[path], (1 << 20, bytes));
+                (numbers(&sample, 0), sample.extent.whole)
             });
             assert_eq!(samples[0].1, bytes > 500_000);
             for (sample, form) in samples.iter().zip(&forms) {
@@ -488,9 +488,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.csv");
         std::fs::write(&path, csv(&batch(0..1_000, 1_000))).unwrap();
-        let found = across(&[path]);
-        assert!(found.extent.whole, "{:?}", found.extent);
-        assert_eq!(numbers(&found, 0), (0..1_000).collect::<Vec<_>>());
+        let sample = across(&[path]);
+        assert!(sample.extent.whole, "{:?}", sample.extent);
+        assert_eq!(numbers(&sample, 0), (0..1_000).collect::<Vec<_>>());
     }
 
     #[test]
@@ -504,9 +504,9 @@ mod tests {
         for (rows, places, length) in
             [(1_000, 10, 10), (101, 10, 10), (100, 10, 10), (7, 3, 2), (u64::MAX, 200, 500)]
         {
-            let found = places_of_rows(rows, places, length);
-            assert!(found.windows(2).all(|pair| pair[0].end <= pair[1].start), "{found:?}");
-            assert_eq!((found[0].start, found[found.len() - 1].end), (0, rows));
+            let ranges = places_of_rows(rows, places, length);
+            assert!(ranges.windows(2).all(|pair| pair[0].end <= pair[1].start), "{ranges:?}");
+            assert_eq!((ranges[0].start, ranges[ranges.len() - 1].end), (0, rows));
         }
     }
 
@@ -523,11 +523,11 @@ mod tests {
             let mut parser =
                 csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(text.as_bytes());
             let expected = parser.byte_records().count();
-            let (mut stream, mut record, mut found) = (text.as_bytes(), Vec::new(), 0);
+            let (mut stream, mut record, mut count) = (text.as_bytes(), Vec::new(), 0);
             while next_record(&mut stream, Some(b','), &mut record).unwrap() {
-                found += 1;
+                count += 1;
             }
-            assert_eq!(found, expected, "{text:?}");
+            assert_eq!(count, expected, "{text:?}");
         }
     }
 }

@@ -205,7 +205,8 @@ mod tests {
 
     #[test]
     fn every_compression_is_found() {
-        let name = |kind| compression(kind, Some(1 << 18)).unwrap().map(|found| found.to_string());
+        let name =
+            |kind| compression(kind, Some(1 << 18)).unwrap().map(|compression| compression.to_string());
         assert_eq!(name(0), None);
         for (kind, expected) in [(1, "ZLIB"), (2, "SNAPPY"), (3, "LZO"), (4, "LZ4"), (5, "ZSTD")] {
             let found = name(kind).unwrap().to_uppercase();

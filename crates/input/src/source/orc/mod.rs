@@ -13,7 +13,7 @@ use orc_rust::arrow_reader::{ArrowReader, ArrowReaderBuilder};
 use orc_rust::projection::ProjectionMask;
 use orc_rust::reader::ChunkReader;
 
-use crate::source::arrow_ipc::{Pieces, guarded};
+use crate::source::arrow_ipc::{BatchRemainder, guarded};
 use crate::source::columnar::{RowCounter, failed, open_file};
 use crate::source::error::SourceError;
 use crate::source::format::InputFormat;
@@ -64,7 +64,7 @@ pub(super) struct OrcReader {
     reader: ArrowReader<Bounded>,
     schema: SchemaRef,
     unknown: Vec<String>,
-    pieces: Pieces,
+    pieces: BatchRemainder,
     counter: RowCounter,
     /// Number of rows that the footer states.
     rows: u64,
@@ -109,7 +109,7 @@ impl OrcReader {
             reader,
             schema,
             unknown,
-            pieces: Pieces::default(),
+            pieces: BatchRemainder::default(),
             counter: RowCounter { next: 1 },
             rows,
             _kept: kept,

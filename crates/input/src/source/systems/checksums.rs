@@ -10,7 +10,7 @@ use sha2::Sha256;
 use crate::source::error::SourceError;
 use crate::source::input_path::InputPath;
 use crate::source::stored::{open_decompressed, open_stored};
-use crate::source::systems::listing::Listed;
+use crate::source::systems::listing::ListedFile;
 
 /// The checksum of a file.
 pub(in crate::source) enum Checksum {
@@ -29,15 +29,15 @@ pub(in crate::source) fn check(checksums: &[(InputPath, Checksum)]) -> Result<()
     for (input, checksum) in checksums.iter().filter(|(input, _)| matches!(input, InputPath::File(_))) {
         let (is_same, kind, place) = match checksum {
             Checksum::Md5(expected) => {
-                let found = digest::<Md5>(input, open_stored(input)?)?;
-                (BASE64_STANDARD.encode(found) == *expected, "MD5", "the manifest".to_owned())
+                let actual = digest::<Md5>(input, open_stored(input)?)?;
+                (BASE64_STANDARD.encode(actual) == *expected, "MD5", "the manifest".to_owned())
             }
             Checksum::Sha256In(file) => {
-                let listed = Listed { path: file.name(), input: file.clone() };
+                let listed = ListedFile { path: file.name(), input: file.clone() };
                 let text = listed.text()?;
                 let expected = text.split_ascii_whitespace().next().unwrap_or_default().to_ascii_lowercase();
-                let found = digest::<Sha256>(input, open_decompressed(input)?)?;
-                (hexadecimal(&found) == expected, "SHA-256", file.name())
+                let actual = digest::<Sha256>(input, open_decompressed(input)?)?;
+                (hexadecimal(&actual) == expected, "SHA-256", file.name())
             }
         };
         if !is_same {

@@ -11,7 +11,7 @@ use crate::source::ddl::{read_copy, read_tables};
 use crate::source::declared::{DataForm, DeclaredColumn, DeclaredTable, TableLayout};
 use crate::source::error::SourceError;
 use crate::source::systems::foreign_table::ForeignTable;
-use crate::source::systems::listing::{Listed, Listing};
+use crate::source::systems::listing::{ListedFile, Listing};
 
 /// A table with rows, from the list.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub(in crate::source) fn tables(listing: &Listing) -> Result<Vec<ForeignTable>, 
 struct Backup<'a> {
     listing: &'a Listing,
     /// The list of its tables.
-    list: &'a Listed,
+    list: &'a ListedFile,
     /// Name of the file of its statements.
     statements: String,
     declared: Vec<DeclaredTable>,
@@ -60,7 +60,7 @@ impl<'a> Backup<'a> {
                 name.starts_with("gpbackup_") && name.ends_with(ending)
             })
         };
-        let lists: Vec<&Listed> = with_ending("_toc.yaml").collect();
+        let lists: Vec<&ListedFile> = with_ending("_toc.yaml").collect();
         if let [first, second, ..] = lists.as_slice() {
             let problem = format!("holds several backups by gpbackup: {} and {}", first.path, second.path);
             return Err(refused(listing, &problem, "put the files of one into a separate folder"));
@@ -98,8 +98,8 @@ impl<'a> Backup<'a> {
         let copy = read_copy(&format!("COPY t {} FROM stdin;", entry.attributes));
         let attributes = copy.map(|copy| copy.columns).unwrap_or_default();
         let column = |attribute: &String| {
-            let found = declared.columns.iter().find(|column| column.name == *attribute);
-            found.cloned().unwrap_or_else(|| DeclaredColumn::untyped(attribute))
+            let column = declared.columns.iter().find(|column| column.name == *attribute);
+            column.cloned().unwrap_or_else(|| DeclaredColumn::untyped(attribute))
         };
         let declared = DeclaredTable {
             file: self.statements.clone(),
@@ -116,9 +116,9 @@ impl<'a> Backup<'a> {
     }
 
     /// Returns the files with the rows of a table, and the number of segments.
-    fn files(&self, entry: &Entry, is_replicated: bool) -> Result<(Vec<&'a Listed>, u64), SourceError> {
-        let of_table = |file: &'a Listed| Some((segment_of(file.parts().1, &entry.oid)?, file));
-        let mut files: Vec<(u64, &Listed)> = self.listing.files.iter().filter_map(of_table).collect();
+    fn files(&self, entry: &Entry, is_replicated: bool) -> Result<(Vec<&'a ListedFile>, u64), SourceError> {
+        let of_table = |file: &'a ListedFile| Some((segment_of(file.parts().1, &entry.oid)?, file));
+        let mut files: Vec<(u64, &ListedFile)> = self.listing.files.iter().filter_map(of_table).collect();
         files.sort_by_key(|(segment, _)| *segment);
         let Some((last, _)) = files.last() else {
             return Err(refused(
@@ -132,7 +132,7 @@ impl<'a> Backup<'a> {
         if is_replicated {
             files.truncate(1);
         }
-        let has = |segment: &u64| files.iter().any(|(found, _)| found == segment);
+        let has = |segment: &u64| files.iter().any(|(number, _)| number == segment);
         if let Some(missing) = (0..segments).find(|segment| !is_replicated && !has(segment)) {
             return Err(refused(
                 self.listing,
@@ -165,8 +165,8 @@ fn segment_of(name: &str, oid: &str) -> Option<u64> {
     let rest = name.strip_prefix("gpbackup_")?;
     let rest = [".gz", ".zst"].iter().find_map(|ending| rest.strip_suffix(ending)).unwrap_or(rest);
     let (segment, rest) = rest.split_once('_')?;
-    let (_, of) = rest.split_once('_')?;
-    (of == oid).then(|| segment.parse().ok())?
+    let (_, table_oid) = rest.split_once('_')?;
+    (table_oid == oid).then(|| segment.parse().ok())?
 }
 
 /// Reads the entries with rows of a list. Each is a block of `key: value` lines, the first with a
@@ -214,9 +214,9 @@ mod tests {
     fn the_list_names_tables_and_files_their_segments() {
         let list = "globalentries:\n- schema: \"\"\n  name: x\ndataentries:\n- schema: public\n  name: events\n  oid: 16385\n  \
              attributestring: (id,\"User Id\")\n  rowscopied: 3\n- schema: s\n  name: t\n  oid: 9\n  attributestring: (a)\nstatistics: []\n";
-        let found = entries(list);
-        assert_eq!(found.len(), 2);
-        assert_eq!((found[0].name.as_str(), found[0].attributes.as_str()), ("events", "(id,\"User Id\")"));
+        let tables = entries(list);
+        assert_eq!(tables.len(), 2);
+        assert_eq!((tables[0].name.as_str(), tables[0].attributes.as_str()), ("events", "(id,\"User Id\")"));
         assert_eq!(segment_of("gpbackup_3_20260131100000_16385.gz", "16385"), Some(3));
         for name in [
             "gpbackup_3_20260131100000_16386.gz",

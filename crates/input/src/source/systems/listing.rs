@@ -16,19 +16,19 @@ const MAX_DESCRIPTION_BYTES: u64 = 16 << 20;
 pub(in crate::source) struct Listing {
     /// Name of the folder in messages.
     pub(in crate::source) name: String,
-    pub(in crate::source) files: Vec<Listed>,
+    pub(in crate::source) files: Vec<ListedFile>,
     /// Whether the folder is in an object store, which has no empty folders.
     pub(in crate::source) is_remote: bool,
 }
 
 /// A file below a folder.
-pub(in crate::source) struct Listed {
+pub(in crate::source) struct ListedFile {
     /// Path below the folder, with slashes.
     pub(in crate::source) path: String,
     pub(in crate::source) input: InputPath,
 }
 
-impl Listed {
+impl ListedFile {
     /// Returns the folder and the name of the file; the folder is empty at the top.
     pub(in crate::source) fn parts(&self) -> (&str, &str) {
         self.path.rsplit_once('/').unwrap_or(("", &self.path))
@@ -50,23 +50,26 @@ impl Listed {
 
 impl Listing {
     /// Returns the files with a name in any folder.
-    pub(in crate::source) fn named<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Listed> {
+    pub(in crate::source) fn named<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a ListedFile> {
         self.files.iter().filter(move |file| file.parts().1 == name)
     }
 
     /// Returns the files directly in a folder.
-    pub(in crate::source) fn directly_in<'a>(&'a self, folder: &'a str) -> impl Iterator<Item = &'a Listed> {
+    pub(in crate::source) fn directly_in<'a>(
+        &'a self,
+        folder: &'a str,
+    ) -> impl Iterator<Item = &'a ListedFile> {
         self.files.iter().filter(move |file| file.parts().0 == folder)
     }
 
     /// Returns the first file whose name meets a condition.
-    pub(in crate::source) fn first_named(&self, is: impl Fn(&str) -> bool) -> Option<&Listed> {
+    pub(in crate::source) fn first_named(&self, is: impl Fn(&str) -> bool) -> Option<&ListedFile> {
         self.files.iter().find(|file| is(file.parts().1))
     }
 
     /// Returns the files of an object store whose names have the ending of a format.
     pub(in crate::source) fn data_files(self) -> Vec<RemoteFile> {
-        let file = |file: Listed| match file.input {
+        let file = |file: ListedFile| match file.input {
             InputPath::Remote(remote) if format_of_name(Path::new(&file.path)).is_some() => Some(remote),
             _ => None,
         };

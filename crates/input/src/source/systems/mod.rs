@@ -18,7 +18,7 @@ pub(super) use crate::source::systems::checksums::check as check_checksums;
 pub(super) use crate::source::systems::shards::check as check_shards;
 pub(super) use crate::source::systems::spanner::table_of_files as spanner_table;
 
-pub(super) use crate::source::systems::listing::{Listed, Listing};
+pub(super) use crate::source::systems::listing::{ListedFile, Listing};
 pub(super) use crate::source::systems::refused::{refused_content, refused_table};
 
 use std::path::Path;
@@ -46,11 +46,11 @@ pub(super) fn table_in(listing: &Listing, table: Option<&str>) -> Result<Option<
     tables.extend(spanner_text::tables(listing)?);
     tables.extend(greenplum::tables(listing)?);
     tables.extend(mysql::tables(listing)?);
-    let found = choose(&listing.name, tables, table)?;
-    if let Some(table) = &found {
+    let chosen = choose(&listing.name, tables, table)?;
+    if let Some(table) = &chosen {
         check_checksums(&table.checksums)?;
     }
-    Ok(found)
+    Ok(chosen)
 }
 
 /// Returns the requested table of a dump of PostgreSQL; `None` if the file is not such a dump.
@@ -77,8 +77,8 @@ pub(super) fn pg_dump_table(
         files: Vec::new(),
         checksums: Vec::new(),
     });
-    let found = choose(&input.name(), tables.collect(), table)?;
-    match found {
+    let chosen = choose(&input.name(), tables.collect(), table)?;
+    match chosen {
         Some(table) if table.declared.has_other_rows => Err(SourceError::Foreign {
             file: input.name(),
             what: format!("a pg_dump with INSERT statements for {}", table.declared.name),
@@ -110,7 +110,7 @@ fn choose(
             }),
         };
     };
-    let found: Vec<String> = tables.iter().map(described).collect();
+    let descriptions: Vec<String> = tables.iter().map(described).collect();
     let name = wanted.trim_matches('/').replace('"', "");
     let name = name.as_str();
     let exact = tables.iter().position(|table| table.declared.name == name);
@@ -126,7 +126,11 @@ fn choose(
     }
     match exact.or(named.first().copied()) {
         Some(position) => Ok(Some(tables.swap_remove(position))),
-        None => Err(SourceError::NoSuchTable { path: path.to_owned(), table: wanted.to_owned(), found }),
+        None => Err(SourceError::NoSuchTable {
+            path: path.to_owned(),
+            table: wanted.to_owned(),
+            found: descriptions,
+        }),
     }
 }
 

@@ -9,7 +9,7 @@ use crate::source::error::SourceError;
 use crate::source::file_name::format_of_name;
 use crate::source::input_path::InputPath;
 use crate::source::systems::foreign_table::ForeignTable;
-use crate::source::systems::listing::{Listed, Listing};
+use crate::source::systems::listing::{ListedFile, Listing};
 
 /// Programs that name themselves in the first lines of their statements.
 const WRITERS: [&str; 2] = ["-- MySQL dump", "-- MariaDB dump"];
@@ -19,23 +19,23 @@ const WRITERS: [&str; 2] = ["-- MySQL dump", "-- MariaDB dump"];
 /// # Errors
 /// [`SourceError`] if a statement cannot be read.
 pub(in crate::source) fn tables(listing: &Listing) -> Result<Vec<ForeignTable>, SourceError> {
-    let is_other = |file: &Listed| format_of_name(Path::new(&file.path)).is_some();
+    let is_other = |file: &ListedFile| format_of_name(Path::new(&file.path)).is_some();
     if listing.files.iter().any(is_other) {
         return Ok(Vec::new());
     }
-    let pair = |statement: &'_ Listed| {
+    let pair = |statement: &'_ ListedFile| {
         let rows = format!("{}.txt", statement.path.strip_suffix(".sql")?);
         listing.files.iter().find(|file| file.path == rows)
     };
     let pairs = listing.files.iter().filter_map(|file| Some((file, pair(file)?)));
-    let table = |(statement, rows): (&Listed, &Listed)| {
+    let table = |(statement, rows): (&ListedFile, &ListedFile)| {
         let declared = declared_in(&statement.text()?, statement)?;
         Ok(ForeignTable { declared, files: vec![rows.input.clone()], checksums: Vec::new() })
     };
     pairs.map(table).collect()
 }
 
-fn declared_in(text: &str, statement: &Listed) -> Result<DeclaredTable, SourceError> {
+fn declared_in(text: &str, statement: &ListedFile) -> Result<DeclaredTable, SourceError> {
     let file = statement.input.name();
     let declared = read_ddl(text, &file, None).map_err(|error| SourceError::Refused {
         file,

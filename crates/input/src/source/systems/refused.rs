@@ -211,14 +211,14 @@ fn is_clickhouse_binary(head: &[u8]) -> bool {
         let (_, rest) = number(head)?;
         let (_, rest) = number(rest)?;
         let (_, rest) = text_of_length(rest)?;
-        text_of_length(rest).map(|(found, _)| is_type(found))
+        text_of_length(rest).map(|(text, _)| is_type(text))
     };
     let rows = || {
         let (columns, mut rest) = number(head)?;
         for _ in 0..columns.min(64) {
             rest = text_of_length(rest)?.1;
         }
-        text_of_length(rest).map(|(found, _)| is_type(found))
+        text_of_length(rest).map(|(text, _)| is_type(text))
     };
     native() == Some(true) || rows() == Some(true)
 }

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::source::error::SourceError;
-use crate::source::systems::listing::Listed;
+use crate::source::systems::listing::ListedFile;
 
 /// Checks that each set is complete.
 ///
 /// # Errors
 /// [`SourceError::MissingParts`] if some are missing.
-pub(in crate::source) fn check<'a>(files: impl Iterator<Item = &'a Listed>) -> Result<(), SourceError> {
+pub(in crate::source) fn check<'a>(files: impl Iterator<Item = &'a ListedFile>) -> Result<(), SourceError> {
     let mut sets: BTreeMap<(&str, &str, u64), (BTreeSet<u64>, String)> = BTreeMap::new();
     for file in files {
         if let Some((before, number, count, after)) = part_of(&file.path) {

@@ -17,7 +17,7 @@ use crate::source::input_path::InputPath;
 use crate::source::stored::open_decompressed;
 use crate::source::systems::checksums::Checksum;
 use crate::source::systems::foreign_table::ForeignTable;
-use crate::source::systems::listing::{Listed, Listing};
+use crate::source::systems::listing::{ListedFile, Listing};
 
 const EXPORT: &str = "spanner-export.json";
 
@@ -57,10 +57,10 @@ struct ManifestFile {
 }
 
 /// A table of an export, and the files of its rows.
-struct Found<'a> {
+struct AvroTable<'a> {
     name: String,
     schema: AvroSchema,
-    files: Vec<(&'a Listed, String)>,
+    files: Vec<(&'a ListedFile, String)>,
     /// First file, whose header was read.
     first: String,
 }
@@ -82,39 +82,39 @@ pub(in crate::source) fn tables(listing: &Listing) -> Result<Vec<ForeignTable>, 
     let (folder, _) = export.parts();
     let described: ExportFile = parse(export)?;
     let is_postgres = described.dialect == "POSTGRESQL";
-    let mut found = Vec::new();
+    let mut exported = Vec::new();
     for table in described.tables {
         let files = files_of(listing, export, folder, &table)?;
         let Some((first, _)) = files.first() else { continue };
         let schema = read_schema(&first.input.name(), open_decompressed(&first.input)?)?;
         let first = first.input.name();
         if is_table(&schema) {
-            found.push(Found { name: table.name, schema, files, first });
+            exported.push(AvroTable { name: table.name, schema, files, first });
         }
     }
-    if found.is_empty() {
+    if exported.is_empty() {
         return Err(SourceError::Refused {
             file: export.input.name(),
             problem: "the export of Spanner names no table with files".to_owned(),
             advice: "export the database again, or name the .avro files of one table".to_owned(),
         });
     }
-    let of_table = |table: &Found<'_>| {
-        let statements = statements_with_ancestors(table, &found, is_postgres);
-        let has_checksum = |(_, md5): &&(&Listed, String)| !md5.is_empty();
-        let checksum = |(file, md5): &(&Listed, String)| (file.input.clone(), Checksum::Md5(md5.clone()));
+    let of_table = |table: &AvroTable<'_>| {
+        let statements = statements_with_ancestors(table, &exported, is_postgres);
+        let has_checksum = |(_, md5): &&(&ListedFile, String)| !md5.is_empty();
+        let checksum = |(file, md5): &(&ListedFile, String)| (file.input.clone(), Checksum::Md5(md5.clone()));
         Ok(ForeignTable {
             declared: declare(table, statements, is_postgres)?,
             files: table.files.iter().map(|(file, _)| file.input.clone()).collect(),
             checksums: table.files.iter().filter(has_checksum).map(checksum).collect(),
         })
     };
-    let mut tables: Vec<ForeignTable> = found.iter().map(of_table).collect::<Result<_, SourceError>>()?;
+    let mut tables: Vec<ForeignTable> = exported.iter().map(of_table).collect::<Result<_, SourceError>>()?;
     tables.sort_by(|a, b| a.declared.name.cmp(&b.declared.name));
     Ok(tables)
 }
 
-fn parse<T: DeserializeOwned>(file: &Listed) -> Result<T, SourceError> {
+fn parse<T: DeserializeOwned>(file: &ListedFile) -> Result<T, SourceError> {
     serde_json::from_str(&file.text()?).map_err(|error| SourceError::Refused {
         file: file.input.name(),
         problem: format!("cannot be read as part of an export of Spanner: {error}"),
@@ -133,16 +133,16 @@ fn missing(file: String, what: &str) -> SourceError {
 /// Returns the files of a table with their checksums.
 fn files_of<'a>(
     listing: &'a Listing,
-    export: &Listed,
+    export: &ListedFile,
     folder: &'a str,
     table: &ExportedTable,
-) -> Result<Vec<(&'a Listed, String)>, SourceError> {
+) -> Result<Vec<(&'a ListedFile, String)>, SourceError> {
     let named = |name: &str| listing.directly_in(folder).find(|file| file.parts().1 == name);
     if table.manifest_file.is_empty() {
         // Written by hand for an import.
         let patterns: Vec<glob::Pattern> =
             table.data_files.iter().filter_map(|pattern| glob::Pattern::new(pattern).ok()).collect();
-        let is_of_table = |file: &&Listed| patterns.iter().any(|pattern| pattern.matches(file.parts().1));
+        let is_of_table = |file: &&ListedFile| patterns.iter().any(|pattern| pattern.matches(file.parts().1));
         return Ok(listing
             .directly_in(folder)
             .filter(is_of_table)
@@ -172,29 +172,29 @@ pub(in crate::source) fn table_of_files(
     files: &[InputPath],
     table: Option<&str>,
 ) -> Result<Option<DeclaredTable>, SourceError> {
-    let mut found: Option<DeclaredTable> = None;
+    let mut chosen: Option<DeclaredTable> = None;
     let is_avro = |file: &&InputPath| format_of_name(Path::new(&file.name())) == Some(InputFormat::Avro);
     for file in files.iter().filter(is_avro).filter(|file| file.is_regular()) {
         let declared = table_of_file(file)?;
-        match (&found, declared) {
+        match (&chosen, declared) {
             (None, None) => return Ok(None),
-            (None, declared) => found = declared,
+            (None, declared) => chosen = declared,
             (Some(first), Some(next)) if first.name == next.name && first.columns == next.columns => {}
             (Some(first), _) => {
                 return Err(SourceError::OtherTable { first: first.file.clone(), other: file.name() });
             }
         }
     }
-    if let (Some(found), Some(table)) = (&found, table)
-        && !found.is_named(table)
+    if let (Some(chosen), Some(table)) = (&chosen, table)
+        && !chosen.is_named(table)
     {
         return Err(SourceError::NoSuchTable {
-            path: found.file.clone(),
+            path: chosen.file.clone(),
             table: table.to_owned(),
-            found: vec![found.name.clone()],
+            found: vec![chosen.name.clone()],
         });
     }
-    Ok(found)
+    Ok(chosen)
 }
 
 /// Returns the table that a file belongs to, if Spanner exported it.
@@ -205,9 +205,9 @@ fn table_of_file(input: &InputPath) -> Result<Option<DeclaredTable>, SourceError
     }
     let name = schema.property("spannerName").or(schema.property("name")).unwrap_or_default().to_owned();
     let is_postgres = schema.is_of_postgres();
-    let found = Found { name, schema, files: Vec::new(), first: input.name() };
-    let statements = statements_with_ancestors(&found, std::slice::from_ref(&found), is_postgres);
-    declare(&found, statements, is_postgres).map(Some)
+    let exported = AvroTable { name, schema, files: Vec::new(), first: input.name() };
+    let statements = statements_with_ancestors(&exported, std::slice::from_ref(&exported), is_postgres);
+    declare(&exported, statements, is_postgres).map(Some)
 }
 
 /// Whether a schema describes a table, and not a view, a sequence, a model or a change stream.
@@ -222,8 +222,12 @@ fn is_table(schema: &AvroSchema) -> bool {
     !schema.fields.is_empty() && others.iter().all(|name| schema.property(name).is_none())
 }
 
-fn declare(table: &Found<'_>, statements: String, is_postgres: bool) -> Result<DeclaredTable, SourceError> {
-    let Found { name, schema, first, .. } = table;
+fn declare(
+    table: &AvroTable<'_>,
+    statements: String,
+    is_postgres: bool,
+) -> Result<DeclaredTable, SourceError> {
+    let AvroTable { name, schema, first, .. } = table;
     let of_statement =
         read_ddl(&statement(table, is_postgres), first, None).map_err(|error| SourceError::Refused {
             file: first.clone(),
@@ -271,13 +275,13 @@ fn declare(table: &Found<'_>, statements: String, is_postgres: bool) -> Result<D
 }
 
 /// Returns the statements of a table, of its ancestors and of the tables within it, parents first.
-fn statements_with_ancestors(table: &Found<'_>, all: &[Found<'_>], is_postgres: bool) -> String {
-    let parent_of = |table: &Found<'_>| -> Option<&Found<'_>> {
+fn statements_with_ancestors(table: &AvroTable<'_>, all: &[AvroTable<'_>], is_postgres: bool) -> String {
+    let parent_of = |table: &AvroTable<'_>| -> Option<&AvroTable<'_>> {
         let parent = table.schema.property("spannerParent")?;
         all.iter().find(|other| other.name == parent)
     };
     // A chain of parents is as long as there are tables, unless it is a circle.
-    let ancestors = |table: &Found<'_>| {
+    let ancestors = |table: &AvroTable<'_>| {
         let mut chain = vec![table.name.clone()];
         let mut next = parent_of(table);
         while let Some(parent) = next.filter(|parent| !chain.contains(&parent.name)) {
@@ -287,7 +291,7 @@ fn statements_with_ancestors(table: &Found<'_>, all: &[Found<'_>], is_postgres: 
         chain
     };
     let own = ancestors(table);
-    let mut family: Vec<(usize, &Found<'_>)> = all
+    let mut family: Vec<(usize, &AvroTable<'_>)> = all
         .iter()
         .map(|other| (ancestors(other), other))
         .filter(|(chain, other)| own.contains(&other.name) || chain.contains(&table.name))
@@ -309,8 +313,8 @@ fn statements_with_ancestors(table: &Found<'_>, all: &[Found<'_>], is_postgres: 
 }
 
 /// Returns the statement that declares a table.
-fn statement(table: &Found<'_>, is_postgres: bool) -> String {
-    let Found { name, schema, .. } = table;
+fn statement(table: &AvroTable<'_>, is_postgres: bool) -> String {
+    let AvroTable { name, schema, .. } = table;
     let quoted = |name: &str| if is_postgres { format!("\"{name}\"") } else { format!("`{name}`") };
     let dotted = |name: &str| name.split('.').map(quoted).collect::<Vec<_>>().join(".");
     let mut parts: Vec<String> =

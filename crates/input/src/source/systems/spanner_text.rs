@@ -7,7 +7,7 @@ use crate::source::ddl::read_ddl;
 use crate::source::declared::{DataForm, DeclaredTable, TableLayout};
 use crate::source::error::SourceError;
 use crate::source::systems::foreign_table::ForeignTable;
-use crate::source::systems::listing::{Listed, Listing};
+use crate::source::systems::listing::{ListedFile, Listing};
 use crate::source::systems::shards::{check as check_shards, part_of};
 
 /// Returns the tables of a folder; empty if it has no such export.
@@ -19,10 +19,10 @@ pub(in crate::source) fn tables(listing: &Listing) -> Result<Vec<ForeignTable>, 
     for schema in &listing.files {
         let Some(prefix) = schema.path.strip_suffix("schema") else { continue };
         // `T-schema` and `Tschema` are both next to `T-00000-of-00002.csv`.
-        let is_part = |file: &&Listed| {
+        let is_part = |file: &&ListedFile| {
             part_of(&file.path).is_some_and(|(before, ..)| before == prefix.trim_end_matches('-'))
         };
-        let parts: Vec<&Listed> = listing.files.iter().filter(is_part).collect();
+        let parts: Vec<&ListedFile> = listing.files.iter().filter(is_part).collect();
         if parts.is_empty() {
             continue;
         }
@@ -36,7 +36,7 @@ pub(in crate::source) fn tables(listing: &Listing) -> Result<Vec<ForeignTable>, 
     Ok(tables)
 }
 
-fn declared(schema: &Listed, prefix: &str) -> Result<DeclaredTable, SourceError> {
+fn declared(schema: &ListedFile, prefix: &str) -> Result<DeclaredTable, SourceError> {
     let file = schema.input.name();
     let wrong = |problem: String| SourceError::Refused {
         file: file.clone(),

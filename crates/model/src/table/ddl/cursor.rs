@@ -64,9 +64,9 @@ impl TokenCursor {
 
     /// Skips a keyword if it is next, and returns whether it was.
     pub(super) fn accept(&mut self, text: &str) -> bool {
-        let found = self.at(text);
-        self.position += usize::from(found);
-        found
+        let is_next = self.at(text);
+        self.position += usize::from(is_next);
+        is_next
     }
 
     pub(super) fn keyword(&mut self, text: &str, expected: &'static str) -> Result<(), DdlError> {
@@ -75,9 +75,9 @@ impl TokenCursor {
 
     /// Skips a token if it is next, and returns whether it was.
     pub(super) fn take_if(&mut self, token: &Token) -> bool {
-        let found = self.peek() == token;
-        self.position += usize::from(found);
-        found
+        let is_next = self.peek() == token;
+        self.position += usize::from(is_next);
+        is_next
     }
 
     pub(super) fn token(&mut self, token: &Token, expected: &'static str) -> Result<(), DdlError> {

@@ -211,10 +211,10 @@ impl Parser {
     /// Parses the value of `STORE`, which must be `COLUMN`.
     fn column_store(&mut self) -> Result<(), DdlError> {
         let Location { line, column } = self.tokens.location();
-        let found = self.tokens.identifier("COLUMN")?;
-        match found.eq_ignore_ascii_case("COLUMN") {
+        let store = self.tokens.identifier("COLUMN")?;
+        match store.eq_ignore_ascii_case("COLUMN") {
             true => Ok(()),
-            false => Err(DdlError::NotColumnStore { line, column, found }),
+            false => Err(DdlError::NotColumnStore { line, column, found: store }),
         }
     }
 

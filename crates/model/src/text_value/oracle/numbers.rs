@@ -140,12 +140,12 @@ proptest! {
             None => (text.trim(), Some(0)),
         };
         let parts = fraction(mantissa).zip(power);
-        let found = usual::<Float64Type>(&text, ColumnType::Double);
+        let parsed = usual::<Float64Type>(&text, ColumnType::Double);
         // Numbers near or beyond the largest and the smallest have a separate table.
         let is_number = |text: &str| text.trim_start_matches(['+', '-']).bytes().all(|byte| byte.is_ascii_digit());
         let is_far = text.split_once(['e', 'E']).is_some_and(|(_, power)| is_number(power.trim()) && power.len() > 3);
         if !is_far && power.is_none_or(|power| power.abs() < 200) {
-            prop_assert_eq!(found.is_some(), parts.is_some(), "{}", text);
+            prop_assert_eq!(parsed.is_some(), parts.is_some(), "{}", text);
         }
         // Numerator and denominator are exact: their quotient is the nearest number.
         if let Some(((negative, digits, behind), power)) = parts {
@@ -155,7 +155,7 @@ proptest! {
             if digits.count() <= 15 && power.abs() <= 22 {
                 let size = 10f64.powi(power.abs());
                 let quotient = if power < 0 { numerator / size } else { numerator * size };
-                prop_assert_eq!(found, Some(if negative { -quotient } else { quotient }), "{}", text);
+                prop_assert_eq!(parsed, Some(if negative { -quotient } else { quotient }), "{}", text);
             }
         }
     }
@@ -177,10 +177,10 @@ proptest! {
         prop_assert_eq!(usual::<Int64Type>(&whole.to_string(), ColumnType::Int64), Some(whole));
         prop_assert_eq!(usual::<UInt64Type>(&unsigned.to_string(), ColumnType::Uint64), Some(unsigned));
         for text in [double.to_string(), format!("{double:e}"), format!("+{}", double.abs())] {
-            let found = usual::<Float64Type>(&text, ColumnType::Double).map(f64::abs);
-            prop_assert!(found == Some(double.abs()) || double.is_nan(), "{}", text);
+            let parsed = usual::<Float64Type>(&text, ColumnType::Double).map(f64::abs);
+            prop_assert!(parsed == Some(double.abs()) || double.is_nan(), "{}", text);
         }
-        let found = usual::<Float32Type>(&single.to_string(), ColumnType::Float);
-        prop_assert!(found == Some(single) || single.is_nan());
+        let parsed = usual::<Float32Type>(&single.to_string(), ColumnType::Float);
+        prop_assert!(parsed == Some(single) || single.is_nan());
     }
 }

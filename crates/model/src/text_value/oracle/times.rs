@@ -54,8 +54,8 @@ proptest! {
                 let at = at.index(text.len());
                 text.replace_range(at..=at, with);
             }
-            let found = column(&text, ColumnType::Uuid, &TextFormat::default());
-            let bytes = found.faults.is_empty().then(|| found.values.as_fixed_size_binary().value(0).to_vec());
+            let parsed = column(&text, ColumnType::Uuid, &TextFormat::default());
+            let bytes = parsed.faults.is_empty().then(|| parsed.values.as_fixed_size_binary().value(0).to_vec());
             // Accepted text has the same form, and its own digits.
             let bare = |text: &str| match text.get(..9) {
                 Some(urn) if urn.eq_ignore_ascii_case("urn:uuid:") => text[9..].to_owned(),

@@ -200,8 +200,8 @@ impl System for Vnodes {
         Self::node(&self.known_ring(partitions), hash)
     }
 
-    fn assign(&self, hashes: &[u64], partitions: u32, found: &mut Vec<PartitionId>) {
+    fn assign(&self, hashes: &[u64], partitions: u32, ids: &mut Vec<PartitionId>) {
         let ring = self.known_ring(partitions);
-        found.extend(hashes.iter().map(|hash| PartitionId(Self::node(&ring, *hash))));
+        ids.extend(hashes.iter().map(|hash| PartitionId(Self::node(&ring, *hash))));
     }
 }

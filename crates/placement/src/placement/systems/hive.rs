@@ -56,7 +56,7 @@ fn folded(word: u64) -> u32 {
     (word ^ (word >> 32)) as u32
 }
 
-fn of_bytes(seed: u32, bytes: &[u8]) -> u32 {
+fn hash_seeded(seed: u32, bytes: &[u8]) -> u32 {
     bytes.iter().fold(seed, |hash, byte| {
         hash.wrapping_mul(31).wrapping_add(i32::from(byte.cast_signed()).cast_unsigned())
     })
@@ -71,9 +71,9 @@ fn value_hash(value: Value<'_>) -> u32 {
         Value::Uint(value, _) => folded(value),
         Value::Float(value) => java_float(value),
         Value::Double(value) => folded(java_double(value)),
-        Value::Text(bytes) => of_bytes(0, bytes),
-        Value::Bytes(bytes) => of_bytes(1, bytes),
-        Value::Uuid(bytes) => of_bytes(1, &bytes),
+        Value::Text(bytes) => hash_seeded(0, bytes),
+        Value::Bytes(bytes) => hash_seeded(1, bytes),
+        Value::Uuid(bytes) => hash_seeded(1, &bytes),
         Value::Date(days) => days.cast_unsigned(),
         Value::Timestamp(micros) => {
             let (seconds, nanos) = (micros.div_euclid(1_000_000), micros.rem_euclid(1_000_000) * 1000);

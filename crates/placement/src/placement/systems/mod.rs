@@ -191,9 +191,9 @@ pub trait System: fmt::Debug + Sync {
         true
     }
 
-    /// Appends the partition of every hash to `found`.
-    fn assign(&self, hashes: &[u64], partitions: u32, found: &mut Vec<PartitionId>) {
-        found.extend(hashes.iter().map(|hash| PartitionId(self.partition(*hash, partitions))));
+    /// Appends the partition of every hash to `ids`.
+    fn assign(&self, hashes: &[u64], partitions: u32, ids: &mut Vec<PartitionId>) {
+        ids.extend(hashes.iter().map(|hash| PartitionId(self.partition(*hash, partitions))));
     }
 }
 

@@ -209,8 +209,8 @@ fn fingerprints_of_spanner_are_those_of_its_reference() {
     let bytes: ArrayRef = Arc::new(BinaryArray::from_iter_values([b"\xff\x00".as_slice(), b"ab"]));
     let columns = [ids, bytes];
     let fingerprints = crate::transform::fingerprints(&columns).unwrap();
-    let found = hashes(spanner, &[ColumnType::Int64, ColumnType::String], &columns);
-    assert_eq!(found, fingerprints.values().iter().map(|hash| hash.cast_unsigned()).collect::<Vec<_>>());
+    let actual = hashes(spanner, &[ColumnType::Int64, ColumnType::String], &columns);
+    assert_eq!(actual, fingerprints.values().iter().map(|hash| hash.cast_unsigned()).collect::<Vec<_>>());
 }
 
 #[test]
@@ -251,13 +251,13 @@ fn chunks_of_mongodb_begin_where_its_tests_say() {
 fn ranges_of_shards_and_tablets_are_those_that_are_documented() {
     let citus = system("citus").unwrap();
     // create_distributed_table with 32 shards: hashint4 of 0, 1, 2 and 123.
-    let found = [-272_711_505i32, -1_905_060_026, 1_134_484_726, -205_084_363]
+    let partitions = [-272_711_505i32, -1_905_060_026, 1_134_484_726, -205_084_363]
         .map(|hash| citus.partition(u64::from(hash.cast_unsigned()), 32));
-    assert_eq!(found, [13, 1, 24, 14]);
+    assert_eq!(partitions, [13, 1, 24, 14]);
     assert_eq!(citus.partition(u64::from(i32::MIN.cast_unsigned()), 3), 0);
     // The first of 32 shards in the documentation of pg_dist_shard ends with -2013265921.
-    let of = |hash: i32| citus.partition(u64::from(hash.cast_unsigned()), 32);
-    assert_eq!((of(-2_013_265_921), of(-2_013_265_920)), (0, 1));
+    let partition_of = |hash: i32| citus.partition(u64::from(hash.cast_unsigned()), 32);
+    assert_eq!((partition_of(-2_013_265_921), partition_of(-2_013_265_920)), (0, 1));
     assert_eq!(citus.partition(u64::from(i32::MAX.cast_unsigned()), 3), 2);
     let yugabyte = system("yugabyte").unwrap();
     let begins: Vec<u64> = (0..6u32)
@@ -266,14 +266,21 @@ fn ranges_of_shards_and_tablets_are_those_that_are_documented() {
     assert_eq!(begins, [0, 0x2AAA, 0x5555, 0x8000, 0xAAAA, 0xD555]);
     // Tokens of nodes: i x (2^64 / N) - 2^63, each tested with its neighbours.
     let cassandra = system("cassandra").unwrap();
-    let of = |token: i64, nodes| cassandra.partition(token.cast_unsigned(), nodes);
+    let node_of = |token: i64, nodes| cassandra.partition(token.cast_unsigned(), nodes);
     assert_eq!(
-        [of(i64::MIN, 4), of(i64::MIN + 1, 4), of(-(1 << 62), 4), of(-(1 << 62) + 1, 4)],
+        [node_of(i64::MIN, 4), node_of(i64::MIN + 1, 4), node_of(-(1 << 62), 4), node_of(-(1 << 62) + 1, 4)],
         [0, 1, 1, 2]
     );
-    assert_eq!([of(0, 4), of(1, 4), of(1 << 62, 4), of((1 << 62) + 1, 4), of(i64::MAX, 4)], [2, 3, 3, 0, 0]);
     assert_eq!(
-        [of(i64::MIN, 3), of(-3_074_457_345_618_258_603, 3), of(-3_074_457_345_618_258_602, 3)],
+        [node_of(0, 4), node_of(1, 4), node_of(1 << 62, 4), node_of((1 << 62) + 1, 4), node_of(i64::MAX, 4)],
+        [2, 3, 3, 0, 0]
+    );
+    assert_eq!(
+        [
+            node_of(i64::MIN, 3),
+            node_of(-3_074_457_345_618_258_603, 3),
+            node_of(-3_074_457_345_618_258_602, 3)
+        ],
         [0, 1, 2]
     );
 }
@@ -319,8 +326,8 @@ proptest! {
             let about = system.about();
             let mut types = vec![ColumnType::Utf8];
             if system.refuses(ColumnType::Utf8).is_some() {
-                let found = hashes(*system, &[ColumnType::Int64], std::slice::from_ref(&number));
-                prop_assert!(found.iter().all(|hash| system.partition(*hash, partitions) < partitions), "{}", about.name);
+                let placed_hashes = hashes(*system, &[ColumnType::Int64], std::slice::from_ref(&number));
+                prop_assert!(placed_hashes.iter().all(|hash| system.partition(*hash, partitions) < partitions), "{}", about.name);
                 continue;
             }
             let more: &[ArrayRef] = if about.most_columns > 1 { std::slice::from_ref(&number) } else { &[] };

@@ -46,7 +46,7 @@ const ALWAYS_TRUE: [&str; 15] = [
 
 /// Returns the functions that are constants.
 pub(super) fn constants() -> Vec<ScalarUDF> {
-    let mut all = of_server();
+    let mut all = server_functions();
     all.extend(WITHOUT_TEXT.map(|name| constant(name, ScalarValue::Utf8(None))));
     all.push(constant("inet_server_port", ScalarValue::Int32(None)));
     all.extend(ALWAYS_TRUE.map(|name| constant(name, ScalarValue::Boolean(Some(true)))));
@@ -55,7 +55,7 @@ pub(super) fn constants() -> Vec<ScalarUDF> {
 }
 
 /// Functions about the server and its database.
-fn of_server() -> Vec<ScalarUDF> {
+fn server_functions() -> Vec<ScalarUDF> {
     vec![
         constant("version", text(version())),
         constant("current_database", text(DATABASE)),

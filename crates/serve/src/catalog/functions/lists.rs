@@ -12,7 +12,7 @@ use datafusion::logical_expr::ScalarUDF;
 use crate::catalog::functions::row_function::{as_text, function, text};
 
 /// Functions whose first argument is a list.
-pub(super) fn of_lists() -> Vec<ScalarUDF> {
+pub(super) fn list_functions() -> Vec<ScalarUDF> {
     vec![
         function("element_numbers", DataType::new_list(DataType::Int32, true), |args| match args.first() {
             Some(ScalarValue::List(list)) => {

@@ -14,11 +14,11 @@ use datafusion::common::ScalarValue;
 use datafusion::logical_expr::ScalarUDF;
 
 use crate::catalog::functions::constants::constants;
-use crate::catalog::functions::lists::of_lists;
-use crate::catalog::functions::objects::of_objects;
+use crate::catalog::functions::lists::list_functions;
+use crate::catalog::functions::objects::object_functions;
 use crate::catalog::functions::row_function::{as_text, constant, function, text};
-use crate::catalog::functions::texts::of_texts;
-use crate::catalog::functions::types::of_types;
+use crate::catalog::functions::texts::text_functions;
+use crate::catalog::functions::types::type_functions;
 use crate::catalog::objects::Relation;
 
 /// The facts about a connection that catalog functions answer with.
@@ -32,16 +32,16 @@ pub(super) struct Caller {
 /// Functions that the library does not have, or has only the names of.
 pub(super) fn functions(relations: &Arc<Vec<Relation>>, caller: &Caller) -> Vec<ScalarUDF> {
     let mut all = constants();
-    all.extend(of_texts());
-    all.extend(of_lists());
-    all.extend(of_types());
-    all.extend(of_objects(relations));
-    all.extend(of_caller(caller));
+    all.extend(text_functions());
+    all.extend(list_functions());
+    all.extend(type_functions());
+    all.extend(object_functions(relations));
+    all.extend(caller_functions(caller));
     all
 }
 
 /// Functions about the connection.
-fn of_caller(caller: &Caller) -> Vec<ScalarUDF> {
+fn caller_functions(caller: &Caller) -> Vec<ScalarUDF> {
     let settings = caller.settings.clone();
     let now = DataType::Timestamp(TimeUnit::Microsecond, Some("+00:00".into()));
     let mut all = vec![

@@ -11,7 +11,7 @@ use crate::catalog::objects::{PUBLIC, Relation, written};
 use crate::catalog::tables::index_definition;
 
 /// Functions about the relations that are served.
-pub(super) fn of_objects(relations: &Arc<Vec<Relation>>) -> Vec<ScalarUDF> {
+pub(super) fn object_functions(relations: &Arc<Vec<Relation>>) -> Vec<ScalarUDF> {
     let size = |name: &'static str| by_oid(relations, name, DataType::Int64, size_of);
     vec![
         constant("pg_database_size", ScalarValue::Int64(Some(total(relations)))),
@@ -31,14 +31,14 @@ fn by_oid(
     relations: &Arc<Vec<Relation>>,
     name: &'static str,
     returns: DataType,
-    of: fn(&Relation, i64) -> Option<ScalarValue>,
+    value_of: fn(&Relation, i64) -> Option<ScalarValue>,
 ) -> ScalarUDF {
     let (relations, nothing) = (Arc::clone(relations), ScalarValue::try_from(&returns));
     let nothing = nothing.unwrap_or(ScalarValue::Null);
     function(name, returns, move |args| {
         let oid = as_number(args.first());
-        let found = oid.and_then(|oid| relations.iter().find_map(|relation| of(relation, oid)));
-        found.unwrap_or_else(|| nothing.clone())
+        let value = oid.and_then(|oid| relations.iter().find_map(|relation| value_of(relation, oid)));
+        value.unwrap_or_else(|| nothing.clone())
     })
 }
 
@@ -62,8 +62,8 @@ fn index_definitions(relations: &Arc<Vec<Relation>>) -> ScalarUDF {
     let relations = Arc::clone(relations);
     function("pg_get_indexdef", DataType::Utf8, move |args| {
         let (oid, column) = (as_number(args.first()), as_number(args.get(1)).unwrap_or(0));
-        let found = relations.iter().find(|relation| Some(i64::from(relation.index_oid())) == oid);
-        let Some(relation) = found else { return ScalarValue::Utf8(None) };
+        let relation = relations.iter().find(|relation| Some(i64::from(relation.index_oid())) == oid);
+        let Some(relation) = relation else { return ScalarValue::Utf8(None) };
         // With a number, the name of a column.
         match usize::try_from(column - 1) {
             Err(_) => text(index_definition(relation)),

@@ -9,7 +9,7 @@ use crate::settings::VERSION_SETTING;
 use crate::statement::is_utf8;
 
 /// Functions of a text or a number.
-pub(super) fn of_texts() -> Vec<ScalarUDF> {
+pub(super) fn text_functions() -> Vec<ScalarUDF> {
     vec![
         function("pg_size_pretty", DataType::Utf8, |args| {
             as_number(args.first()).map_or(ScalarValue::Utf8(None), |bytes| text(pretty(bytes)))

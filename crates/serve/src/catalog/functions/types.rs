@@ -8,7 +8,7 @@ use pgwire::api::Type;
 use crate::catalog::functions::row_function::{as_number, as_text, function, text};
 
 /// Functions that return the name or the identifier of a type.
-pub(super) fn of_types() -> Vec<ScalarUDF> {
+pub(super) fn type_functions() -> Vec<ScalarUDF> {
     vec![
         function("format_type", DataType::Utf8, |args| {
             let base = as_number(args.first()).and_then(|oid| u32::try_from(oid).ok());

@@ -85,7 +85,7 @@ pub(super) fn fill(schema: &SchemaRef, rows: &[Row]) -> Result<RecordBatch> {
 
 fn scalar(value: Option<&Value>, field: &Field) -> Result<ScalarValue> {
     let data_type = field.data_type();
-    let found = match value {
+    let scalar = match value {
         Some(Value::Number(number)) => ScalarValue::Int64(Some(*number)),
         Some(Value::Float(number)) => ScalarValue::Float64(Some(*number)),
         Some(Value::Flag(flag)) => ScalarValue::Boolean(Some(*flag)),
@@ -116,5 +116,5 @@ fn scalar(value: Option<&Value>, field: &Field) -> Result<ScalarValue> {
             _ => ScalarValue::Int64(Some(0)),
         },
     };
-    found.cast_to(data_type)
+    scalar.cast_to(data_type)
 }

@@ -10,7 +10,7 @@ use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 
 use crate::schema::error::SchemaError;
 use crate::schema::parse::statement::{Source, Statement};
-use crate::schema::placed::Placed;
+use crate::schema::placed::ParsedStatements;
 use crate::schema::tables::Schema;
 
 /// Reads a schema. Statements that declare neither a table nor an index are skipped, with a note.
@@ -27,7 +27,7 @@ pub fn parse_schema(text: &str) -> Result<Schema, SchemaError> {
     let source = Source::new(text);
     let tokens: Vec<TokenWithSpan> =
         tokens.into_iter().filter(|token| !matches!(token.token, Token::Whitespace(_))).collect();
-    let (mut schema, mut placed) = (Schema::default(), Placed::default());
+    let (mut schema, mut placed) = (Schema::default(), ParsedStatements::default());
     for statement in tokens.split(|token| matches!(token.token, Token::SemiColon | Token::EOF)) {
         if !statement.is_empty() {
             read_statement(Statement::new(statement, &source), &mut placed, &mut schema.notes)?;
@@ -44,7 +44,7 @@ pub fn parse_schema(text: &str) -> Result<Schema, SchemaError> {
 
 fn read_statement(
     mut statement: Statement<'_>,
-    placed: &mut Placed,
+    placed: &mut ParsedStatements,
     notes: &mut Vec<String>,
 ) -> Result<(), SchemaError> {
     let first = statement.first_words();

@@ -181,9 +181,9 @@ impl<'a> Statement<'a> {
 
     /// Skips the next token if it is this word.
     pub(super) fn accept(&mut self, word: &str) -> bool {
-        let found = self.is(word);
-        self.position += usize::from(found);
-        found
+        let is_next = self.is(word);
+        self.position += usize::from(is_next);
+        is_next
     }
 
     pub(super) fn expect(&mut self, word: &str, expected: &'static str) -> Result<(), SchemaError> {

@@ -134,7 +134,7 @@ impl HeatSamples {
             starts.push(range.first().map(start).unwrap_or_default());
         }
         let of_space = |space: usize| -> Vec<&Vec<u32>> {
-            cells.iter().zip(&spaces).filter(|(_, of)| **of == space).map(|(row, _)| row).collect()
+            cells.iter().zip(&spaces).filter(|(_, other)| **other == space).map(|(row, _)| row).collect()
         };
         let rows_of = |space: usize| self.rows.iter().filter(|sample| sample.space == space).count() as f64;
         let most = SINGLE_TABLE_SHARE * self.rows.len() as f64;

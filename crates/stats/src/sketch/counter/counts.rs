@@ -4,7 +4,7 @@ use crate::sketch::counter::numbered::Numbered;
 use crate::sketch::counter::sketches::Sketches;
 use crate::sketch::counter::spilled::Spilled;
 use crate::sketch::part_file::SpillError;
-use evenkeel_model::wire::{Left, Wire, WireError};
+use evenkeel_model::wire::{Wire, WireError, WireReader};
 
 /// Rows per key, without the values of the keys.
 #[derive(Debug)]
@@ -64,7 +64,7 @@ impl Wire for Counts {
         }
     }
 
-    fn take(left: &mut Left<'_>) -> Result<Self, WireError> {
+    fn take(left: &mut WireReader<'_>) -> Result<Self, WireError> {
         Ok(match left.bytes(1)? {
             [0] => Self::Numbered(Numbered::take(left)?),
             [1] => Self::Spilled(Spilled::take(left)?),

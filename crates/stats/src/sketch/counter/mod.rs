@@ -21,7 +21,7 @@ use crate::sketch::counter::sketches::Sketches;
 use crate::sketch::counter::spilled::{Spilled, Totals};
 use crate::sketch::counter::values::Values;
 use crate::sketch::part_file::SpillError;
-use evenkeel_model::wire::{Left, Wire, WireError};
+use evenkeel_model::wire::{Wire, WireError, WireReader};
 
 /// Most distinct keys that get a number; beyond this, numbering costs more than it saves.
 const MOST_NUMBERED: usize = 1 << 17;
@@ -352,7 +352,7 @@ impl<V: Wire> Wire for KeyCounter<V> {
         self.values.put(bytes);
     }
 
-    fn take(left: &mut Left<'_>) -> Result<Self, WireError> {
+    fn take(left: &mut WireReader<'_>) -> Result<Self, WireError> {
         Ok(Self {
             counts: Counts::take(left)?,
             rows: u64::take(left)?,
@@ -419,7 +419,7 @@ mod tests {
         let counts = counted(1 << 30, &sampled).finish(1).unwrap();
         let rows = (identities.len() - sampled.len()) as u64;
         let most = rows + counts.distinct.upper;
-        let whole = counts.distinct.of_whole(counts.keys_with_one_row, 0.1, most);
+        let whole = counts.distinct.scaled_to_whole(counts.keys_with_one_row, 0.1, most);
         assert!(whole.lower < 20_000 && 20_000 < whole.upper && !whole.exact, "{whole:?}");
         assert!(whole.lower <= whole.estimate && whole.estimate <= whole.upper, "{whole:?}");
     }
@@ -433,13 +433,13 @@ mod tests {
         let relative = sketched.distinct.estimate as f64 / exact.distinct.estimate as f64;
         assert!((relative - 1.0).abs() < 0.02, "{relative}");
         assert!(sketched.distinct.lower <= sketched.distinct.estimate);
-        for (found, truth) in sketched.heaviest.iter().zip(&exact.heaviest).take(20) {
-            assert_eq!(found.value, truth.value);
+        for (approximate, truth) in sketched.heaviest.iter().zip(&exact.heaviest).take(20) {
+            assert_eq!(approximate.value, truth.value);
             assert!(
-                found.rows <= truth.rows && truth.rows <= found.rows + found.error,
-                "{found:?} {truth:?}"
+                approximate.rows <= truth.rows && truth.rows <= approximate.rows + approximate.error,
+                "{approximate:?} {truth:?}"
             );
-            assert!(found.error as f64 <= 3.5 / FREQUENT_SLOTS as f64 * identities.len() as f64 + 1.0);
+            assert!(approximate.error as f64 <= 3.5 / FREQUENT_SLOTS as f64 * identities.len() as f64 + 1.0);
         }
         let ratio = sketched.weights.sum_of_squares as f64 / exact.weights.sum_of_squares as f64;
         assert!((0.98..1.02).contains(&ratio), "{ratio}");

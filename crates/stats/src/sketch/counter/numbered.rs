@@ -1,7 +1,7 @@
 //! Counts of few keys, each with a number.
 
 use crate::numbering::Slots;
-use evenkeel_model::wire::{Left, Wire, WireError, put_words};
+use evenkeel_model::wire::{Wire, WireError, WireReader, put_words};
 
 /// Rows of keys by number.
 #[derive(Debug, Clone, Default)]
@@ -90,7 +90,7 @@ impl Wire for Numbered {
         self.rows.put(bytes);
     }
 
-    fn take(left: &mut Left<'_>) -> Result<Self, WireError> {
+    fn take(left: &mut WireReader<'_>) -> Result<Self, WireError> {
         let mut numbered = Self::default();
         let identities = left.words()?;
         let keys = identities.len();

@@ -25,7 +25,7 @@ impl DistinctKeys {
     /// more than a Poisson count. There are at most `most` keys, since each row that was not drawn
     /// may have a distinct key.
     #[must_use]
-    pub fn of_whole(self, keys_with_one_row: Option<u64>, share: f64, most: u64) -> Self {
+    pub fn scaled_to_whole(self, keys_with_one_row: Option<u64>, share: f64, most: u64) -> Self {
         let once = keys_with_one_row.unwrap_or(self.estimate).min(self.estimate) as f64;
         let others = self.estimate as f64 - once;
         let most_once = ((once + 1.0).sqrt() + 0.98).powi(2);
@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn keys_of_the_whole_are_estimated_by_the_guaranteed_error_estimator() {
         // 100 of 150 keys have one row in a sample of a quarter: 100 / sqrt(1/4) + 50.
-        let whole = sampled(150).of_whole(Some(100), 0.25, 1_000_000);
+        let whole = sampled(150).scaled_to_whole(Some(100), 0.25, 1_000_000);
         assert_eq!((whole.estimate, whole.lower, whole.exact), (250, 150, false));
         // At most sqrt(101) + 0.98, squared, keys of one row are expected: 121.66 by hand.
         assert_eq!(whole.upper, (4.0 * 121.66_f64 + 50.0).ceil() as u64);
@@ -87,16 +87,16 @@ mod tests {
 
     #[test]
     fn the_rows_that_were_not_drawn_bound_the_keys() {
-        let whole = sampled(150).of_whole(Some(100), 0.25, 200);
+        let whole = sampled(150).scaled_to_whole(Some(100), 0.25, 200);
         assert_eq!((whole.estimate, whole.upper), (200, 200));
         // Fewer keys than in the sample are impossible, whatever the bound.
-        let whole = sampled(150).of_whole(None, 0.25, 0);
+        let whole = sampled(150).scaled_to_whole(None, 0.25, 0);
         assert_eq!((whole.estimate, whole.lower, whole.upper), (150, 150, 150));
     }
 
     #[test]
     fn without_keys_there_may_still_be_some_in_the_rows_not_drawn() {
-        let whole = sampled(0).of_whole(Some(0), 0.5, 10);
+        let whole = sampled(0).scaled_to_whole(Some(0), 0.5, 10);
         assert_eq!((whole.estimate, whole.lower, whole.upper), (0, 0, 8));
     }
 }

@@ -6,7 +6,7 @@ use datasketches::hll::{HllSketch, HllType, HllUnion};
 
 use crate::sketch::counter::result::DistinctKeys;
 use crate::skew::KeyWeights;
-use evenkeel_model::wire::{Left, Wire, WireError, put_bytes, take_bytes};
+use evenkeel_model::wire::{Wire, WireError, WireReader, put_bytes, take_bytes};
 
 /// 2^16 registers: a relative standard error of about 0.4 % (DataSketches, "HLL Accuracy").
 const HLL_LG_K: u8 = 16;
@@ -92,7 +92,7 @@ impl Wire for Sketches {
         put_bytes(&self.frequent.serialize(), bytes);
     }
 
-    fn take(left: &mut Left<'_>) -> Result<Self, WireError> {
+    fn take(left: &mut WireReader<'_>) -> Result<Self, WireError> {
         let wrong = WireError("invalid sketch");
         let distinct = HllSketch::deserialize(take_bytes(left)?).map_err(|_| wrong)?;
         let frequent = take_bytes(left)?;

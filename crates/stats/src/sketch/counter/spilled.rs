@@ -10,7 +10,7 @@ use crate::numbering::Slots;
 use crate::sketch::counter::values::Heaviest;
 use crate::sketch::part_file::{PartFile, SpillError, pairs, words};
 use crate::skew::KeyWeights;
-use evenkeel_model::wire::{Left, Wire, WireError, put_words};
+use evenkeel_model::wire::{Wire, WireError, WireReader, put_words};
 
 /// Number of leading bits of an identity that select a part.
 const PART_BITS: u32 = 9;
@@ -35,26 +35,26 @@ pub(super) struct Spilled {
 #[derive(Debug, Clone, Default)]
 struct Part {
     /// Keys that were buffered with one row.
-    once: Pieces<u64>,
+    once: ChunkedList<u64>,
     /// Keys that were buffered with several rows, and those rows.
-    more: Pieces<(u64, u64)>,
+    more: ChunkedList<(u64, u64)>,
 }
 
 /// A list that grows by pieces, so that it is never moved.
 #[derive(Debug, Clone)]
-struct Pieces<T> {
+struct ChunkedList<T> {
     /// The piece that is being filled.
     open: Vec<T>,
     full: Vec<Vec<T>>,
 }
 
-impl<T> Default for Pieces<T> {
+impl<T> Default for ChunkedList<T> {
     fn default() -> Self {
         Self { open: Vec::new(), full: Vec::new() }
     }
 }
 
-impl<T> Pieces<T> {
+impl<T> ChunkedList<T> {
     fn push(&mut self, item: T) {
         if self.open.len() == self.open.capacity() {
             let full = std::mem::replace(&mut self.open, Vec::with_capacity(PIECE_BYTES / size_of::<T>()));
@@ -315,7 +315,7 @@ impl Wire for Spilled {
         more().for_each(|(_, rows)| rows.put(bytes));
     }
 
-    fn take(left: &mut Left<'_>) -> Result<Self, WireError> {
+    fn take(left: &mut WireReader<'_>) -> Result<Self, WireError> {
         let mut spilled = Self::default();
         left.words()?.for_each(|identity| spilled.put_aside(identity, 1));
         for identity in left.words()? {

@@ -5,7 +5,7 @@ use std::collections::hash_map::Entry;
 use std::hash::{BuildHasherDefault, Hasher};
 
 use crate::sketch::counter::result::HeavyKey;
-use evenkeel_model::wire::{Left, Wire, WireError, put_words};
+use evenkeel_model::wire::{Wire, WireError, WireReader, put_words};
 
 /// Number of keys whose values are kept once the counter has found the heaviest.
 const REMEMBERED: usize = 1024;
@@ -181,7 +181,7 @@ impl<V: Wire> Wire for Values<V> {
         self.floor.put(bytes);
     }
 
-    fn take(left: &mut Left<'_>) -> Result<Self, WireError> {
+    fn take(left: &mut WireReader<'_>) -> Result<Self, WireError> {
         let mut by_identity = HashMap::default();
         for identity in left.words()? {
             let rows = u64::take(left)?;

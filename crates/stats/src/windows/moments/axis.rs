@@ -8,7 +8,7 @@ use arrow::datatypes::TimestampMicrosecondType;
 use crate::windows::moments::batch::{BatchWindows, Moment, MomentRows};
 use crate::windows::moments::sampling::{LENGTHS, is_kept};
 use evenkeel_model::units::Micros;
-use evenkeel_model::wire::{Left, Wire, WireError};
+use evenkeel_model::wire::{Wire, WireError, WireReader};
 
 /// The windows of one length.
 #[derive(Debug, Clone, Default)]
@@ -137,7 +137,7 @@ impl MomentAxis {
     }
 
     /// Reads the counts of another axis with the same options.
-    pub fn take(&self, left: &mut Left<'_>) -> Result<Self, WireError> {
+    pub fn take(&self, left: &mut WireReader<'_>) -> Result<Self, WireError> {
         let levels = usize::take(left)?;
         if levels == 0 || levels > self.lengths.len() {
             return Err(WireError("it has other short windows"));

@@ -5,7 +5,7 @@ use crate::windows::moments::axis::MomentAxis;
 use crate::windows::moments::batch::MomentRows;
 use crate::windows::moments::sampling::{LENGTHS, is_kept};
 use evenkeel_model::units::{Micros, PartitionId};
-use evenkeel_model::wire::{Left, Wire, WireError};
+use evenkeel_model::wire::{Wire, WireError, WireReader};
 
 /// Rows of one key by short window and cell.
 #[derive(Debug, Clone)]
@@ -44,7 +44,7 @@ impl MomentCounts {
                 // The previous one is still complete.
                 let mut next = match number.checked_sub(1).and_then(|before| self.levels.get(before)) {
                     Some(before) => before.clone(),
-                    None => WindowCounts::of_length(self.cells, *length),
+                    None => WindowCounts::with_length(self.cells, *length),
                 };
                 next.lengthen(*length);
                 self.levels.push(next);
@@ -75,7 +75,7 @@ impl MomentCounts {
     }
 
     /// Reads counts made elsewhere for the same number of cells.
-    pub fn take(&self, left: &mut Left<'_>) -> Result<Self, WireError> {
+    pub fn take(&self, left: &mut WireReader<'_>) -> Result<Self, WireError> {
         let shape: Vec<u32> = Wire::take(left)?;
         if shape.len() > LENGTHS.len() {
             return Err(WireError("it has other short windows"));

@@ -78,9 +78,9 @@ mod tests {
     fn windows_that_are_kept_are_whole_and_the_last_length_has_them_all() {
         for spacing in [1_000, 300_000, 1_000_000, 7_000_000, 3_600_000_000, 90_000_000_000] {
             let values = values(3_000, spacing);
-            let found = figures(&counted(&values, 100));
-            assert_eq!(found.len(), LENGTHS.len());
-            for (length, one_in, windows, moments) in found {
+            let by_length = figures(&counted(&values, 100));
+            assert_eq!(by_length.len(), LENGTHS.len());
+            for (length, one_in, windows, moments) in by_length {
                 let expected = plain(&values, length);
                 let kept = windows.len();
                 assert!(kept <= MOST || length == Micros::DAY, "{spacing} {length}: {kept}");
@@ -143,7 +143,7 @@ mod tests {
         let rows = axis.add(&times);
         let mut counts = MomentCounts::new(1);
         counts.add(&rows, |_| Some(PartitionId(0)));
-        let found: u64 = figures(&(axis, counts))[0].3.iter().map(|moment| moment.rows).sum();
-        assert_eq!(found, 3);
+        let rows: u64 = figures(&(axis, counts))[0].3.iter().map(|moment| moment.rows).sum();
+        assert_eq!(rows, 3);
     }
 }

@@ -38,8 +38,8 @@ impl DictionaryColumn {
     pub(in crate::portion) fn new(data_type: &DataType, bloom_filter: bool) -> Option<Self> {
         let kind = Kind::from_type(data_type)?;
         let interner = match kind {
-            Kind::Signed | Kind::Unsigned => Interner::of_numbers(),
-            Kind::Text | Kind::Bytes => Interner::of_bytes(),
+            Kind::Signed | Kind::Unsigned => Interner::for_numbers(),
+            Kind::Text | Kind::Bytes => Interner::for_bytes(),
         };
         Some(Self { kind, bloom_filter, interner, numbers: Vec::new(), nulls: 0 })
     }
@@ -259,8 +259,8 @@ mod tests {
                 (0..rows).map(|row| present(&row).then(|| format!("value {}", value(row)))).collect::<StringArray>(),
             );
             let file = file(&array, true);
-            let (found, metadata) = read(&file);
-            prop_assert_eq!(&found, &array);
+            let (read_back, metadata) = read(&file);
+            prop_assert_eq!(&read_back, &array);
             let ColumnIndexMetaData::BYTE_ARRAY(index) = &metadata.column_index().unwrap()[0][0] else { panic!() };
             let locations = metadata.offset_index().unwrap()[0][0].page_locations();
             for (page, location) in locations.iter().enumerate() {

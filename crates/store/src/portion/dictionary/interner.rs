@@ -74,11 +74,11 @@ impl Values {
 }
 
 impl Interner {
-    pub(super) fn of_numbers() -> Self {
+    pub(super) fn for_numbers() -> Self {
         Self::new(Values::Numbers(Vec::new()))
     }
 
-    pub(super) fn of_bytes() -> Self {
+    pub(super) fn for_bytes() -> Self {
         Self::new(Values::Bytes(ByteValues::default()))
     }
 
@@ -165,7 +165,7 @@ mod tests {
             rows in proptest::collection::vec(proptest::option::of(proptest::collection::vec(0u8..3, 0..20)), 0..4000),
         ) {
             let array = BinaryViewArray::from_iter(rows.iter().map(|row| row.as_deref()));
-            let mut interner = Interner::of_bytes();
+            let mut interner = Interner::for_bytes();
             let mut numbers = Vec::new();
             interner.bytes(&array.slice(0, rows.len() / 2), &mut numbers);
             interner.bytes(&array.slice(rows.len() / 2, rows.len() - rows.len() / 2), &mut numbers);
@@ -187,7 +187,7 @@ mod tests {
 
         #[test]
         fn numbers_too(rows in proptest::collection::vec(any::<u16>(), 0..20_000)) {
-            let mut interner = Interner::of_numbers();
+            let mut interner = Interner::for_numbers();
             let numbers: Vec<u32> = rows.iter().map(|row| interner.number(u64::from(*row))).collect();
             let Values::Numbers(values) = interner.values() else { panic!() };
             for (number, row) in numbers.iter().zip(&rows) {

@@ -8,7 +8,7 @@ use crate::evaluate::figures::primary_key::{LateReach, LateRows};
 use crate::evaluate::pass::layout::KeyBytes;
 use crate::evaluate::pass::primary_key::key_rows::SampledRow;
 use evenkeel_model::units::PartitionId;
-use evenkeel_model::wire::{Left, Wire, WireError, wire};
+use evenkeel_model::wire::{Wire, WireError, WireReader, wire};
 use evenkeel_stats::windows::{LATE_BY, count_late};
 
 /// Maximum number of marks in the rows of a partition that are in order.
@@ -58,7 +58,7 @@ impl Wire for InOrder {
         self.marks.put(bytes);
     }
 
-    fn take(left: &mut Left<'_>) -> Result<Self, WireError> {
+    fn take(left: &mut WireReader<'_>) -> Result<Self, WireError> {
         let (rows, stride) = <(u64, u64)>::take(left)?;
         let marks = Vec::<Mark>::take(left)?;
         let is_sorted = marks.is_sorted_by(|a, b| a.rows_before < b.rows_before && a.key <= b.key);

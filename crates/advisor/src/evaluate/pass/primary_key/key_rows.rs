@@ -44,7 +44,7 @@ impl KeyRows {
         Ok(Self { converter: RowConverter::new(fields)?, types })
     }
 
-    pub(super) fn of_types(types: &[ColumnType], key: &Candidate) -> Result<Self, EvaluateError> {
+    pub(super) fn for_types(types: &[ColumnType], key: &Candidate) -> Result<Self, EvaluateError> {
         Self::new(types.iter().map(|column_type| column_type.arrow_type()).collect())
             .map_err(|source| EvaluateError::Sort { key: key.to_string(), source })
     }

@@ -10,7 +10,7 @@ use arrow::array::ArrayRef;
 use arrow::row::Rows;
 
 use crate::evaluate::EvaluateError;
-use crate::evaluate::figures::interval::Drawn;
+use crate::evaluate::figures::interval::SampleSize;
 use crate::evaluate::figures::layout::LayoutReport;
 use crate::evaluate::figures::primary_key::PrimaryKeyReport;
 use crate::evaluate::figures::uniqueness::Uniqueness;
@@ -95,10 +95,10 @@ impl PrimaryKeyCounter {
         let rows_of_columns = plan
             .conditions
             .iter()
-            .map(|condition| KeyRows::of_types(&[condition.column_type], &plan.candidate));
+            .map(|condition| KeyRows::for_types(&[condition.column_type], &plan.candidate));
         let partitions = plan.placement.partitions().len();
         Ok(Self {
-            rows_of_key: KeyRows::of_types(&plan.types, &plan.candidate)?,
+            rows_of_key: KeyRows::for_types(&plan.types, &plan.candidate)?,
             rows_of_columns: rows_of_columns.collect::<Result<_, _>>()?,
             repetition: Repetition::OfRows(RepeatedKeys::new(plan.budget)),
             arrivals: Arrivals::new(partitions),
@@ -170,7 +170,8 @@ impl PrimaryKeyCounter {
 
     /// Way to read points in time from the first part of the key.
     fn reading_of_first(&self) -> TimeReading {
-        let of_first = self.plan.conditions.iter().filter(|of| self.plan.key.first() == Some(&of.part));
+        let of_first =
+            self.plan.conditions.iter().filter(|condition| self.plan.key.first() == Some(&condition.part));
         let mut readings = of_first.filter_map(|condition| match condition.kind {
             ConditionKind::TimeRanges(reading) => Some(reading),
             ConditionKind::Equal => None,
@@ -254,7 +255,7 @@ impl PrimaryKeyCounter {
         self.batches = self.batches.div_ceil(2);
     }
 
-    pub(crate) fn finish(mut self, sample: Option<Drawn>) -> Result<PrimaryKeyReport, EvaluateError> {
+    pub(crate) fn finish(mut self, sample: Option<SampleSize>) -> Result<PrimaryKeyReport, EvaluateError> {
         self.end_last_batch();
         let nothing = Repetition::Sums(Repeats::default());
         let repeats = match std::mem::replace(&mut self.repetition, nothing) {
@@ -292,7 +293,7 @@ impl PrimaryKeyCounter {
             in_order_fraction: 1.0 - self.arrivals.late_rows() as f64 / rows,
             late: self.arrivals.late(),
             rank_correlation: rank_correlation(self.sample.items()),
-            layout: LayoutReport::of_portions(
+            layout: LayoutReport::from_portions(
                 &self.portions,
                 self.plan.batch_rows * self.batches_joined,
                 self.batches,
@@ -319,7 +320,7 @@ impl PrimaryKeyCounter {
 fn obstacles(plan: &PrimaryKeyPlan, null_rows: u64, rows: u64, max_key_bytes: u64) -> Vec<String> {
     let mut obstacles = Vec::new();
     for (part, column_type) in plan.candidate.part_names().iter().zip(&plan.types) {
-        if plan.placement.function().of_ydb().is_some() && !column_type.is_key_type() {
+        if plan.placement.function().ydb_function().is_some() && !column_type.is_key_type() {
             obstacles.push(format!("{part} is of type {column_type}, which YDB does not accept in keys"));
         }
     }

@@ -7,7 +7,7 @@ use crate::evaluate::pass::primary_key::{
     ConditionKind, PrimaryKeyCounter, Repetition, SAMPLE_ROWS, SAMPLE_SEED,
 };
 use evenkeel_model::table::Candidate;
-use evenkeel_model::wire::{Left, Wire, WireError};
+use evenkeel_model::wire::{Wire, WireError, WireReader};
 use evenkeel_stats::sketch::{RepeatedKeys, Repeats, Reservoir, SpillError};
 
 impl PrimaryKeyCounter {
@@ -64,7 +64,7 @@ impl PrimaryKeyCounter {
 
     /// Loads the counts that [`PrimaryKeyCounter::put`] wrote for the same key into an empty
     /// counter. If the keys themselves were not saved, the number of repeats is set later.
-    pub(crate) fn fill(&mut self, left: &mut Left<'_>) -> Result<(), WireError> {
+    pub(crate) fn fill(&mut self, left: &mut WireReader<'_>) -> Result<(), WireError> {
         self.repetition = match bool::take(left)? {
             true => Repetition::OfRows(RepeatedKeys::take(self.plan.budget, left)?),
             false => Repetition::Sums(Repeats::default()),

@@ -49,7 +49,7 @@ pub(in crate::evaluate::roles) fn hints(name: &str) -> Vec<Hint> {
             .any(|suffix| word.len() > suffix.len() + 2 && word.ends_with(suffix) && !is_word);
         let is_amount = AMOUNTS.iter().any(|amount| word.starts_with(amount) || word.ends_with(amount))
             || AMOUNT_ENDINGS.iter().any(|ending| word.ends_with(ending))
-            || word.strip_suffix("area").is_some_and(|of| AREAS.contains(&of))
+            || word.strip_suffix("area").is_some_and(|stem| AREAS.contains(&stem))
             || (words.len() > 1 && (UNITS.contains(&word) || AXES.contains(&word)));
         [
             (IDENTIFIERS.contains(&word) || joined || is_number_of_thing(word), Hint::Identifier),
@@ -77,7 +77,9 @@ pub(in crate::evaluate::roles) fn hints(name: &str) -> Vec<Hint> {
             vec![Hint::Measure]
         }
         // One half of an identifier of 128 bits.
-        [.., of, "high" | "hi" | "low" | "lo" | "msb" | "lsb"] if hint_of(of) == Some(Hint::Identifier) => {
+        [.., previous, "high" | "hi" | "low" | "lo" | "msb" | "lsb"]
+            if hint_of(previous) == Some(Hint::Identifier) =>
+        {
             vec![Hint::Identifier]
         }
         // How long a request took.
@@ -86,18 +88,18 @@ pub(in crate::evaluate::roles) fn hints(name: &str) -> Vec<Hint> {
         [.., thing, last] if NUMBERS.contains(last) && LINES.contains(thing) => vec![Hint::Line],
         [.., last] if words.len() > 1 && NUMBERS.contains(last) => vec![Hint::Identifier],
         // The hash of a content is no identity: equal contents have equal ones.
-        [.., of, "hash"] if TEXTS.contains(of) || CONTENTS.contains(of) => {
+        [.., previous, "hash"] if TEXTS.contains(previous) || CONTENTS.contains(previous) => {
             vec![Hint::Attribute]
         }
         // "from" and "to" name things only if nothing else does.
         all => {
             let ends = |word: &&&str| ["from", "to"].contains(*word);
-            let found: Vec<Hint> =
+            let hints: Vec<Hint> =
                 all.iter().filter(|word| !ends(word)).filter_map(|word| hint_of(word)).collect();
-            if found.is_empty() {
+            if hints.is_empty() {
                 all.iter().filter(ends).filter_map(|word| hint_of(word)).collect()
             } else {
-                found
+                hints
             }
         }
     }

@@ -54,7 +54,7 @@ pub(in crate::evaluate::roles) fn is_of_transmission(name: &str) -> bool {
     let is_word = |word: &String| TRANSMISSION.contains(&word.as_str());
     let is_control = |word: &str| ["ctl", "control"].contains(&word);
     match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
-        [.., of, last] if NUMBERS.contains(last) && is_control(of) => true,
+        [.., previous, last] if NUMBERS.contains(last) && is_control(previous) => true,
         _ => words.iter().any(is_word),
     }
 }

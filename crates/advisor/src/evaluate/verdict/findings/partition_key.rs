@@ -101,7 +101,7 @@ fn few_keys(key: &PartitionKeyReport, placement: &PlacementReport, findings: &mu
         ),
         measured: per_partition,
         threshold: FEWEST_KEYS_PER_PARTITION as f64,
-        advice: match of_ydb(placement) {
+        advice: match is_ydb(placement) {
             true => {
                 "YDB advises 100 to 1000 distinct values for each partition. Choose fewer partitions; or add a column, if reads of one value may visit all of them."
             }
@@ -139,7 +139,7 @@ fn heavy_key(key: &PartitionKeyReport, placement: &PlacementReport, findings: &m
 
 /// Whether [`defects`] reports the placement.
 fn is_defect_of_system(placement: &PlacementReport) -> bool {
-    !of_ydb(placement) && placement.leaves_empty()
+    !is_ydb(placement) && placement.leaves_empty()
 }
 
 fn beyond_chance(key: &PartitionKeyReport, placement: &PlacementReport, findings: &mut Vec<Finding>) {
@@ -228,7 +228,7 @@ pub(super) fn values(key: &PartitionKeyReport, rows: u64, findings: &mut Vec<Fin
             message: format!("{} of {rows} rows have NULL in the key", key.null_rows),
             measured: key.null_rows as f64,
             threshold: 0.0,
-            advice: match key.placements.first().is_none_or(of_ydb) {
+            advice: match key.placements.first().is_none_or(is_ydb) {
                 true => "Key columns are NOT NULL: give these rows values of their own (a common one puts them all into one partition), or leave the column out of the key.",
                 false => "Many systems accept no NULL in such a key: give these rows values of their own, or leave the column out of it.",
             }
@@ -309,6 +309,6 @@ pub(super) fn dealing(evaluation: &Evaluation, findings: &mut Vec<Finding>) {
     }
 }
 
-fn of_ydb(placement: &PlacementReport) -> bool {
+fn is_ydb(placement: &PlacementReport) -> bool {
     system(&placement.function).is_none()
 }

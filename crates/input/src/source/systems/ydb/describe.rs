@@ -18,7 +18,7 @@ pub fn read_describe(text: &str, file: &str) -> Result<DeclaredTable, SchemeErro
         .map_err(|error| SchemeError::Text { line: error.line() as u64, problem: error.to_string() })?;
     let Json::Object(_) = &json else { return Err(wrong("it is not an object".to_owned())) };
     let message = message_of(&json);
-    let name = message.message("self").and_then(|of| of.text("name")).unwrap_or_default();
+    let name = message.message("self").and_then(|entry| entry.text("name")).unwrap_or_default();
     let described = read_message(&message, file, &name)?;
     let counted = message.message("table_stats").and_then(|stats| stats.number("partitions"));
     let partitions = match described.layout {

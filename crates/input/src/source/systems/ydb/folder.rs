@@ -5,7 +5,7 @@ use crate::source::error::SourceError;
 use crate::source::input_path::InputPath;
 use crate::source::systems::checksums::{Checksum, check as check_checksums};
 use crate::source::systems::foreign_table::ForeignTable;
-use crate::source::systems::listing::{Listed, Listing};
+use crate::source::systems::listing::{ListedFile, Listing};
 use crate::source::systems::ydb::scheme;
 
 const SCHEME: &str = "scheme.pb";
@@ -30,7 +30,7 @@ pub(in crate::source) fn tables(listing: &Listing) -> Result<Vec<ForeignTable>, 
     listing.named(SCHEME).map(|scheme| table(listing, scheme)).collect()
 }
 
-fn table(listing: &Listing, scheme: &Listed) -> Result<ForeignTable, SourceError> {
+fn table(listing: &Listing, scheme: &ListedFile) -> Result<ForeignTable, SourceError> {
     let (folder, _) = scheme.parts();
     let files = || listing.directly_in(folder);
     if let Some(file) = files().find(|file| UNFINISHED.contains(&file.parts().1)) {
@@ -40,7 +40,7 @@ fn table(listing: &Listing, scheme: &Listed) -> Result<ForeignTable, SourceError
             advice: "dump the table again; rows are missing".to_owned(),
         });
     }
-    let mut data: Vec<(u64, &Listed)> =
+    let mut data: Vec<(u64, &ListedFile)> =
         files().filter_map(|file| Some((data_file_number(file.parts().1)?, file))).collect();
     data.sort_by_key(|(number, _)| *number);
     let numbers_missing = (0..).zip(&data).find(|(expected, (number, _))| expected != number);
@@ -54,7 +54,7 @@ fn table(listing: &Listing, scheme: &Listed) -> Result<ForeignTable, SourceError
         });
     }
     let declared = declared_in(scheme, folder, files().any(|file| file.parts().1 == "metadata.json"))?;
-    let data: Vec<&Listed> = data.into_iter().map(|(_, file)| file).collect();
+    let data: Vec<&ListedFile> = data.into_iter().map(|(_, file)| file).collect();
     Ok(ForeignTable {
         declared,
         files: data.iter().map(|file| file.input.clone()).collect(),
@@ -62,7 +62,7 @@ fn table(listing: &Listing, scheme: &Listed) -> Result<ForeignTable, SourceError
     })
 }
 
-fn declared_in(scheme: &Listed, folder: &str, is_export: bool) -> Result<DeclaredTable, SourceError> {
+fn declared_in(scheme: &ListedFile, folder: &str, is_export: bool) -> Result<DeclaredTable, SourceError> {
     let file = scheme.input.name();
     let mut declared = scheme::read_scheme(&scheme.text()?, &file, folder)
         .map_err(|source| SourceError::Scheme { file: file.clone(), source })?;
@@ -75,9 +75,9 @@ fn declared_in(scheme: &Listed, folder: &str, is_export: bool) -> Result<Declare
 fn checksums<'a>(
     listing: &Listing,
     folder: &str,
-    files: impl Iterator<Item = &'a Listed>,
+    files: impl Iterator<Item = &'a ListedFile>,
 ) -> Vec<(InputPath, Checksum)> {
-    let checksum = |file: &Listed| {
+    let checksum = |file: &ListedFile| {
         let (_, name) = file.parts();
         let name = format!("{}.sha256", name.strip_suffix(".zst").unwrap_or(name));
         let beside = listing.directly_in(folder).find(|file| file.parts().1 == name)?;
@@ -97,7 +97,7 @@ pub(in crate::source) fn table_of_files(
 ) -> Result<Option<DeclaredTable>, SourceError> {
     let Some(scheme) = folder.directly_in("").find(|file| file.parts().1 == SCHEME) else { return Ok(None) };
     let named: Vec<String> = files.iter().map(InputPath::file_name).collect();
-    let is_read = |file: &&Listed| std::ptr::eq(*file, scheme) || named.contains(&file.path);
+    let is_read = |file: &&ListedFile| std::ptr::eq(*file, scheme) || named.contains(&file.path);
     check_checksums(&checksums(folder, "", folder.directly_in("").filter(is_read)))?;
     // Some of the files do not show the distribution over all partitions.
     Ok(Some(declared_in(scheme, "", false)?))

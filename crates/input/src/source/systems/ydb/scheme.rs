@@ -97,8 +97,8 @@ fn read_column(message: &Message, notes: &mut Vec<String>) -> Result<Column, Sch
 
 /// Returns a type, and a remark if its values are read as text.
 fn read_type(item: &Message, column: &str) -> Result<(ColumnType, Option<String>), SchemeError> {
-    let as_text = |found: &str| {
-        let remark = format!("column '{}' of type {found} is read as text", quote(column));
+    let as_text = |type_name: &str| {
+        let remark = format!("column '{}' of type {type_name} is read as text", quote(column));
         Ok((ColumnType::Utf8, Some(remark)))
     };
     if let Some(decimal) = item.message("decimal_type") {
@@ -114,8 +114,8 @@ fn read_type(item: &Message, column: &str) -> Result<(ColumnType, Option<String>
         return as_text(&pg.text("type_name").unwrap_or_default());
     }
     let Some(id) = item.word("type_id") else {
-        let found = item.names().next().unwrap_or("none").trim_end_matches("_type").to_owned();
-        return Err(wrong(format!("column '{}' has a type that tables do not have: {found}", quote(column))));
+        let kind = item.names().next().unwrap_or("none").trim_end_matches("_type").to_owned();
+        return Err(wrong(format!("column '{}' has a type that tables do not have: {kind}", quote(column))));
     };
     let column_type = match id {
         "BOOL" => ColumnType::Bool,
@@ -157,8 +157,8 @@ fn read_type(item: &Message, column: &str) -> Result<(ColumnType, Option<String>
 /// Reads the time to live; if rows are not deleted by the age of a time column, adds a note.
 fn read_ttl(settings: &Message, notes: &mut Vec<String>) -> Option<Ttl> {
     let mut modes = settings.names().filter_map(|name| Some((name, settings.message(name)?)));
-    let (mode, found) = modes.find(|(_, mode)| mode.has("column_name"))?;
-    let column = found.text("column_name")?;
+    let (mode, mode_settings) = modes.find(|(_, mode)| mode.has("column_name"))?;
+    let column = mode_settings.text("column_name")?;
     if mode.starts_with("value_since_unix_epoch") {
         notes.push(format!(
             "the time to live goes by the numbers in column '{}'; here it needs a date or time column, and is left out",
@@ -166,10 +166,10 @@ fn read_ttl(settings: &Message, notes: &mut Vec<String>) -> Option<Ttl> {
         ));
         return None;
     }
-    let tiers = settings.messages("tiers").chain(found.messages("tiers"));
+    let tiers = settings.messages("tiers").chain(mode_settings.messages("tiers"));
     let deleted =
         tiers.filter(|tier| tier.has("delete")).filter_map(|tier| tier.number("apply_after_seconds"));
-    let seconds = found.number("expire_after_seconds").or_else(|| deleted.last());
+    let seconds = mode_settings.number("expire_after_seconds").or_else(|| deleted.last());
     let Some(seconds) = seconds else {
         notes.push("the tiers of the time to live delete no rows, and are left out".to_owned());
         return None;
@@ -229,15 +229,15 @@ mod tests {
     #[test]
     fn a_row_table_has_ranges_and_their_number() {
         let text = column("id", &optional("UTF8")) + "primary_key: \"id\"\n";
-        let of = |more: &str| {
+        let partitions_of = |more: &str| {
             let table = table(&format!("{text}{more}"));
             assert_eq!((table.layout, table.partition_key.len()), (TableLayout::Row, 0));
             table.partitions
         };
-        assert_eq!(of("partitioning_settings { min_partitions_count: 1 }"), None);
-        assert_eq!(of("uniform_partitions: 8"), Some(8));
-        assert_eq!(of("partition_at_keys { split_points { type {} } split_points {} }"), Some(3));
-        assert_eq!(of("partition_at_keys { }"), Some(1));
+        assert_eq!(partitions_of("partitioning_settings { min_partitions_count: 1 }"), None);
+        assert_eq!(partitions_of("uniform_partitions: 8"), Some(8));
+        assert_eq!(partitions_of("partition_at_keys { split_points { type {} } split_points {} }"), Some(3));
+        assert_eq!(partitions_of("partition_at_keys { }"), Some(1));
     }
 
     #[test]
@@ -270,12 +270,12 @@ mod tests {
             "INTERVAL64",
         ];
         let text: String = names.iter().map(|name| column(name, &format!("type_id: {name}"))).collect();
-        let mut found: Vec<String> =
+        let mut types: Vec<String> =
             table(&text).typed_columns().unwrap().iter().map(|c| c.column_type.to_string()).collect();
-        assert_eq!(found.len() + 1, ColumnType::ALL.len());
-        found.sort();
-        found.dedup();
-        assert_eq!(found.len(), names.len());
+        assert_eq!(types.len() + 1, ColumnType::ALL.len());
+        types.sort();
+        types.dedup();
+        assert_eq!(types.len(), names.len());
         let text =
             column("d", &optional("DYNUMBER")) + &column("p", "pg_type { type_name: \"pgint4\" oid: 23 }");
         let odd = table(&text);
@@ -292,17 +292,17 @@ mod tests {
     #[test]
     fn tiers_that_delete_are_a_time_to_live_and_others_are_noted() {
         let text = column("ts", "type_id: TIMESTAMP") + &column("n", "type_id: UINT32");
-        let of = |ttl: &str| {
+        let ttl_of = |ttl: &str| {
             let table = table(&format!("{text}ttl_settings {{ {ttl} }}"));
             (table.ttl.map(|ttl| ttl.to_string()), table.notes.len())
         };
         let tiers = "date_type_column_v1 { column_name: \"ts\" } tiers { apply_after_seconds: 60 evict_to_external_storage { } } \
                      tiers { apply_after_seconds: 3600 delete { } }";
-        assert_eq!(of(tiers), (Some("ts=1h".to_owned()), 0));
+        assert_eq!(ttl_of(tiers), (Some("ts=1h".to_owned()), 0));
         let kept = "date_type_column_v1 { column_name: \"ts\" } tiers { apply_after_seconds: 60 evict_to_external_storage { } }";
-        assert_eq!(of(kept), (None, 1));
+        assert_eq!(ttl_of(kept), (None, 1));
         let number = "value_since_unix_epoch { column_name: \"n\" column_unit: UNIT_SECONDS expire_after_seconds: 60 }";
-        assert_eq!(of(number), (None, 1));
+        assert_eq!(ttl_of(number), (None, 1));
     }
 
     #[test]

@@ -350,7 +350,7 @@ mod tests {
             ("a: [1", 1),
         ] {
             match Message::parse(text) {
-                Err(SchemeError::Text { line: found, .. }) => assert_eq!(found, line, "{text:?}"),
+                Err(SchemeError::Text { line: actual, .. }) => assert_eq!(actual, line, "{text:?}"),
                 other => panic!("{text:?}: {other:?}"),
             }
         }

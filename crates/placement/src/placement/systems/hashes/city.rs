@@ -28,14 +28,14 @@ pub(in crate::placement::systems) fn join(low: u64, high: u64) -> u64 {
 /// CityHash64.
 pub(in crate::placement::systems) fn city64(bytes: &[u8]) -> u64 {
     match bytes.len() {
-        0..=16 => of_16(bytes),
-        17..=32 => of_32(bytes),
-        33..=64 => of_64(bytes),
-        _ => of_many(bytes),
+        0..=16 => hash_up_to_16(bytes),
+        17..=32 => hash_up_to_32(bytes),
+        33..=64 => hash_up_to_64(bytes),
+        _ => hash_long(bytes),
     }
 }
 
-fn of_16(bytes: &[u8]) -> u64 {
+fn hash_up_to_16(bytes: &[u8]) -> u64 {
     let length = bytes.len();
     match bytes {
         [] => K2,
@@ -56,7 +56,7 @@ fn of_16(bytes: &[u8]) -> u64 {
     }
 }
 
-fn of_32(bytes: &[u8]) -> u64 {
+fn hash_up_to_32(bytes: &[u8]) -> u64 {
     let length = bytes.len();
     let a = word(bytes, 0).wrapping_mul(K1);
     let b = word(bytes, 8);
@@ -68,7 +68,7 @@ fn of_32(bytes: &[u8]) -> u64 {
     )
 }
 
-fn of_64(bytes: &[u8]) -> u64 {
+fn hash_up_to_64(bytes: &[u8]) -> u64 {
     let length = bytes.len();
     // Mixes the first or the last half, whose first word is already mixed in.
     let half = |a: u64, first: usize, z: u64, last: u64| {
@@ -103,7 +103,7 @@ fn weak(bytes: &[u8], at: usize, a: u64, b: u64) -> (u64, u64) {
     (a.wrapping_add(z), b.wrapping_add(c))
 }
 
-fn of_many(bytes: &[u8]) -> u64 {
+fn hash_long(bytes: &[u8]) -> u64 {
     let length = bytes.len();
     let mut x = word(bytes, 0);
     let mut y = word(bytes, length - 16) ^ K1;
