@@ -114,7 +114,7 @@ fn files_that_are_not_read_are_refused_by_name_with_what_to_do() {
     let without_mark: Vec<u8> = "id,n\n1,2\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
     let big_endian: Vec<u8> = "id,n\n1,2\n".encode_utf16().flat_map(u16::to_be_bytes).collect();
     let bson = b"\x15\0\0\0\x10_id\0\x01\0\0\0\x10a\0\x02\0\0\0\0".repeat(3);
-    let cases: [(&str, &[u8], &str, &str); 27] = [
+    let cases: [(&str, &[u8], &str, &str); 29] = [
         ("d.dump", b"PGDMP\x01\x0e\x00", "pg_dump in the custom format", "CSV HEADER"),
         ("d.csv", b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0\0\x02", "binary format of COPY", "CSV HEADER"),
         ("d.avro", b"Obj\x01\x04\x14avro.codec", "not readable as Avro", "the file ends"),
@@ -130,6 +130,13 @@ fn files_that_are_not_read_are_refused_by_name_with_what_to_do() {
         ("d.sql", b"-- MySQL dump 10.13  Distrib 8.0\n", "dump of MySQL", "mysql --batch"),
         ("d.csv", b"INSERT INTO `t` VALUES (1,'a'),(2,'b');\n", "INSERT statements", "CSV"),
         ("d.sql", b"--\n-- PostgreSQL database dump\n--\n\n\\restrict x\n", "is cut off", "dump it again"),
+        (
+            "d.sql",
+            b"/* of a shop */\nCREATE TABLE t (a INT);\nINSERT INTO t VALUES (1);\n",
+            "INSERT statements",
+            "CSV",
+        ),
+        ("d.sql", b"COPY t (a) FROM stdin;\n1\n2\n", "do not end with '\\.'", "rows may be missing"),
         (
             "d.json",
             b"{\n\t\"meta\":\n\t[\n\t\t{\n\t\t\t\"name\": \"id\"",

@@ -74,6 +74,22 @@ fn a_pg_dump_that_cannot_be_read_whole_is_refused() {
 }
 
 #[test]
+fn statements_with_sections_of_rows_are_read_without_the_title_of_a_dump() {
+    let dir = tempfile::tempdir().unwrap();
+    let section = "COPY towns (id, name) FROM stdin;\n1\tBourg\n2\t\\N\n\\.\n";
+    let declared = "/* of a shop */\nset client_encoding = 'UTF8';\n\nCREATE TABLE towns (\n  id integer PRIMARY KEY,\n  name text\n);\n";
+    for script in [section.to_owned(), format!("{declared}{section}")] {
+        write(dir.path(), "towns.sql", &script);
+        let rows = through_a_table(dir.path(), "{}/towns.sql", "id", "id", "").unwrap();
+        assert_eq!(rows, "{\"id\":1,\"name\":\"Bourg\"}\n{\"id\":2}\n", "{script}");
+    }
+    // Text that merely begins with such a word is no script.
+    write(dir.path(), "sets.txt", "set;note\n1;COPY t (a) FROM stdin\n");
+    let rows = through_a_table(dir.path(), "{}/sets.txt", "set", "\"set\"", "").unwrap();
+    assert_eq!(rows, "{\"set\":1,\"note\":\"COPY t (a) FROM stdin\"}\n");
+}
+
+#[test]
 fn rows_of_a_dump_have_the_columns_that_they_say() {
     let dir = tempfile::tempdir().unwrap();
     let dump = "--\n-- PostgreSQL database dump\n--\nCREATE TABLE s.p (id integer, at date DEFAULT 'x\n);\ny'::text);\n\

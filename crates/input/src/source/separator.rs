@@ -3,7 +3,7 @@
 use csv::{ByteRecord, ReaderBuilder};
 
 /// Characters other than a comma that separate fields.
-const OTHERS: [u8; 3] = [b'\t', b';', b'|'];
+const OTHERS: [u8; 6] = [b'\t', b';', b'|', b'^', b'~', 0x01];
 
 /// Records whose fields are counted.
 const RECORDS: usize = 50;
@@ -72,6 +72,9 @@ mod tests {
             ("\"a;x\";\"b,y\"\n1;\"2\n;;3\"\n4;5\n", Some(b';')),
             ("a;b\n", Some(b';')),
             ("a;b", Some(b';')),
+            ("a^b\n1^2,5\n", Some(b'^')),
+            ("a~b\n1~2\n", Some(b'~')),
+            ("a\u{1}b\n1\u{1}2\n", Some(1)),
             // The last line may be cut.
             ("a;b;c\n1;2;3\n4;5", Some(b';')),
             ("a;b\r\n1;2\r\n", Some(b';')),

@@ -13,7 +13,7 @@ use evenkeel_model::units::{PartitionCount, PartitionId};
 use evenkeel_placement::placement::systems::Status;
 use evenkeel_placement::placement::{Function, Placement};
 use evenkeel_stats::sketch::DistinctKeys;
-use evenkeel_stats::skew::{BEYOND_CHANCE, NoiseFloor, SkewFigures, Verdict, leaves_empty};
+use evenkeel_stats::skew::{AtATime, BEYOND_CHANCE, NoiseFloor, SkewFigures, Verdict, leaves_empty};
 use evenkeel_stats::throughput::Capacity;
 use evenkeel_stats::windows::Window;
 
@@ -108,6 +108,16 @@ pub struct PlacementReport {
     /// Placement that was evaluated.
     #[serde(skip)]
     pub(crate) placement: Placement,
+}
+
+impl PlacementReport {
+    /// The verdict on all rows together, whenever they arrive.
+    pub(crate) fn verdict_without_time(&self) -> Verdict {
+        match self.verdict {
+            Verdict::Moving => Verdict::from_skew(&self.skew, Some(&self.noise_floor), AtATime::Spread),
+            verdict => verdict,
+        }
+    }
 }
 
 /// Report on a candidate for the partition key.

@@ -37,12 +37,13 @@ impl<'a> Knowledge<'a> {
         key.iter().any(|column| matches!(self.role(column), Some(Role::Time | Role::LineNumber)))
     }
 
-    /// Whether the key is the natural key without its time or its line: together its columns
-    /// identify the subject of a row, such as a pair of currencies.
+    /// Whether the key is the natural key without its time or its line: its columns identify the
+    /// subject of a row, such as a pair of currencies, or the station of a series of readings.
     pub(crate) fn is_thing(&self, key: &[String]) -> bool {
         let counts = |column: &&String| !matches!(self.role(column), Some(Role::Time | Role::LineNumber));
         let parts: Vec<&String> = self.natural_key.iter().filter(counts).collect();
-        key.len() > 1 && parts.len() == key.len() && key.iter().all(|column| parts.contains(&column))
+        let is_series = key.len() > 1 || self.has_time(self.natural_key);
+        is_series && parts.len() == key.len() && key.iter().all(|column| parts.contains(&column))
     }
 
     /// Whether the key consists only of kinds of things, which together do not identify the subject

@@ -81,11 +81,12 @@ pub(super) fn qualifies(key: &PartitionKeyReport, placement: &PlacementReport, n
     }
     let has_room = needed.rate.is_some_and(|rate| placement.capacity.sustained >= HEADROOM * rate);
     let moves = placement.verdict == Verdict::Moving && !has_room;
+    let verdict = placement.verdict_without_time();
     let tolerable = match key.distinct.estimate / skew.partitions.max(1) as u64 {
         FEWEST_KEYS_PER_PARTITION.. => TOLERABLE_OF_MANY,
         SEVERAL_KEYS_PER_PARTITION.. => TOLERABLE_OF_SEVERAL,
         // Chance alone makes it uneven: none of its values is heavy.
-        FEW_KEYS_PER_PARTITION.. if placement.verdict == Verdict::FewKeys => TOLERABLE_OF_SEVERAL,
+        FEW_KEYS_PER_PARTITION.. if verdict == Verdict::FewKeys => TOLERABLE_OF_SEVERAL,
         _ => TOLERABLE,
     };
     !moves && skew.max_over_mean <= tolerable && skew.empty_partitions == 0

@@ -38,6 +38,15 @@ struct Ranked {
     keys: Vec<RankedKey>,
     /// Kind of the best key; `None` if no key can be used.
     best: Option<Class>,
+    /// Things that need no second column.
+    sufficient: Vec<Vec<String>>,
+}
+
+/// Whether a key adds columns to one of `sufficient`.
+fn is_wider(sufficient: &[Vec<String>], key: &RankedKey) -> bool {
+    sufficient.iter().any(|other| {
+        key.partition_key.len() > other.len() && other.iter().all(|column| key.partition_key.contains(column))
+    })
 }
 
 /// Ranks the candidates over every evaluated number of partitions, and proposes a table: with the
@@ -74,10 +83,17 @@ pub(crate) fn recommend(
             key.distinct.estimate / u64::from(ranked.partitions.get()) >= FEWEST_KEYS_PER_PARTITION
         })
     };
-    // Too few rows to judge a larger number are no evidence for it.
+    // Too few rows to judge a larger number are no evidence for it, nor is a second column that the
+    // smallest number does without.
+    let fewest = ranked.first().map_or([].as_slice(), |(ranked, _)| ranked.sufficient.as_slice());
     let kind = |(ranked, _): &&(Ranked, Vec<StatementReport>)| {
-        let too_few = ranked.keys.first().is_some_and(|key| key.verdict == Verdict::FewRows);
-        (too_few, ranked.best)
+        let best = ranked.keys.first();
+        let too_few = best.is_some_and(|key| key.verdict == Verdict::FewRows);
+        let class = match best.is_some_and(|key| is_wider(fewest, key)) {
+            true => ranked.best.max(Some(Class::SpreadByCount)),
+            false => ranked.best,
+        };
+        (too_few, class)
     };
     // In this order: of the numbers that sustain the rate, the smallest whose best key is of the
     // best kind; the largest with enough keys; the smallest.
@@ -192,12 +208,7 @@ fn rank_all(
     };
     let sufficient: Vec<Vec<String>> =
         keys.iter().filter(|key| suffices(key)).map(|key| key.partition_key.clone()).collect();
-    let is_wider = |key: &RankedKey| {
-        sufficient.iter().any(|other| {
-            key.partition_key.len() > 1 && other.iter().all(|column| key.partition_key.contains(column))
-        })
-    };
-    let class = |key: &RankedKey| Class::new(key, &workload, knowledge, is_wider);
+    let class = |key: &RankedKey| Class::new(key, &workload, knowledge, |key| is_wider(&sufficient, key));
     let order = |key: &RankedKey| {
         let class = class(key);
         let is_by_cost = class <= Class::SpreadByCount;
@@ -214,7 +225,7 @@ fn rank_all(
     };
     keys.sort_by(|a, b| order(a).partial_cmp(&order(b)).unwrap_or(Ordering::Equal));
     let best = keys.first().filter(|key| key.obstacle.is_none()).map(class);
-    Ranked { partitions, keys, best }
+    Ranked { partitions, keys, best, sufficient }
 }
 
 fn propose(

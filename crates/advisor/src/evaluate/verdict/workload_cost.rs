@@ -267,9 +267,13 @@ impl<'a> Workload<'a> {
         let bad = |role: &Option<Role>| matches!(role, Some(Role::Measure | Role::Text | Role::Constant));
         let is_count = |role: &Option<Role>| matches!(role, Some(Role::Time | Role::LineNumber));
         let is_vague = |role: &Option<Role>| matches!(role, Some(Role::Time | Role::Dimension));
+        let subject: Vec<String> =
+            key.iter().filter(|column| self.knowledge.role(column) != Some(Role::Time)).cloned().collect();
         roles.iter().any(bad)
             || roles.iter().all(is_count)
-            || (self.knowledge.has_time(key) && roles.iter().all(is_vague))
+            || (self.knowledge.has_time(key)
+                && roles.iter().all(is_vague)
+                && !self.knowledge.is_thing(&subject))
     }
 
     /// Expected share of the partitions that a read visits. `observed` is the share for the given

@@ -8,7 +8,12 @@ use datafusion::error::Result;
 use datafusion::physical_expr::LexOrdering;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::sorts::sort::SortExec;
-use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, replace_children_if_necessary};
+use datafusion::physical_plan::windows::{
+    BoundedWindowAggExec, WindowAggExec, get_ordered_partition_by_indices,
+};
+use datafusion::physical_plan::{
+    ExecutionPlan, ExecutionPlanProperties, InputOrderMode, replace_children_if_necessary,
+};
 
 /// Sorts the inputs of nodes that require an order which these do not have.
 ///
@@ -35,7 +40,7 @@ impl PhysicalOptimizerRule for MissingSorts {
                 if let Some(required) = required {
                     let order = required.into_single();
                     let known = input.equivalence_properties();
-                    if !known.ordering_satisfy_requirement(order.clone())? {
+                    if !known.ordering_satisfy_requirement(order.clone())? || !sorts_its_partitions(&node)? {
                         let keeps_streams = input.output_partitioning().partition_count() > 1;
                         let sort = SortExec::new(LexOrdering::from(order), input);
                         input = Arc::new(sort.with_preserve_partitioning(keeps_streams));
@@ -59,6 +64,25 @@ impl PhysicalOptimizerRule for MissingSorts {
     fn schema_check(&self) -> bool {
         true
     }
+}
+
+/// Whether the input of a window that needs its partitions sorted is sorted by all of their columns,
+/// as the node itself finds out. DataFusion 55 leaves out a sort by (k, count) above a grouping by
+/// k, whose rows differ in k, but then the node counts k alone as sorted, and fails.
+fn sorts_its_partitions(node: &Arc<dyn ExecutionPlan>) -> Result<bool> {
+    let (windows, input) = if let Some(window) = node.downcast_ref::<WindowAggExec>() {
+        (window.window_expr(), window.input())
+    } else if let Some(window) = node.downcast_ref::<BoundedWindowAggExec>() {
+        if window.input_order_mode != InputOrderMode::Sorted {
+            return Ok(true);
+        }
+        (window.window_expr(), window.input())
+    } else {
+        return Ok(true);
+    };
+    let Some(first) = windows.first() else { return Ok(true) };
+    let columns = first.partition_by();
+    Ok(get_ordered_partition_by_indices(columns, input)?.len() == columns.len())
 }
 
 #[cfg(test)]
@@ -93,6 +117,40 @@ mod tests {
                 let ranks =
                     rows.iter().flat_map(|batch| batch.column(0).as_primitive::<UInt64Type>().values());
                 assert_eq!(ranks.copied().collect::<Vec<_>>(), [1; 50], "{sql} with {cores} cores");
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn windows_over_groups_of_sorted_rows_are_sorted_by_all_their_columns() {
+        let values: Vec<Score> = (0..300).map(|row| (row % 50, row / 50, row * 7 % 11)).collect();
+        let (_folder, table) = scores(&[values[..200].to_vec(), values[200..].to_vec()]).await;
+        let limited = "(SELECT player, points FROM t ORDER BY player DESC, points, game LIMIT 120)";
+        for (rows, groups) in [("t", 50), (limited, 20)] {
+            for window in [
+                "count(*) OVER (PARTITION BY player, n)",
+                "count(*) OVER (PARTITION BY n, player)",
+                "count(*) OVER (PARTITION BY player, n ORDER BY player DESC)",
+                "rank() OVER (PARTITION BY n, player ORDER BY n)",
+                "count(*) OVER (PARTITION BY player, n ORDER BY n ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING)",
+            ] {
+                for cores in [1, 2, 5] {
+                    let session = table.session().unwrap();
+                    {
+                        let state = session.context().state_ref();
+                        let mut state = state.write();
+                        let config = state.config_mut();
+                        *config = config.clone().with_target_partitions(cores);
+                    }
+                    let sql = format!(
+                        "SELECT CAST({window} AS BIGINT UNSIGNED) FROM \
+                         (SELECT player, count(*) AS n FROM {rows} GROUP BY player)"
+                    );
+                    let rows = session.collect(&sql, &Params::default()).await.unwrap();
+                    let values =
+                        rows.iter().flat_map(|batch| batch.column(0).as_primitive::<UInt64Type>().values());
+                    assert_eq!(values.copied().collect::<Vec<_>>(), vec![1; groups], "{sql}, {cores} cores");
+                }
             }
         }
     }

@@ -1,5 +1,5 @@
 //! Dumps of PostgreSQL as text: statements that declare tables, then the rows of each in the text
-//! format of COPY, then keys.
+//! format of COPY, then keys. Scripts of others with such statements are read in the same way.
 //!
 //! ```text
 //! CREATE TABLE public.events (id bigint NOT NULL, ...);
@@ -31,14 +31,34 @@ const MAX_STATEMENT_BYTES: usize = 16 << 20;
 /// Line that ends the rows of a table.
 const END: &[u8] = b"\\.";
 
-/// Whether the first bytes of a file show a dump of one database.
+/// First words of statements with which scripts begin.
+const FIRST_WORDS: [&str; 9] =
+    ["ALTER", "BEGIN", "COPY", "CREATE", "DROP", "INSERT", "SET", "START", "TRUNCATE"];
+
+/// Whether a comment is the title of a dump of one database.
+fn is_title(line: &str) -> bool {
+    line.starts_with("-- PostgreSQL database dump") || line.starts_with("-- Greenplum Database database dump")
+}
+
+/// Whether the first bytes of a file show a dump of one database, or statements with a section of
+/// rows.
 pub(in crate::source) fn is_dump(head: &[u8]) -> bool {
     let text = String::from_utf8_lossy(head);
-    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && *line != "--");
-    lines.next().is_some_and(|line| {
-        line.starts_with("-- PostgreSQL database dump")
-            || line.starts_with("-- Greenplum Database database dump")
-    })
+    let first = text.lines().map(str::trim).find(|line| !line.is_empty() && *line != "--");
+    first.is_some_and(is_title)
+        || (is_script(&text)
+            && text.lines().any(|line| line.starts_with("COPY ") && read_copy(line).is_some()))
+}
+
+/// Whether a text begins with an SQL statement.
+pub(super) fn is_script(text: &str) -> bool {
+    let mut lines = text.lines().map(str::trim_start);
+    let first = lines.find(|line| {
+        let is_comment = ["--", "/*", "\\", "#"].iter().any(|sign| line.starts_with(sign));
+        !line.is_empty() && !is_comment
+    });
+    let word = first.and_then(|line| line.split_once([' ', ';'])).map_or("", |(word, _)| word);
+    FIRST_WORDS.iter().any(|first| word.eq_ignore_ascii_case(first))
 }
 
 /// Returns the tables of a dump, in the order of their declarations; partitions are part of their
@@ -89,6 +109,8 @@ struct Outline {
     inserted: BTreeSet<String>,
     /// The first section with rows in a form that pg_dump does not write.
     other_copy: Option<String>,
+    /// Whether it has the title that pg_dump writes, and then also a last line.
+    has_title: bool,
     is_complete: bool,
 }
 
@@ -102,6 +124,7 @@ impl Outline {
         match self.place.take(line) {
             Line::Other => {
                 self.is_complete |= text.starts_with("-- ") && text.ends_with(" database dump complete");
+                self.has_title |= is_title(&text);
                 return;
             }
             Line::Begins => {
@@ -138,10 +161,16 @@ impl Outline {
                 format!("the pg_dump has rows in a form that pg_dump does not write: {}", quote(copy));
             return Err(refused(&problem, "dump the table with pg_dump, without changing the result"));
         }
-        if !self.is_complete || self.is_in_rows || !self.place.is_between() {
+        if self.has_title && (!self.is_complete || self.is_in_rows || !self.place.is_between()) {
             return Err(refused(
                 "the pg_dump is cut off: 'database dump complete' is missing at its end",
                 "dump it again; rows may be missing",
+            ));
+        }
+        if self.is_in_rows || !self.place.is_between() {
+            return Err(refused(
+                "the statements are cut off: the last one does not end, or its rows do not end with '\\.'",
+                "write the file again; rows may be missing",
             ));
         }
         let declared = read_tables(&self.statements).map_err(|reason| SourceError::Refused {

@@ -3,6 +3,7 @@
 
 use crate::source::error::SourceError;
 use crate::source::systems::listing::Listing;
+use crate::source::systems::postgres::is_script;
 
 /// Advice to write rows as Parquet with another program.
 const AS_PARQUET: &str = "write its rows as Parquet or CSV first";
@@ -250,7 +251,9 @@ fn text(head: &[u8]) -> Option<Refusal> {
     {
         return Some(("a dump of MySQL as statements", INSERTS));
     }
-    if text.get(..12).is_some_and(|start| start.eq_ignore_ascii_case("insert into ")) {
+    let is_insert =
+        |line: &str| line.get(..12).is_some_and(|start| start.eq_ignore_ascii_case("insert into "));
+    if is_insert(text) || (is_script(text) && text.lines().any(is_insert)) {
         return Some(("a list of INSERT statements", "write the rows of the table as CSV or Parquet"));
     }
     if text.starts_with("--") && text.contains("-- PostgreSQL database cluster dump") {
