@@ -1,8 +1,9 @@
 //! The tables of a query: a single one, all of a folder, and others by name.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod versions;
+
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 use std::sync::Arc;
 
 use clap::Args;
@@ -11,12 +12,13 @@ use evenkeel::query::{Database, QueryLimits, TableSession};
 use evenkeel::source::{Export, InputPath, SourceError, find_inputs};
 use evenkeel::storage::{StorageError, TableStorage, is_table};
 use evenkeel::table::ColumnType;
-use evenkeel::units::Version;
 use evenkeel::{Table, TableError};
 
 use crate::cli::declaring::{column_type, table_name};
 use crate::cli::input::{FormatArgs, open_export};
 use crate::cli::{Failure, Output, open};
+
+pub(crate) use crate::cli::tables::versions::TableVersion;
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct TablesArgs {
@@ -43,26 +45,6 @@ pub(crate) struct ExportArgs {
 
     #[command(flatten)]
     format: FormatArgs,
-}
-
-/// A version of the only table, or of the one with a name.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct TableVersion {
-    table: Option<String>,
-    version: Version,
-}
-
-impl FromStr for TableVersion {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (table, version) = match text.rsplit_once('=') {
-            Some((table, version)) => (Some(table.trim().to_owned()), version),
-            None => (None, text),
-        };
-        let version = version.trim().parse().map(Version).map_err(|_| "write N or NAME=N".to_owned())?;
-        Ok(Self { table, version })
-    }
 }
 
 /// A place with the name that its table gets; without one, the place decides.
@@ -245,11 +227,6 @@ async fn as_table(place: &Path) -> Result<Option<Table>, Failure> {
     }
 }
 
-/// Lists the tables by their own names.
-fn own_names(names: &[Vec<String>]) -> String {
-    names.iter().filter_map(|names| names.last()).cloned().collect::<Vec<_>>().join(", ")
-}
-
 impl Tables {
     /// Opens tables, folders of tables and exports, and prints notes on exports.
     pub(crate) async fn open(
@@ -310,44 +287,6 @@ impl Tables {
         for (name, place) in exports {
             let types = types.remove(&name).unwrap_or_default();
             self.exports.push((name, args.open(place, types, out).await?));
-        }
-        Ok(())
-    }
-
-    /// Moves tables to other versions. A version without a name is that of the main table, or else
-    /// of the only one.
-    async fn move_to(&mut self, versions: &[TableVersion]) -> Result<(), Failure> {
-        let names: Vec<Vec<String>> = self.named().map(|(names, _)| names).collect();
-        let mut moved = BTreeSet::new();
-        for TableVersion { table, version } in versions {
-            let position = match table {
-                None if self.has_main || names.len() == 1 => Some(0),
-                None if names.is_empty() => {
-                    return Err(Failure::wrong_usage("--version: exports have no versions; only tables do"));
-                }
-                None => {
-                    return Err(Failure::wrong_usage(format!(
-                        "--version {version}: there are several tables; write --version NAME={version}, \
-                         with one of: {}",
-                        own_names(&names)
-                    )));
-                }
-                Some(table) => names.iter().position(|names| names.contains(table)),
-            };
-            let Some((position, (_, table))) =
-                position.and_then(|position| Some((position, self.tables.get_mut(position)?)))
-            else {
-                let table = table.as_deref().unwrap_or_default();
-                return Err(Failure::wrong_usage(format!(
-                    "--version {table}={version}: there is no such table; there are: {}",
-                    own_names(&names)
-                )));
-            };
-            if !moved.insert(position) {
-                let name = table.spec().name();
-                return Err(Failure::wrong_usage(format!("--version: two versions of table {name}")));
-            }
-            table.move_to(table.log().at(*version).await.map_err(TableError::from)?);
         }
         Ok(())
     }

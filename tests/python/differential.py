@@ -519,9 +519,8 @@ def value_of(value):
 def rust_float(value):
     if value == 0:
         return "0.0"
-    if 1e-5 <= abs(value) < 1e16:
-        text = f"{value!r}"
-        return text if "e" not in text else format(value, "f")
+    if 1e-4 <= abs(value) < 1e16:
+        return f"{value!r}"
     mantissa, exponent = f"{value!r}".split("e") if "e" in f"{value!r}" else (f"{value:e}".split("e"))
     mantissa = mantissa[:-2] if mantissa.endswith(".0") else mantissa
     return f"{mantissa}e{int(exponent)}"

@@ -668,8 +668,25 @@ def metrics(fixture, server):
         raise AssertionError("a table that is gone is healthy")
     except urllib.error.HTTPError as error:
         check(error.code, 503)
+        check("events" in error.read().decode())
     finally:
         os.rename(log + "-gone", log)
+    check(server.page("/healthz"), "ok\n")
+    # Queries on other tables go on.
+    connection = psycopg.connect(server.url(), autocommit=True)
+    users = connection.execute("SELECT count(*) FROM users").fetchone()
+    os.rename(log, log + "-gone")
+    try:
+        check(connection.execute("SELECT count(*) FROM users").fetchone(), users)
+        for query in ["SELECT count(*) FROM events", "SELECT 1 FROM users JOIN events ON true LIMIT 1"]:
+            try:
+                connection.execute(query)
+                raise AssertionError(f"a table that is gone answers: {query}")
+            except psycopg.Error as error:
+                check((error.sqlstate, "events" in str(error)), ("58030", True), error)
+    finally:
+        os.rename(log + "-gone", log)
+    check(connection.execute("SELECT count(*) FROM events").fetchone(), (4000,))
 
 
 def main():

@@ -102,6 +102,13 @@ pub enum Note {
         /// Their positions in the file, from 1.
         positions: Vec<usize>,
     },
+    /// A column has the name of an earlier one in the header, and got another one.
+    ColumnRenamed {
+        /// Its name in the header.
+        column: String,
+        /// The name that it got.
+        new_name: String,
+    },
     /// An input has columns that the first rows of the export do not have.
     UnknownColumns {
         /// Names of the columns, as messages show them.
@@ -228,6 +235,7 @@ impl Note {
             Self::KeySearchCutShort => "key_search_cut_short",
             Self::ColumnLeftOut { .. } => "column_left_out",
             Self::NamelessColumns { .. } => "nameless_columns",
+            Self::ColumnRenamed { .. } => "column_renamed",
             Self::UnknownColumns { .. } => "unknown_columns",
             Self::MissingColumns { .. } => "missing_columns",
             Self::ReadAsText { .. } => "read_as_text",
@@ -273,6 +281,7 @@ impl Note {
             | Self::ZoneIgnored { column, .. }
             | Self::ReadWider { column, .. }
             | Self::ColumnLeftOut { column, .. }
+            | Self::ColumnRenamed { column, .. }
             | Self::MoreValuesThanSampled { column }
             | Self::QuotedNumbers { column, .. }
             | Self::DigitsLost { column }
@@ -339,6 +348,7 @@ impl Note {
             | Self::LocalTimes { .. }
             | Self::ReadWider { .. }
             | Self::ColumnLeftOut { .. }
+            | Self::ColumnRenamed { .. }
             | Self::NoPrimaryKey
             | Self::KeySearchCutShort
             | Self::PlacementsLeftOut { .. }
@@ -409,7 +419,8 @@ mod tests {
                 Note::KeysNotInAllProfiles { keys, profiles: 2, file: "mon.ek".to_owned() }
             }
             Note::KeysNotInAllProfiles { .. } => Note::NamelessColumns { positions: vec![1] },
-            Note::NamelessColumns { .. } => {
+            Note::NamelessColumns { .. } => Note::ColumnRenamed { new_name: format!("{column}_2"), column },
+            Note::ColumnRenamed { .. } => {
                 Note::UnknownColumns { columns: vec![column], file: "x.csv".to_owned() }
             }
             Note::UnknownColumns { .. } => {

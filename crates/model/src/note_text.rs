@@ -97,6 +97,12 @@ impl Note {
                 let positions: Vec<String> = positions.iter().map(ToString::to_string).collect();
                 write!(f, "{word} {} {verb} left out; --names names all columns", shown(&positions))
             }
+            Self::ColumnRenamed { column, new_name } => write!(
+                f,
+                "the header names column '{}' twice; the later one is read as '{}'",
+                quote(column),
+                quote(new_name)
+            ),
             Self::UnknownColumns { columns, file } => write!(
                 f,
                 "left out, because the first rows of the export do not have them: {} of {}; to evaluate them, \

@@ -56,7 +56,10 @@ async fn answer(
                     let reserved = shared.tables.environment().reserved();
                     (StatusCode::OK, shared.metrics.text(&opened, reserved))
                 }
-                Ok(Ok(_)) => (StatusCode::OK, "ok\n".to_owned()),
+                Ok(Ok(opened)) => match opened.unreadable.first_key_value() {
+                    None => (StatusCode::OK, "ok\n".to_owned()),
+                    Some((_, reason)) => (StatusCode::SERVICE_UNAVAILABLE, format!("{reason}\n")),
+                },
                 Ok(Err(failure)) => (StatusCode::SERVICE_UNAVAILABLE, format!("{}\n", failure.message)),
                 Err(_) => (StatusCode::SERVICE_UNAVAILABLE, "a table does not answer\n".to_owned()),
             }

@@ -1,6 +1,6 @@
 //! Served tables, at their newest or at pinned versions.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -45,20 +45,33 @@ pub struct ServedTables {
 #[derive(Debug)]
 pub(crate) struct OpenTables {
     pub(crate) tables: Vec<ServedTable>,
+    /// Tables whose newest version cannot be read, each with the reason.
+    pub(crate) unreadable: Unreadable,
     pub(crate) session: TableSession,
 }
 
+/// Names of tables with the reasons why they cannot be read.
+type Unreadable = BTreeMap<String, String>;
+
 impl OpenTables {
-    fn new(served: ServedTables, environment: &QueryEnvironment) -> Result<Self, Failure> {
+    fn new(
+        served: ServedTables,
+        unreadable: Unreadable,
+        environment: &QueryEnvironment,
+    ) -> Result<Self, Failure> {
         let mut database = Database::default();
-        for ServedTable { names, table } in &served.tables {
-            database.add_table_as(names, table.provider()?)?;
+        for served in &served.tables {
+            let provider = match unreadable.get(served.name()) {
+                Some(reason) => served.table.unreadable_provider(reason)?,
+                None => served.table.provider()?,
+            };
+            database.add_table_as(&served.names, provider)?;
         }
         for (name, export) in &served.exports {
             database.add_export(name, Arc::clone(export))?;
         }
         let session = database.session_within(environment)?;
-        Ok(Self { tables: served.tables, session })
+        Ok(Self { tables: served.tables, unreadable, session })
     }
 
     fn versions(&self) -> Vec<Version> {
@@ -84,7 +97,7 @@ struct Newest {
 
 impl Tables {
     pub(crate) fn new(served: ServedTables, environment: QueryEnvironment) -> Result<Self, Failure> {
-        let opened = Arc::new(OpenTables::new(served.clone(), &environment)?);
+        let opened = Arc::new(OpenTables::new(served.clone(), Unreadable::default(), &environment)?);
         let newest = Mutex::new(Newest { opened, looked: Instant::now() });
         Ok(Self { served, environment, newest, older: Mutex::default() })
     }
@@ -94,10 +107,10 @@ impl Tables {
         &self.environment
     }
 
-    /// Returns the newest versions of all tables.
+    /// Returns the newest versions of all tables. Queries on a table whose log cannot be read fail.
     ///
     /// # Errors
-    /// [`Failure`] if a log cannot be read.
+    /// [`Failure`] if no log can be read.
     pub(crate) async fn newest(&self) -> Result<Arc<OpenTables>, Failure> {
         let arrived = Instant::now();
         let mut newest = self.newest.lock().await;
@@ -107,12 +120,21 @@ impl Tables {
         }
         let looked = Instant::now();
         let mut tables = newest.opened.tables.clone();
+        let mut unreadable = Unreadable::default();
         for served in &mut tables {
-            served.table.refresh().await?;
+            if let Err(error) = served.table.refresh().await {
+                let failure = Failure::from(error);
+                unreadable.insert(served.name().to_owned(), failure.message.clone());
+                if unreadable.len() == newest.opened.tables.len() {
+                    return Err(failure);
+                }
+            }
         }
         let is_same = tables.iter().zip(newest.opened.versions());
-        if !is_same.into_iter().all(|(served, version)| served.table.snapshot().version() == version) {
-            newest.opened = Arc::new(self.open(tables)?);
+        if unreadable != newest.opened.unreadable
+            || !is_same.into_iter().all(|(served, version)| served.table.snapshot().version() == version)
+        {
+            newest.opened = Arc::new(self.open(tables, unreadable)?);
         }
         newest.looked = looked;
         Ok(Arc::clone(&newest.opened))
@@ -128,6 +150,7 @@ impl Tables {
             return Ok(newest);
         }
         let mut tables = newest.tables.clone();
+        let mut unreadable = newest.unreadable.clone();
         for (name, version) in pins {
             let position = match (name.as_str(), tables.len()) {
                 ("", 1) => Some(0),
@@ -146,19 +169,23 @@ impl Tables {
             let snapshot =
                 snapshot.map_err(|error| Failure::new(SqlState::INVALID_PARAMETER, error.to_string()))?;
             served.table.move_to(snapshot);
+            unreadable.remove(served.name());
         }
         let versions: Vec<Version> = tables.iter().map(|served| served.table.snapshot().version()).collect();
         let mut older = self.older.lock().await;
-        if let Some(opened) = older.iter().find(|opened| opened.versions() == versions) {
+        if let Some(opened) =
+            older.iter().find(|opened| opened.versions() == versions && opened.unreadable == unreadable)
+        {
             return Ok(Arc::clone(opened));
         }
-        let opened = Arc::new(self.open(tables)?);
+        let opened = Arc::new(self.open(tables, unreadable)?);
         older.push_front(Arc::clone(&opened));
         older.truncate(KEPT_OPEN);
         Ok(opened)
     }
 
-    fn open(&self, tables: Vec<ServedTable>) -> Result<OpenTables, Failure> {
-        OpenTables::new(ServedTables { tables, exports: self.served.exports.clone() }, &self.environment)
+    fn open(&self, tables: Vec<ServedTable>, unreadable: Unreadable) -> Result<OpenTables, Failure> {
+        let served = ServedTables { tables, exports: self.served.exports.clone() };
+        OpenTables::new(served, unreadable, &self.environment)
     }
 }

@@ -19,6 +19,16 @@ impl Table {
         Ok(Arc::new(provider.map_err(QueryError::from)?))
     }
 
+    /// Returns the table as a provider for DataFusion whose every query fails for `reason`, because
+    /// the newest version cannot be read. Queries on other tables of the session are not affected.
+    ///
+    /// # Errors
+    /// None that a caller can cause.
+    pub fn unreadable_provider(&self, reason: &str) -> Result<Arc<SnapshotTable>, TableError> {
+        let provider = SnapshotTable::try_new(self.log.storage().clone(), self.snapshot.clone());
+        Ok(Arc::new(provider.map_err(QueryError::from)?.without_rows(reason)))
+    }
+
     /// Registers the table in a session of DataFusion. Grouping by the partition key repartitions
     /// the rows there, unless [`crate::query::PartitionAware`] is the first physical rule of the
     /// session, as in [`Table::session`].

@@ -14,6 +14,7 @@ use crate::source::options::{InputOptions, READ_BATCH_BYTES};
 use crate::source::quoting::{MisplacedQuotes, QuoteScanner};
 use crate::source::raw::{Positions, RawBatch, RawCells, RawReader};
 use crate::source::reject::{Reject, RowPosition};
+use crate::source::repeated_names::{RenamedColumn, distinct_names};
 use crate::source::stream::{TextStream, buffered, drain};
 use crate::source::type_names::{TypedColumns, declared_types};
 use crate::source::unquoted::{NULL, Requoted};
@@ -29,6 +30,7 @@ pub(super) struct CsvReader {
     /// First line of the last record, if it spans several lines.
     open_since: Option<u64>,
     header: Vec<String>,
+    renamed: Vec<RenamedColumn>,
     /// Columns with the types that the second line states.
     types: Option<TypedColumns>,
     /// The first record, if it was read ahead.
@@ -62,6 +64,7 @@ struct Watched {
 /// Names of the fields, and the records read for them.
 struct Head {
     header: Vec<String>,
+    renamed: Vec<RenamedColumn>,
     /// Columns with the types that the second line states.
     types: Option<TypedColumns>,
     /// The first record of the rows, if it was read ahead.
@@ -93,14 +96,16 @@ impl Head {
         let mut pending = next()?;
         let first = pending.clone().unwrap_or_default();
         let mut types = None;
-        let header = match options.names_in(file, texts(&first))? {
+        let (header, renamed) = match options.names_in(file, texts(&first))? {
             Some(header) => {
+                let (header, renamed) =
+                    if options.names.is_empty() { distinct_names(header) } else { (header, Vec::new()) };
                 pending = next()?;
                 types = pending.as_ref().and_then(|first| declared_types(&header, &texts(first)));
                 pending = pending.filter(|_| types.is_none());
-                header
+                (header, renamed)
             }
-            None => options.names.clone(),
+            None => (options.names.clone(), Vec::new()),
         };
         let rows_begin = pending.as_ref().and_then(ByteRecord::position).unwrap_or(reader.position()).byte();
         if watched.misplaced.take_before(rows_begin) {
@@ -109,7 +114,7 @@ impl Head {
             return Err(SourceError::Refused { file: file.to_owned(), problem, advice });
         }
         check_header(file, &header)?;
-        Ok(Self { header, types, pending, first })
+        Ok(Self { header, renamed, types, pending, first })
     }
 }
 
@@ -146,7 +151,8 @@ impl CsvReader {
     ) -> Result<Self, SourceError> {
         let watched = Watched::default();
         let mut reader = reader_of(stream, delimiter, &watched, options);
-        let Head { header, types, pending, first } = Head::read(file, &mut reader, &watched, options)?;
+        let Head { header, renamed, types, pending, first } =
+            Head::read(file, &mut reader, &watched, options)?;
         let is_required = |name: &String| {
             let typed = types.iter().flat_map(|types: &TypedColumns| &types.columns);
             typed.into_iter().any(|column| column.name == *name && !column.nullable)
@@ -173,6 +179,7 @@ impl CsvReader {
             never_null,
             is_named: !options.names.is_empty(),
             doubt: is_guessed.then_some(doubt),
+            renamed,
             types,
             pending,
             header,
@@ -400,5 +407,9 @@ impl RawReader for CsvReader {
 
     fn column_names(&self) -> Option<Vec<String>> {
         Some(self.header.clone())
+    }
+
+    fn renamed_columns(&self) -> &[RenamedColumn] {
+        &self.renamed
     }
 }

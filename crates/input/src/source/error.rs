@@ -55,7 +55,7 @@ pub enum SourceError {
     Format { file: String, format: InputFormat, reason: String },
     #[error("{file}: is one JSON array, not one object per line; turn it into lines with: jq -c '.[]' FILE")]
     JsonArray { file: String },
-    #[error("{file}: the header names column '{column}' twice; rename one of the two in its first line", column = quote(column))]
+    #[error("{file}: the header names column '{column}' twice; rename one of the two", column = quote(column))]
     RepeatedColumn { file: String, column: String },
     #[error("{file}: has no column '{column}', which is NOT NULL in the table; the file has: {}{}", names(found), similar(column, found), column = quote(column))]
     MissingColumn { file: String, column: String, found: Vec<String> },

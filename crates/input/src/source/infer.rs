@@ -292,6 +292,10 @@ fn guess_columns(
     let nameless: Vec<usize> =
         nameless.filter(|(name, _)| name.is_empty()).map(|(_, position)| position).collect();
     notes.extend((!nameless.is_empty()).then_some(Note::NamelessColumns { positions: nameless }));
+    notes.extend(input.renamed_columns().iter().map(|renamed| Note::ColumnRenamed {
+        column: renamed.name.clone(),
+        new_name: renamed.new_name.clone(),
+    }));
     if options.names.is_empty() && !options.header_given && input.format() != InputFormat::Ndjson {
         notes.extend(check_names(input.name(), &guesses, options)?);
     }

@@ -42,6 +42,7 @@ mod raw;
 mod reject;
 mod remote;
 mod remote_listing;
+mod repeated_names;
 mod sample;
 mod selection;
 mod separator;

@@ -25,6 +25,7 @@ use crate::source::orc::OrcReader;
 use crate::source::path_columns::{WithPathColumns, path_columns};
 use crate::source::raw::{RawBatch, RawCells, RawReader};
 use crate::source::remote::RemoteObject;
+use crate::source::repeated_names::RenamedColumn;
 use crate::source::separator::other_separator;
 use crate::source::stored::HEAD_BYTES;
 use crate::source::stream::{
@@ -317,6 +318,11 @@ impl Input {
     #[must_use]
     pub fn column_names(&self) -> Option<Vec<String>> {
         self.reader.column_names()
+    }
+
+    /// Returns the columns that were renamed because earlier ones have their names.
+    pub(super) fn renamed_columns(&self) -> &[RenamedColumn] {
+        self.reader.renamed_columns()
     }
 
     /// Returns the names of the columns whose values are in the path of the file.

@@ -16,6 +16,7 @@ use crate::source::guess::type_of_values;
 use crate::source::input_path::InputPath;
 use crate::source::options::InputOptions;
 use crate::source::raw::{PathColumn, Positions, RawBatch, RawCells, RawReader};
+use crate::source::repeated_names::RenamedColumn;
 use crate::source::type_names::TypedColumns;
 use evenkeel_model::bounded::quote;
 use evenkeel_model::table::ColumnType;
@@ -160,6 +161,10 @@ impl RawReader for WithPathColumns {
         let mut names = self.inner.column_names()?;
         names.extend(self.columns.iter().map(|column| column.name.clone()));
         Some(names)
+    }
+
+    fn renamed_columns(&self) -> &[RenamedColumn] {
+        self.inner.renamed_columns()
     }
 
     fn path_columns(&self) -> &[PathColumn] {

@@ -9,6 +9,7 @@ use evenkeel_model::values::lengths;
 
 use crate::source::error::SourceError;
 use crate::source::reject::{Reject, RowPosition};
+use crate::source::repeated_names::RenamedColumn;
 use crate::source::type_names::TypedColumns;
 
 /// Rows of an input before they are converted to a table.
@@ -147,6 +148,11 @@ pub(super) trait RawReader: Send {
     /// Returns the columns with their types, if a text file states them.
     fn declared_columns(&self) -> Option<&TypedColumns> {
         None
+    }
+
+    /// Returns the columns that were renamed because earlier ones have their names.
+    fn renamed_columns(&self) -> &[RenamedColumn] {
+        &[]
     }
 
     /// Returns the columns whose values are in the path of the file.

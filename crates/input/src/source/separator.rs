@@ -5,6 +5,9 @@ use csv::{ByteRecord, ReaderBuilder};
 /// Characters other than a comma that separate fields.
 const OTHERS: [u8; 6] = [b'\t', b';', b'|', b'^', b'~', 0x01];
 
+/// Fewest rows that show that blanks separate fields.
+const FEWEST_ROWS: usize = 10;
+
 /// Records whose fields are counted.
 const RECORDS: usize = 50;
 
@@ -27,8 +30,27 @@ pub(super) fn other_separator(head: &[u8]) -> Option<u8> {
     match (separators.next(), separators.next()) {
         (Some(b'\t'), _) => Some(b'\t'),
         (Some(separator), None) => Some(separator),
+        (None, _) => are_numbers_between_blanks(head).then_some(b' '),
         _ => None,
     }
+}
+
+/// Whether lines are numbers between single blanks, below as many names: the edges of a graph.
+fn are_numbers_between_blanks(head: &[u8]) -> bool {
+    let Ok(text) = std::str::from_utf8(head) else { return false };
+    let mut lines = text.lines();
+    let Some(names) = lines.next() else { return false };
+    let count = names.split(' ').count();
+    let mut rows: Vec<&str> = lines.collect();
+    // Its end may be missing.
+    rows.pop();
+    let is_row = |row: &&str| {
+        row.split(' ').count() == count && row.split(' ').all(|field| field.parse::<f64>().is_ok())
+    };
+    count > 1
+        && names.split(' ').all(|name| !name.is_empty())
+        && rows.len() >= FEWEST_ROWS
+        && rows.iter().all(is_row)
 }
 
 /// Whether the first line has a comma outside quotes.
@@ -89,6 +111,23 @@ mod tests {
         ] {
             assert_eq!(other_separator(text.as_bytes()), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn blanks_separate_numbers_only() {
+        let rows = |header: &str, row: &str| format!("{header}\n{}", format!("{row}\n").repeat(20));
+        for (header, row, expected) in [
+            ("source target at", "1 2 1082040961", Some(b' ')),
+            ("x y", "-1.5 2e3", Some(b' ')),
+            ("full name", "1 2", Some(b' ')),
+            ("full name", "Ann Lee", None),
+            ("source target", "1 2 3", None),
+            ("source  target", "1  2", None),
+            ("n", "1", None),
+        ] {
+            assert_eq!(other_separator(rows(header, row).as_bytes()), expected, "{header}: {row}");
+        }
+        assert_eq!(other_separator(b"a b\n1 2\n3 4\n"), None, "too few rows");
     }
 
     #[test]

@@ -18,6 +18,7 @@ pub(super) mod profile;
 mod role;
 mod scores;
 mod sequences;
+mod shared_values;
 mod value_numbers;
 mod words;
 
@@ -35,6 +36,7 @@ use crate::evaluate::roles::profile::Profile;
 use crate::evaluate::roles::scores::{
     Scores, is_unique_code, is_unique_text, score_cardinality, score_numbers, score_relations, score_text,
 };
+use crate::evaluate::roles::shared_values::sharing_values;
 
 /// Number of columns counting within the same values above which none of them numbers rows.
 const MANY_COUNTERS: usize = 3;
@@ -46,6 +48,8 @@ pub(super) struct Relations {
     numberings: Vec<Numbering>,
     /// Another column of numbers that is correlated with each column.
     companions: Vec<Option<usize>>,
+    /// Another column of texts that has mostly the same values as each column.
+    sharing: Vec<Option<usize>>,
     /// Number of text columns with a distinct value in each row that are not named as identifiers.
     unique_texts: usize,
     /// First column of codes that no two rows share, if no column is named as an identifier of
@@ -75,6 +79,7 @@ impl Relations {
             dependencies,
             numberings,
             companions: companions(columns),
+            sharing: sharing_values(columns),
             first_code: columns.iter().position(is_unique_code).filter(|_| !has_named_id),
             unique_texts: columns.iter().filter(|column| is_unique_text(column)).count(),
             has_threads: [names::is_of_process, names::is_of_thread]
@@ -129,10 +134,15 @@ pub(super) fn infer_roles(
     let rows_have_id = columns.iter().any(|column| column.is_unique() && column.is_named_id());
     let report = |(index, column): (usize, &Profile<'_>)| {
         let given = given.get(index).copied().flatten();
-        let (role, evidence, is_vague) = match given {
+        let (role, mut evidence, is_vague) = match given {
             Some(role) => (role, vec!["given with --role or --not-key".to_owned()], false),
             None => infer(index, column, columns, relations),
         };
+        let sharing = relations.sharing.get(index).copied().flatten().as_ref().and_then(name);
+        let shares_values_with = sharing.filter(|_| role == Role::Entity);
+        if let (Some(other), None) = (&shares_values_with, given) {
+            evidence.push(format!("has mostly the values of {other}"));
+        }
         let is_telling = column.hint.is_some()
             || relations.dependencies.determines.get(index).is_some_and(|others| !others.is_empty());
         // A column named by a number is a property, even if other columns follow from it.
@@ -142,6 +152,7 @@ pub(super) fn infer_roles(
             role,
             evidence,
             copy_of: relations.dependencies.copy_of.get(index).copied().flatten().as_ref().and_then(name),
+            shares_values_with,
             determines: relations
                 .dependencies
                 .determines

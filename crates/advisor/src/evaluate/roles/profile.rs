@@ -25,6 +25,8 @@ pub(crate) struct Profile<'a> {
     /// Number of each row's value among the values of the column: 0, 1, 2 ... in order of their
     /// first row.
     pub(crate) codes: Vec<u32>,
+    /// Identities of the values, by their numbers; equal values of all columns have one identity.
+    pub(crate) values: Vec<u64>,
     pub(crate) distinct: usize,
     /// Least number of values that the export probably has.
     pub(crate) likely: f64,
@@ -61,7 +63,8 @@ impl<'a> Profile<'a> {
         let arrays: Vec<&ArrayRef> = batches.iter().filter_map(|batch| batch.columns().get(index)).collect();
         let places: Vec<usize> = arrays.iter().map(|array| array.len()).collect();
         let identities: Vec<u64> = arrays.iter().flat_map(|array| column_identities(array)).collect();
-        let (codes, distinct) = numbered(&identities);
+        let (codes, values) = numbered(&identities);
+        let distinct = values.len();
         let mut counts = vec![0usize; distinct];
         for code in &codes {
             if let Some(count) = counts.get_mut(*code as usize) {
@@ -92,6 +95,7 @@ impl<'a> Profile<'a> {
             heaviest: counts.iter().copied().max().unwrap_or(0),
             distinct,
             codes,
+            values,
             rises,
             rises_strictly,
             numbers,
@@ -110,6 +114,11 @@ impl<'a> Profile<'a> {
     /// Rows that have a value.
     pub(crate) fn filled(&self) -> usize {
         self.rows - self.nulls
+    }
+
+    /// Identity of each row's value.
+    pub(crate) fn row_values(&self) -> impl Iterator<Item = Option<&u64>> {
+        self.codes.iter().map(|code| self.values.get(*code as usize))
     }
 
     /// Whether each sampled row has a distinct value.
@@ -214,7 +223,9 @@ pub(crate) fn distinct_together(columns: &[&Profile<'_>], rows: impl IntoIterato
 /// Numbers the combinations of the values of columns, and returns how many there are.
 pub(crate) fn codes_together(columns: &[&Profile<'_>]) -> (Vec<u32>, usize) {
     let rows = columns.first().map_or(0, |column| column.rows);
-    numbered(&(0..rows).map(|row| combination(columns, row)).collect::<Vec<u64>>())
+    let (codes, combinations) =
+        numbered(&(0..rows).map(|row| combination(columns, row)).collect::<Vec<u64>>());
+    (codes, combinations.len())
 }
 
 /// Hash of the values of columns in a row.

@@ -109,6 +109,9 @@ pub struct RoleReport {
     /// Earlier column that it is one-to-one with, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copy_of: Option<String>,
+    /// Column with mostly the same values, if it is an entity: both refer to the same things.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shares_values_with: Option<String>,
     /// Other columns that it determines.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub determines: Vec<String>,

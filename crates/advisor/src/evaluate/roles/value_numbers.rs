@@ -13,16 +13,20 @@ use evenkeel_model::time_reading::TimeReading;
 const MOST_DIGITS: usize = 12;
 
 /// Numbers identities in the order of their first row, and returns how many there are.
-pub(super) fn numbered(identities: &[u64]) -> (Vec<u32>, usize) {
+pub(super) fn numbered(identities: &[u64]) -> (Vec<u32>, Vec<u64>) {
     let mut numbers: HashMap<u64, u32, ahash::RandomState> = HashMap::default();
+    let mut values = Vec::new();
     let codes = identities
         .iter()
         .map(|identity| {
-            let next = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
-            *numbers.entry(*identity).or_insert(next)
+            let next = u32::try_from(values.len()).unwrap_or(u32::MAX);
+            *numbers.entry(*identity).or_insert_with(|| {
+                values.push(*identity);
+                next
+            })
         })
         .collect();
-    (codes, numbers.len())
+    (codes, values)
 }
 
 /// Whether rows follow one of the same value in a fifth of the cases, and five times as often as in

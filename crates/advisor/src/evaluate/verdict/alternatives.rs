@@ -167,6 +167,7 @@ mod tests {
             role: *role,
             evidence: Vec::new(),
             copy_of: None,
+            shares_values_with: None,
             determines: Vec::new(),
             counts_within: Vec::new(),
             holds_parts: false,

@@ -61,6 +61,8 @@ const OF_THINGS: f64 = 0.35;
 const IDS_OF_THINGS: usize = 3;
 /// Least weight of an entity whose rows are its parts.
 const OF_PARTS: f64 = 0.25;
+/// Weight of an entity that another column refers to, too.
+const OF_PARTIES: f64 = 1.3;
 /// Weight of the address of a requested page, compared with the sender of the request.
 const OF_PAGES: f64 = 0.5;
 /// Weight of an entity whose rows are read as parts of something larger.
@@ -176,6 +178,9 @@ impl<Q: Fn(&PartitionKeyReport) -> bool> EntityWeights<'_, Q> {
         let is_identifying = self.knowledge.identifying.contains(&report.column);
         let natural = if is_identifying { 1.0 + gathers } else { 1.0 };
         let whole = if report.holds_parts { PARTS_OF_A_WHOLE } else { 1.0 };
+        // The sender and the receiver are the parties of a payment; its place is one of its
+        // attributes.
+        let party = if report.shares_values_with.is_some() { OF_PARTIES } else { 1.0 };
         // Reads name the client more often than the page that it requested.
         let page = if report.is_page { OF_PAGES } else { 1.0 };
         let member = if report.is_member { OF_MEMBERS } else { 1.0 };
@@ -185,6 +190,7 @@ impl<Q: Fn(&PartitionKeyReport) -> bool> EntityWeights<'_, Q> {
         report.identity(self.knowledge.roles)
             * itself
             * page
+            * party
             * member
             * self.usable(counted)
             * base

@@ -11,11 +11,13 @@ use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
-
+use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::physical_plan::joins::HashJoinExec;
+use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::statistics::{ChildStats, StatisticsArgs};
+use datafusion::physical_plan::union::InterleaveExec;
 use datafusion::physical_plan::{
-    DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, PlanProperties,
+    DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, Partitioning, PlanProperties,
     replace_children_if_necessary,
 };
 
@@ -67,9 +69,18 @@ impl PhysicalOptimizerRule for BuildOrders {
             if side.equivalence_properties().oeq_class().is_empty() {
                 return Ok(side);
             }
-            let partitions = side.output_partitioning().partition_count();
-            let unordered = without_knowledge(&side)?;
-            Ok(if partitions == 1 { Arc::new(CoalescePartitionsExec::new(unordered)) } else { unordered })
+            match side.output_partitioning().clone() {
+                // The streams of a partitioned join keep their hashes.
+                hashed @ Partitioning::Hash(..) => {
+                    let nothing = Arc::new(EmptyExec::new(side.schema()));
+                    let nothing = Arc::new(RepartitionExec::try_new(nothing, hashed)?);
+                    Ok(Arc::new(InterleaveExec::try_new(vec![side, nothing])?) as Arc<dyn ExecutionPlan>)
+                }
+                partitions if partitions.partition_count() == 1 => {
+                    Ok(Arc::new(CoalescePartitionsExec::new(without_knowledge(&side)?)))
+                }
+                _ => without_knowledge(&side),
+            }
         };
         Ok(shown.data.transform_up(|node| with_build_side(node, without_order))?.data)
     }
@@ -228,14 +239,20 @@ mod tests {
             format!("{some} b JOIN t a ON a.player = b.player"),
             format!("(SELECT * FROM t ORDER BY player) a JOIN {some} b ON a.player = b.player"),
             format!("t a LEFT JOIN {some} b ON a.player = b.player WHERE b.player IS NOT NULL"),
+            format!("t a JOIN (SELECT * FROM {some} ORDER BY player, points) b USING (player)"),
         ] {
-            for cores in [1, 2, 5] {
+            for (cores, is_partitioned) in [(1, false), (2, false), (2, true), (5, false), (5, true)] {
                 let session = table.session().unwrap();
                 {
                     let state = session.context().state_ref();
                     let mut state = state.write();
                     let config = state.config_mut();
                     *config = config.clone().with_target_partitions(cores);
+                    if is_partitioned {
+                        let optimizer = &mut config.options_mut().optimizer;
+                        optimizer.hash_join_single_partition_threshold = 0;
+                        optimizer.hash_join_single_partition_threshold_rows = 0;
+                    }
                 }
                 let collect =
                     async |sql: &str| rows(&session.collect(sql, &Params::default()).await.unwrap());

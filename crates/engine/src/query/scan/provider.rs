@@ -1,5 +1,6 @@
 //! A snapshot as a table of DataFusion.
 
+use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::datatypes::SchemaRef;
@@ -8,7 +9,7 @@ use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::stats::Precision;
 use datafusion::common::{DFSchema, Statistics};
 use datafusion::datasource::TableType;
-use datafusion::error::Result;
+use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::logical_expr::utils::conjunction;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
@@ -33,6 +34,8 @@ pub struct SnapshotTable {
     /// Visible portions by partition and age.
     portions: Vec<Arc<PortionEntry>>,
     scans: Mutex<Vec<ScanSummary>>,
+    /// Why its rows must not be read; the newest ones may be unknown.
+    unreadable: Option<String>,
 }
 
 impl SnapshotTable {
@@ -58,7 +61,13 @@ impl SnapshotTable {
     fn with_schema(storage: TableStorage, snapshot: Snapshot, schema: SchemaRef) -> Result<Self> {
         let files = PortionFiles::try_new(storage, Arc::clone(snapshot.spec()), schema)?;
         let portions = snapshot.portions();
-        Ok(Self { snapshot, files, portions, scans: Mutex::default() })
+        Ok(Self { snapshot, files, portions, scans: Mutex::default(), unreadable: None })
+    }
+
+    /// Returns the table so that each query on it fails for the reason.
+    #[must_use]
+    pub(crate) fn without_rows(self, reason: &str) -> Self {
+        Self { unreadable: Some(reason.to_owned()), ..self }
     }
 
     /// Files of the table.
@@ -246,6 +255,9 @@ impl TableProvider for SnapshotTable {
         filters: &[Expr],
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
+        if let Some(reason) = &self.unreadable {
+            return Err(DataFusionError::IoError(io::Error::other(reason.clone())));
+        }
         let predicate = self.predicate(state, filters)?;
         let partitions = self.groups_where(predicate.as_ref())?;
         let projection = projection.cloned().unwrap_or_else(|| self.all_columns());
