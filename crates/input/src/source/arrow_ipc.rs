@@ -293,3 +293,7 @@ impl RawReader for ArrowStreamReader {
         Some(&self.schema)
     }
 }
+
+#[cfg(test)]
+#[path = "arrow_ipc_tests.rs"]
+mod tests;

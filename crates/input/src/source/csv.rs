@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use arrow::array::{BinaryArray, BinaryBuilder};
 use csv::{ByteRecord, Reader, ReaderBuilder};
 
+use crate::source::doubt::Doubt;
 use crate::source::error::SourceError;
 use crate::source::format::{InputFormat, MAX_RECORD_BYTES};
 use crate::source::lines::check_header;
@@ -27,8 +28,8 @@ pub(super) struct CsvReader {
     file: String,
     reader: Reader<Limited>,
     watched: Watched,
-    /// First line of the last record, if it spans several lines.
-    open_since: Option<u64>,
+    /// First line of the last record.
+    last_line: Option<u64>,
     header: Vec<String>,
     renamed: Vec<RenamedColumn>,
     /// Columns with the types that the second line states.
@@ -162,14 +163,14 @@ impl CsvReader {
         let is_guessed = delimiter == b'\t' && options.format.is_none() && options.delimiter.is_none();
         // If `\N` is text, it shows that the file has escapes.
         let keeps_nulls = options.quoted_empty || !options.null_values.iter().any(|text| text == "\\N");
-        let mut doubt = Doubt { has_csv_quotes, null: None, is_ambiguous: keeps_nulls };
+        let mut doubt = Doubt::new(has_csv_quotes, keeps_nulls);
         doubt.see(&first, 1, false);
         let wanted = columns.iter().filter_map(|name| Some((name.clone(), field(name)?))).collect();
         Ok(Self {
             file: file.to_owned(),
             reader,
             watched,
-            open_since: None,
+            last_line: None,
             wanted,
             null_values: match options.quoted_empty {
                 true => vec![NULL.to_vec()],
@@ -218,38 +219,6 @@ impl CsvReader {
 
 /// Problem of a field such as `"5"6`.
 const TEXT_AFTER_QUOTE: &str = "text after the closing quote of a field";
-
-/// Signs that a file has backslash escapes although it is read as CSV. A NULL that is spelled `\N`
-/// is the same in both spellings, but empty fields, quotes and other backslashes are not.
-struct Doubt {
-    /// Whether quotes are known to be CSV quotes.
-    has_csv_quotes: bool,
-    /// Line of the first `\N`.
-    null: Option<u64>,
-    /// Whether the file has anything that escapes would give another meaning.
-    is_ambiguous: bool,
-}
-
-impl Doubt {
-    /// Examines a record. `has_quotes` says whether the file has quotes so far.
-    fn see(&mut self, record: &ByteRecord, line: u64, has_quotes: bool) {
-        self.is_ambiguous |= has_quotes && !self.has_csv_quotes;
-        for field in record {
-            if field == b"\\N" {
-                self.null.get_or_insert(line);
-            } else {
-                self.is_ambiguous |= field.is_empty() || field.contains(&b'\\');
-            }
-        }
-    }
-
-    fn check(&self, file: &str) -> Result<(), SourceError> {
-        match self.null.filter(|_| self.is_ambiguous) {
-            Some(line) => Err(SourceError::DoubtfulEscapes { file: file.to_owned(), line }),
-            None => Ok(()),
-        }
-    }
-}
 
 /// Returns the texts that mean NULL without quotes.
 fn unquoted_nulls(options: &InputOptions) -> Vec<Vec<u8>> {
@@ -340,9 +309,9 @@ impl RawReader for CsvReader {
                 None => self.reader.read_byte_record(&mut record).map_err(|error| self.failed(&error))?,
             };
             if !more {
-                // Closed quotes occur in pairs; without a closing quote, the last record runs to
-                // the end.
-                if let (Some(line), 1) = (self.open_since, self.watched.quotes.load(Ordering::Relaxed) % 2) {
+                // Without a closing quote, the last record runs to the end.
+                let is_open = self.reader.get_ref().scanner.is_within_quotes();
+                if let Some(line) = self.last_line.filter(|_| is_open) {
                     return Err(SourceError::UnclosedQuote { file: self.file.clone(), line });
                 }
                 break;
@@ -350,7 +319,7 @@ impl RawReader for CsvReader {
             self.watched.since_record.store(0, Ordering::Relaxed);
             bytes += record.as_slice().len();
             let line = record.position().map_or(0, |position| line_of(position, &self.watched.two_byte_ends));
-            self.open_since = record.as_slice().contains(&b'\n').then_some(line);
+            self.last_line = Some(line);
             if self.watched.misplaced.take_before(self.reader.position().byte()) {
                 let reason = format!("has {TEXT_AFTER_QUOTE}; a quote within quotes is written twice");
                 broken.push(self.reject(line, &record, reason));
@@ -413,3 +382,7 @@ impl RawReader for CsvReader {
         &self.renamed
     }
 }
+
+#[cfg(test)]
+#[path = "csv_tests.rs"]
+mod tests;

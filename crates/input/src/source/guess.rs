@@ -331,3 +331,7 @@ pub(super) fn type_of_values<'a>(
     cells.for_each(|cells| guess.look_at(cells, format));
     guess.seen_value.then(|| guess.column_type())
 }
+
+#[cfg(test)]
+#[path = "guess_tests.rs"]
+mod tests;

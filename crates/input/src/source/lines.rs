@@ -348,3 +348,7 @@ impl<S: Spelling> RawReader for LineReader<S> {
         self.types.as_ref()
     }
 }
+
+#[cfg(test)]
+#[path = "lines_tests.rs"]
+mod tests;

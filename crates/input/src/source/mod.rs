@@ -19,6 +19,7 @@ mod declared;
 mod delete_marks;
 mod deletes;
 mod discover;
+mod doubt;
 mod error;
 mod escaped;
 mod export;

@@ -46,14 +46,12 @@ impl NdjsonReader {
         let error = |source| SourceError::Read { file: file.to_owned(), source };
         let mut stream = buffered(stream);
         let head = stream.fill_buf().map_err(error)?;
-        let bom = head.starts_with("\u{feff}".as_bytes());
-        let array = head.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[');
-        if array {
+        let text = head.strip_prefix("\u{feff}".as_bytes()).unwrap_or(head);
+        let bom_bytes = head.len() - text.len();
+        if text.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[') {
             return Err(SourceError::JsonArray { file: file.to_owned() });
         }
-        if bom {
-            stream.consume('\u{feff}'.len_utf8());
-        }
+        stream.consume(bom_bytes);
         Ok(Self {
             file: file.to_owned(),
             stream,
@@ -307,3 +305,7 @@ fn without_escapes(string: &str) -> Option<&str> {
 /// A string, borrowed from the line if it has no escapes.
 #[derive(serde::Deserialize)]
 struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
+
+#[cfg(test)]
+#[path = "ndjson_tests.rs"]
+mod tests;

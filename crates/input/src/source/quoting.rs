@@ -52,6 +52,11 @@ impl QuoteScanner {
         self.offset += bytes.len() as u64;
     }
 
+    /// Whether the bytes so far end within quotes, which then lack their closing quote.
+    pub(super) fn is_within_quotes(&self) -> bool {
+        self.is_quoted && !self.is_open
+    }
+
     fn follow(&mut self, bytes: &[u8]) {
         let mut at = 0;
         if self.is_open
@@ -121,6 +126,27 @@ mod tests {
             ("\"a,\n\"b\"", vec![5]),
         ] {
             assert_eq!(places(&[text.as_bytes()]), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn quotes_are_open_until_a_single_quote_ends_them() {
+        for (text, is_open) in [
+            ("", false),
+            ("a,\"", true),
+            ("a,\"b\n", true),
+            ("a,\"b\"", false),
+            ("a,\"b\"\"", true),
+            ("a,\"b\"\"\"", false),
+            ("5\" disk\n", false),
+            ("5\" disk,\"b\n", true),
+            ("\"b\"c,d\n", false),
+        ] {
+            let mut scanner = QuoteScanner::new(b',', MisplacedQuotes::default());
+            for byte in text.as_bytes() {
+                scanner.see(&[*byte], usize::from(*byte == b'"'));
+            }
+            assert_eq!(scanner.is_within_quotes(), is_open, "{text}");
         }
     }
 

@@ -250,3 +250,7 @@ fn is_word(token: Option<&Token>, word: &str) -> bool {
 fn are_words(tokens: &[Token], words: &[&str]) -> bool {
     tokens.iter().zip(words).all(|(token, word)| is_word(Some(token), word))
 }
+
+#[cfg(test)]
+#[path = "tokens_tests.rs"]
+mod tests;

@@ -313,3 +313,7 @@ impl RawReader for DumpSectionReader {
         Some(self.section.columns.clone())
     }
 }
+
+#[cfg(test)]
+#[path = "postgres_tests.rs"]
+mod tests;

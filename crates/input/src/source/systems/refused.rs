@@ -280,3 +280,7 @@ fn text(head: &[u8]) -> Option<Refusal> {
     }
     is_printed.then_some(("a table printed for people", "write it as CSV with a header, or as Parquet"))
 }
+
+#[cfg(test)]
+#[path = "refused_tests.rs"]
+mod tests;

@@ -356,3 +356,7 @@ fn column(field: &AvroField, name: &str, is_postgres: bool) -> String {
     let required = if is_required { " NOT NULL" } else { "" };
     format!("{name} {sql_type}{required}{}", generated.unwrap_or_default())
 }
+
+#[cfg(test)]
+#[path = "spanner_tests.rs"]
+mod tests;
