@@ -277,3 +277,7 @@ impl Unevenness {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "design_tests.rs"]
+mod tests;

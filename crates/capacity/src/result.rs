@@ -273,3 +273,50 @@ pub struct NodeSimulation {
     /// Duration of the simulation in seconds.
     pub seconds: f64,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use evenkeel_stats::skew::KeyWeights;
+
+    fn design(key: &str, nodes: usize, partitions: usize) -> DesignReport {
+        let in_total = SkewFigures::from_counts(&vec![100; partitions]);
+        let rows = in_total.rows;
+        let keys = KeyWeights { distinct: rows, rows, heaviest: 1, sum_of_squares: u128::from(rows) };
+        let even = Unevenness {
+            noise_floor: NoiseFloor::from_weights(&in_total, &keys),
+            in_total,
+            max_over_mean_at_a_time: 1.0,
+            max_over_mean_at_a_time_by_chance: 1.0,
+            sustained_over_mean: 1.0,
+        };
+        let candidate: Candidate = key.parse().unwrap();
+        DesignReport {
+            partition_key: candidate.part_names(),
+            candidate,
+            nodes,
+            partitions,
+            partitions_per_node: partitions as f64 / nodes as f64,
+            capacities: Capacities::default(),
+            over_partitions: even.clone(),
+            over_nodes: even,
+            rows_per_second_without_queue: None,
+            sustained_rows_per_second: None,
+            is_sustained: true,
+            rows_per_second_in_the_long_run: None,
+            limited_by_partition: false,
+            runs: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_design_is_named_by_its_key_and_its_counts() {
+        for (key, nodes, partitions, name) in [
+            ("user_id", 4, 16, "(user_id), 4 nodes, 16 partitions"),
+            ("user_id", 1, 16, "(user_id), 1 node, 16 partitions"),
+            ("a, b", 1, 1, "(a, b), 1 node, 1 partition"),
+        ] {
+            assert_eq!(design(key, nodes, partitions).name(), name);
+        }
+    }
+}

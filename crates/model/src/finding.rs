@@ -249,3 +249,82 @@ pub struct Finding {
     /// Recommended next step.
     pub advice: String,
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use serde_json::json;
+
+    use super::*;
+
+    fn key(parts: &[&str]) -> Vec<String> {
+        parts.iter().map(|part| (*part).to_owned()).collect()
+    }
+
+    #[test]
+    fn every_code_has_a_name_of_its_own_which_is_the_variant_in_snake_case() {
+        let names: BTreeSet<&str> = FindingCode::ALL.iter().map(|code| code.name()).collect();
+        assert_eq!(names.len(), FindingCode::ALL.len());
+        for code in FindingCode::ALL {
+            let mut snake = String::new();
+            for character in format!("{code:?}").chars() {
+                if character.is_ascii_uppercase() && !snake.is_empty() {
+                    snake.push('_');
+                }
+                snake.push(character.to_ascii_lowercase());
+            }
+            assert_eq!((code.name(), code.to_string().as_str()), (snake.as_str(), snake.as_str()));
+            assert_eq!(serde_json::to_value(code).unwrap(), json!(snake));
+        }
+    }
+
+    #[test]
+    fn problems_sort_before_warnings_and_these_before_notes() {
+        let mut severities = [Severity::Note, Severity::Problem, Severity::Warning, Severity::Problem];
+        severities.sort();
+        assert_eq!(severities.map(Severity::word), ["problem", "problem", "warning", "note"]);
+        for severity in severities {
+            assert_eq!(serde_json::to_value(severity).unwrap(), json!(severity.word()));
+        }
+    }
+
+    #[test]
+    fn subjects_read_as_in_a_statement_and_are_their_text_in_json() {
+        let placement =
+            Subject::Placement { key: key(&["a", "date(b)"]), function: "ydb".to_owned(), partitions: 64 };
+        for (subject, text, is_key) in [
+            (Subject::PartitionKey(key(&["a", "date(b)"])), "HASH(a, date(b))", true),
+            (placement, "HASH(a, date(b)) by ydb over 64", true),
+            (Subject::PrimaryKey(key(&["at", "id"])), "PRIMARY KEY (at, id)", true),
+            (Subject::from("--rate"), "--rate", false),
+            (Subject::from("a column".to_owned()), "a column", false),
+        ] {
+            assert_eq!((subject.to_string().as_str(), subject.is_key()), (text, is_key));
+            assert_eq!(serde_json::to_value(&subject).unwrap(), json!(text));
+        }
+    }
+
+    #[test]
+    fn a_finding_in_json_has_its_code_its_figures_and_its_words() {
+        let finding = Finding {
+            code: FindingCode::HeavyKey,
+            severity: Severity::Warning,
+            subject: Subject::PartitionKey(key(&["user"])),
+            message: "a message".to_owned(),
+            measured: 0.5,
+            threshold: 0.25,
+            advice: "some advice".to_owned(),
+        };
+        let expected = json!({
+            "code": "heavy_key",
+            "severity": "warning",
+            "subject": "HASH(user)",
+            "message": "a message",
+            "measured": 0.5,
+            "threshold": 0.25,
+            "advice": "some advice",
+        });
+        assert_eq!(serde_json::to_value(&finding).unwrap(), expected);
+    }
+}

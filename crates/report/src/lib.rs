@@ -18,6 +18,8 @@ mod nodes;
 mod overview;
 mod simulation;
 mod skew;
+#[cfg(test)]
+mod testing;
 mod values;
 
 pub use answer::answer;

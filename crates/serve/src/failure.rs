@@ -274,3 +274,7 @@ fn code_of_text(message: &str) -> Option<SqlState> {
         return None;
     }))
 }
+
+#[cfg(test)]
+#[path = "failure_tests.rs"]
+mod tests;

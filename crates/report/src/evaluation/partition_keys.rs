@@ -385,3 +385,7 @@ pub(super) fn heaviest(assessment: &AdvisorReport, layout: Layout) -> String {
     ];
     section(layout, "Heaviest values", &headings, rows.collect())
 }
+
+#[cfg(test)]
+#[path = "partition_keys_tests.rs"]
+mod tests;

@@ -293,3 +293,6 @@ fn considered(page: &mut String, assessment: &AdvisorReport) {
     });
     table(page, &["key", "", "why"], rows);
 }
+
+#[cfg(test)]
+mod tests;

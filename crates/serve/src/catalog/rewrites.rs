@@ -276,3 +276,7 @@ fn is_function_column(expression: &Expr) -> bool {
 fn is_zero(expression: &Expr) -> bool {
     matches!(expression, Expr::Value(value) if matches!(&value.value, Value::Number(number, _) if number == "0"))
 }
+
+#[cfg(test)]
+#[path = "rewrites_tests.rs"]
+mod tests;

@@ -317,3 +317,7 @@ pub(super) fn read_parameters(
 pub(super) fn nothing_known(schema: SchemaRef) -> QueryDescription {
     QueryDescription { parameters: BTreeMap::new(), casts: BTreeMap::new(), schema }
 }
+
+#[cfg(test)]
+#[path = "extended_tests.rs"]
+mod tests;

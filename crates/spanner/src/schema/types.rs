@@ -276,3 +276,7 @@ impl Reader<'_> {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "types_tests.rs"]
+mod tests;

@@ -328,3 +328,7 @@ fn judge_index(
 fn key_text(simulation: &Simulation) -> String {
     simulation.primary_key.iter().map(|part| part.column.as_str()).collect::<Vec<_>>().join(", ")
 }
+
+#[cfg(test)]
+#[path = "advice_tests.rs"]
+mod tests;

@@ -293,3 +293,7 @@ impl Ingest {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "writer_tests.rs"]
+mod tests;

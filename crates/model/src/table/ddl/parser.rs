@@ -263,3 +263,7 @@ impl Parser {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "parser_tests.rs"]
+mod tests;

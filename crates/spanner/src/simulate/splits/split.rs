@@ -236,7 +236,7 @@ impl Split {
         (self.rows, self.bytes) = (rows, bytes);
         (self.samples, upper.samples) = std::mem::take(&mut self.samples).divide(&upper.start);
         if let Some(pending) = self.pending.take() {
-            let part = if pending.boundary.key > upper.start { &mut upper } else { &mut *self };
+            let part = if pending.boundary.key >= upper.start { &mut upper } else { &mut *self };
             // A boundary at the very start of a part has nothing left to divide.
             if pending.boundary.key != part.start {
                 part.pending = Some(pending);
@@ -249,3 +249,7 @@ impl Split {
         upper
     }
 }
+
+#[cfg(test)]
+#[path = "split_tests.rs"]
+mod tests;

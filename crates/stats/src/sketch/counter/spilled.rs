@@ -324,3 +324,7 @@ impl Wire for Spilled {
         Ok(spilled)
     }
 }
+
+#[cfg(test)]
+#[path = "spilled_tests.rs"]
+mod tests;
