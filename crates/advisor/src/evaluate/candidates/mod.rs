@@ -2,10 +2,13 @@
 
 pub(super) mod considered;
 pub(super) mod few_values;
+mod key_order;
 mod natural_keys;
 mod partition_keys;
 mod primary_keys;
 pub(super) mod sampled_columns;
 pub(super) mod search;
+#[cfg(test)]
+mod testing;
 mod unique_keys;
 pub(super) mod workload;

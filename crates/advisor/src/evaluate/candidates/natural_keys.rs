@@ -1,16 +1,15 @@
 //! Natural keys: sets of columns that distinguish the rows, and not by chance.
 
-use ahash::AHashMap;
 use arrow::array::{Array, ArrayRef, RecordBatch, UInt32Array};
 use arrow::compute::{concat, take};
 
 use crate::evaluate::candidates::sampled_columns::SampledColumns;
 use crate::evaluate::candidates::unique_keys::{minimal_unique, rows_once};
 use crate::evaluate::figures::uniqueness::{UniqueBy, Uniqueness};
+use crate::evaluate::roles::Role;
 use crate::evaluate::roles::forms::{Form, Words};
 use crate::evaluate::roles::names::{Hint, is_later, is_of_receipt};
 use crate::evaluate::roles::profile::{Profile, distinct_together};
-use crate::evaluate::roles::{Role, RoleReport};
 use evenkeel_model::units::Micros;
 
 /// Expected number of chance repeats above which having none is evidence of a natural key.
@@ -22,8 +21,6 @@ const REPEATS_PER_EXCEPTION: f64 = 100.0;
 const MOST_WORDS_OF_NAMES: f64 = 4.0;
 /// Largest mean number of characters with which texts may be names of things.
 const MOST_CHARACTERS_OF_NAMES: f64 = 60.0;
-/// Weight of the logarithm of the repeats expected by chance, relative to the roles of the columns.
-const WEIGHT_OF_EVIDENCE: f64 = 0.2;
 
 /// If one key has this many times as many repeats expected by chance as another, the other is an
 /// accident.
@@ -36,10 +33,6 @@ const DENSE: f64 = 0.1;
 /// Smallest share of rows with a distinct value in a column that is nearly a row id.
 const NEARLY_UNIQUE: f64 = 0.9;
 
-/// If at most this share of the things have numbers that begin at 0 or 1, the numbers are not
-/// counts.
-const FEW_BEGIN: f64 = 0.2;
-
 /// Rows of a value from which numbers repeat often.
 const OFTEN: usize = 20;
 
@@ -51,7 +44,7 @@ const MOST_LEVELS: usize = 16;
 pub(super) struct UniqueKey {
     pub(super) columns: Vec<usize>,
     /// Rows that would repeat the key if its columns had their values by chance.
-    repeats_by_chance: f64,
+    pub(super) repeats_by_chance: f64,
     /// Whether chance would have made some rows equal, or a column numbers the rows within the
     /// others.
     pub(super) by_nature: bool,
@@ -146,31 +139,6 @@ impl SampledColumns<'_> {
         FoundKeys { keys, cut_short }
     }
 
-    /// Position of a natural key that replaces a time of the first key by one that determines it:
-    /// the start of a shift, rather than the day.
-    fn with_finer_time(&self, keys: &[UniqueKey]) -> Option<usize> {
-        let first = keys.first().filter(|key| key.by_nature)?;
-        let determines = |at: usize, other: usize| {
-            self.roles
-                .get(at)
-                .is_some_and(|report| report.determines.iter().any(|name| name == self.name(other)))
-        };
-        let is_finer = |at: usize, other: usize| {
-            self.role(at) == Role::Time
-                && self.role(other) == Role::Time
-                && !is_later(self.name(at))
-                && determines(at, other)
-        };
-        let others = |key: &UniqueKey, than: &UniqueKey| -> Vec<usize> {
-            key.columns.iter().copied().filter(|at| !than.columns.contains(at)).collect()
-        };
-        keys.iter().position(|key| {
-            let (own, replaced) = (others(key, first), others(first, key));
-            key.by_nature
-                && matches!((own.as_slice(), replaced.as_slice()), ([own], [replaced]) if is_finer(*own, *replaced))
-        })
-    }
-
     /// Judges keys of `column_count` columns. Of the many sets of several columns that are tried,
     /// some repeat in no row by chance even if five repeats are expected.
     fn judged(
@@ -227,7 +195,7 @@ impl SampledColumns<'_> {
 
     /// Whether several things identify rows without the time of the event: they will meet again at
     /// another moment, even if they have not yet.
-    fn meets_once(&self, key: &[usize]) -> bool {
+    pub(super) fn meets_once(&self, key: &[usize]) -> bool {
         let is_row = |at: &usize| {
             matches!(self.role(*at), Role::RowId | Role::LineNumber)
                 || self.distinct(*at) as f64 >= NEARLY_UNIQUE * self.rows as f64
@@ -249,15 +217,6 @@ impl SampledColumns<'_> {
         (self.role(at) == Role::Text || self.is_wordy(at))
             && matches!(&column.form, Form::Text(words) if is_short(words))
             && column.distinct * 2 < column.rows
-    }
-
-    /// Whether a column has addresses of things that have ids.
-    fn is_address_beside_id(&self, at: usize) -> bool {
-        let is_id = |(other, report): (usize, &RoleReport)| {
-            let is_named = self.columns.get(other).is_some_and(Profile::is_named_id);
-            is_named && report.role == Role::Entity && !report.is_address && self.can_be_in_key(other)
-        };
-        self.roles.get(at).is_some_and(|report| report.is_address) && self.roles.iter().enumerate().any(is_id)
     }
 
     /// Whether a column has several words in each value, and is not named as an identifier: a label
@@ -295,16 +254,6 @@ impl SampledColumns<'_> {
             })
     }
 
-    /// Whether a column is the hash of a content, and another column numbers rows.
-    fn is_digest(&self, at: usize) -> bool {
-        let Some(column) = self.columns.get(at) else { return false };
-        let is_line = |at: usize| self.role(at) == Role::LineNumber && self.has_parents(at);
-        let has_lines = (0..self.columns.len()).any(is_line);
-        let is_long =
-            matches!(&column.form, Form::Text(words) if words.opaque > 0.9 && words.mean_chars >= 40.0);
-        has_lines && (is_long || column.hint == Some(Hint::Attribute))
-    }
-
     /// Whether a column is the time of day of rows whose event time is a date.
     fn completes_date(&self, at: usize) -> bool {
         let of_days = |time: &Profile<'_>| {
@@ -321,12 +270,12 @@ impl SampledColumns<'_> {
     }
 
     /// Whether a column is a time other than the event time.
-    fn is_other_time(&self, at: usize) -> bool {
+    pub(super) fn is_other_time(&self, at: usize) -> bool {
         self.role(at) == Role::Time && !self.is_time(at) && !self.completes_date(at)
     }
 
     /// Whether a key can have a time whose name does not call it an end or a change.
-    fn has_earlier_time(&self) -> bool {
+    pub(super) fn has_earlier_time(&self) -> bool {
         let is_earlier =
             |at: usize| self.role(at) == Role::Time && !is_later(self.name(at)) && self.can_be_in_key(at);
         (0..self.columns.len()).any(is_earlier)
@@ -339,33 +288,6 @@ impl SampledColumns<'_> {
         is_of_receipt(at) && self.has_earlier_time()
     }
 
-    /// Whether a column numbers the rows within others.
-    fn has_parents(&self, at: usize) -> bool {
-        self.roles.get(at).is_some_and(|report| !report.counts_within.is_empty())
-    }
-
-    /// Whether the numbers of each thing rise with time, but seldom start at 0 or 1: its age, or
-    /// its hours of operation.
-    fn is_age(&self, at: usize) -> bool {
-        let column = self.columns.get(at).filter(|column| column.hint != Some(Hint::Line));
-        let Some(numbers) = column.and_then(|column| column.numbers.as_ref()) else { return false };
-        let parents = self.roles.get(at).map(|report| report.counts_within.as_slice()).unwrap_or_default();
-        let [parent] = parents else { return false };
-        let Some(parent) = self.columns.iter().find(|column| column.column.name == *parent) else {
-            return false;
-        };
-        if !(0..self.columns.len()).any(|other| self.is_time(other)) {
-            return false;
-        }
-        let mut least: AHashMap<u32, i128> = AHashMap::new();
-        for (thing, number) in parent.codes.iter().zip(numbers) {
-            let known = least.entry(*thing).or_insert(*number);
-            *known = (*known).min(*number);
-        }
-        let begin = least.values().filter(|number| **number <= 1).count();
-        begin as f64 <= FEW_BEGIN * least.len() as f64
-    }
-
     /// Whether a column numbers the rows within others of a key.
     pub(super) fn counts_within(&self, at: usize, key: &[usize]) -> bool {
         let Some(report) = self.roles.get(at).filter(|report| report.role == Role::LineNumber) else {
@@ -374,51 +296,135 @@ impl SampledColumns<'_> {
         let is_in_key = |parent: &String| key.iter().any(|at| self.name(*at) == parent);
         !report.counts_within.is_empty() && report.counts_within.iter().all(is_in_key)
     }
-
-    /// Order of unique keys: natural keys first, then keys without times and without text, then the
-    /// shortest; entities before dimensions, and then the columns that would repeat most often if
-    /// they did not identify rows.
-    fn rank(&self, key: &UniqueKey) -> (bool, bool, usize, bool, usize, bool, f64, usize) {
-        let is_dense = key.columns.len() > 2 && key.is_dense_among(self.rows);
-        let weight = |at: &usize| match self.role(*at) {
-            Role::RowId => 0.0,
-            Role::Entity => 0.5,
-            Role::LineNumber => 0.7,
-            Role::Time => 1.0,
-            Role::Dimension => 1.2,
-            Role::Constant | Role::Measure | Role::Text => 3.0,
-        };
-        let makeshift = key.columns.iter().filter(|at| !self.role(**at).can_identify_rows()).count();
-        let sum: f64 = key.columns.iter().map(weight).sum();
-        // A time that is not the event time is an accident in a key. So is a line number without
-        // its parent.
-        let strangeness = |at: &usize| match self.role(*at) {
-            // The end of what the row begins is the worse choice.
-            Role::Time => {
-                usize::from(self.is_other_time(*at))
-                    + usize::from(is_later(self.name(*at)) && self.has_earlier_time())
-            }
-            Role::LineNumber => usize::from(
-                (self.has_parents(*at) && !self.counts_within(*at, &key.columns)) || self.is_age(*at),
-            ),
-            Role::Entity => usize::from(self.is_address_beside_id(*at)),
-            _ => 0,
-        };
-        let strange: usize = key.columns.iter().map(strangeness).sum();
-        let evidence = if key.columns.len() > 1 { key.repeats_by_chance.max(1.0).ln() } else { 0.0 };
-        let sum = sum - WEIGHT_OF_EVIDENCE * evidence;
-        let position = key.columns.iter().sum();
-        // Times distinguish rows by their many values; if a dense key does, that is no coincidence.
-        let has_time = self.has_time(&key.columns);
-        let length = key.columns.len() + usize::from(has_time) - usize::from(is_dense);
-        // The hash of a content distinguishes rows until one content occurs twice.
-        let is_digest = key.columns.len() == 1 && key.columns.iter().all(|at| self.is_digest(*at));
-        let meets_once = !key.by_nature && self.meets_once(&key.columns);
-        (!key.by_nature, is_digest, makeshift + strange, meets_once, length, has_time, sum, position)
-    }
 }
 
 /// Natural logarithm of the number of sets of `size` of `column_count` columns.
 fn ln_sets(column_count: usize, size: usize) -> f64 {
     (0..size.min(column_count)).map(|taken| ((column_count - taken) as f64 / (taken + 1) as f64).ln()).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evaluate::candidates::testing::{TestExport, numbers, texts, times};
+
+    /// The keys that are found, by the names of their columns, and whether each is natural.
+    fn found(export: &TestExport) -> Vec<(String, bool)> {
+        let sampled = export.sampled();
+        let keys = sampled.unique_keys(&export.rows.batches).keys;
+        let named = |mut key: UniqueKey| {
+            key.columns.sort_unstable();
+            (sampled.names(&key.columns).join(","), key.by_nature)
+        };
+        keys.into_iter().map(named).collect()
+    }
+
+    fn natural(export: &TestExport) -> Vec<String> {
+        found(export).into_iter().filter(|(_, by_nature)| *by_nature).map(|(key, _)| key).collect()
+    }
+
+    #[test]
+    fn ids_in_sequence_are_natural_and_numbers_that_rarely_repeat_may_not_be() {
+        // No two rows share a number: of numbers up to 100, this is no chance.
+        for (number, by_nature) in
+            [(numbers(100, |row| row + 1), true), (numbers(100, |row| row * 48_271 % 999_983), false)]
+        {
+            let export = TestExport::new(&[("number", Role::Entity, number)]);
+            assert_eq!(found(&export), [("number".to_owned(), by_nature)]);
+        }
+    }
+
+    #[test]
+    fn combinations_that_fill_a_grid_are_one_dense_key() {
+        let grid = |cells: i64| {
+            TestExport::new(&[
+                ("warehouse", Role::Entity, numbers(cells, |row| row % 1_000 / 50)),
+                ("item", Role::Entity, numbers(cells, |row| row % 50)),
+                ("stock", Role::Measure, numbers(cells, |row| 100 + 3 * row)),
+            ])
+        };
+        let export = grid(1_000);
+        assert_eq!(found(&export), [("warehouse,item".to_owned(), true)]);
+        let key = export.sampled().unique_keys(&export.rows.batches).keys.remove(0);
+        assert!(key.is_dense_among(1_000), "{key:?}");
+        // Two of each cell: no columns distinguish them.
+        assert_eq!(found(&grid(2_000)), []);
+    }
+
+    #[test]
+    fn rows_that_were_sent_again_do_not_hide_the_key_of_their_content() {
+        let export = TestExport::new(&[
+            ("number", Role::Entity, numbers(400, |row| row / 2)),
+            ("at", Role::Time, times(400, |row| row / 2 % 90)),
+            ("received_at", Role::Time, times(400, |row| row + 7)),
+        ]);
+        assert_eq!(natural(&export), ["number"]);
+        // Without another time, the receipt is the time of the row.
+        let export = TestExport::new(&[("received_at", Role::Time, times(400, |row| row))]);
+        assert!(!export.sampled().is_time_of_receipt(0));
+    }
+
+    #[test]
+    fn one_row_of_a_thousand_may_repeat_a_natural_key() {
+        for (repeated, expected) in [(0, 1), (1, 1), (3, 1), (4, 0)] {
+            let number = |row: i64| if row < 2 * repeated && row % 2 == 0 { row + 1 } else { row };
+            let export = TestExport::new(&[
+                ("number", Role::Entity, numbers(3_000, number)),
+                ("amount", Role::Measure, numbers(3_000, |row| 3 * row + 100)),
+            ]);
+            assert_eq!(natural(&export), vec!["number"; expected], "{repeated}");
+        }
+    }
+
+    #[test]
+    fn things_of_events_will_meet_again_at_another_moment() {
+        let export = TestExport::new(&[
+            ("user", Role::Entity, numbers(300, |row| row % 20)),
+            ("shop", Role::Entity, numbers(300, |row| row / 20)),
+            ("at", Role::Time, times(300, |row| row)),
+            ("number", Role::RowId, numbers(300, |row| row)),
+        ]);
+        let sampled = export.sampled();
+        assert!(sampled.meets_once(&[0, 1]));
+        for key in [[0].as_slice(), &[0, 2], &[0, 3]] {
+            assert!(!sampled.meets_once(key), "{key:?}");
+        }
+        // Rows that are no events have all of their pairs.
+        let export = TestExport::new(&[
+            ("user", Role::Entity, numbers(300, |row| row % 20)),
+            ("shop", Role::Entity, numbers(300, |row| row / 20)),
+        ]);
+        assert!(!export.sampled().meets_once(&[0, 1]));
+        assert_eq!(found(&export), [("user,shop".to_owned(), true)]);
+    }
+
+    #[test]
+    fn short_texts_that_repeat_name_things() {
+        let name = |row: i64| format!("Ann Lee {}", row % 9);
+        let export = TestExport::new(&[
+            ("a", Role::Text, texts(90, name)),
+            ("b", Role::Text, texts(90, |row| format!("a remark on what became of {}", row % 9))),
+            ("c", Role::Text, texts(90, |row| format!("Ann Lee {row}"))),
+            ("d", Role::Text, texts(90, |row| format!("{{\"a\": {}}}", row % 9))),
+            ("e", Role::Text, texts(90, |row| "x".repeat(61) + &(row % 9).to_string())),
+            ("f", Role::Dimension, texts(90, |row| format!("x{}", row % 9))),
+            ("g", Role::Text, numbers(90, |row| row % 9)),
+        ]);
+        let sampled = export.sampled();
+        let found: Vec<usize> = (0..9).filter(|at| sampled.names_things(*at)).collect();
+        assert_eq!(found, [0]);
+    }
+
+    #[test]
+    fn the_number_of_sets_is_that_of_the_triangle_of_pascal() {
+        let mut row = vec![1.0f64];
+        for columns in 0..=40 {
+            for (size, sets) in row.iter().enumerate() {
+                let found = ln_sets(columns, size);
+                assert!((found - sets.ln()).abs() < 1e-9, "{size} of {columns}: {found}");
+            }
+            let inner: Vec<f64> = row.windows(2).map(|pair| pair[0] + pair[1]).collect();
+            row = [[1.0].as_slice(), inner.as_slice(), [1.0].as_slice()].concat();
+        }
+    }
 }

@@ -68,6 +68,8 @@ pub(crate) struct PrimaryKeyCounter {
     /// Batches so far, each made of `batches_joined` batches of the requested size.
     batches: u64,
     batches_joined: u64,
+    /// Batches of the requested size that the current batch is made of so far.
+    batches_open: u64,
     sample: Reservoir<SampledRow>,
     rows: u64,
     null_rows: u64,
@@ -106,6 +108,7 @@ impl PrimaryKeyCounter {
             portions: vec![Vec::new(); partitions],
             batches: 0,
             batches_joined: 1,
+            batches_open: 0,
             sample: Reservoir::new(SAMPLE_ROWS, SAMPLE_SEED),
             rows: 0,
             null_rows: 0,
@@ -227,19 +230,32 @@ impl PrimaryKeyCounter {
         }
     }
 
-    /// Ends a batch of the simulated ingest.
+    /// Ends a batch of the simulated ingest, and with it the current batch if it has all of its
+    /// batches.
     fn end_batch(&mut self) {
+        self.batches_open += 1;
+        if self.batches_open == self.batches_joined && self.batches >= MOST_BATCHES {
+            // The current batch is now half of a batch.
+            self.join_batches();
+        }
+        if self.batches_open >= self.batches_joined {
+            self.close_batch();
+        }
+    }
+
+    fn close_batch(&mut self) {
+        let batch = self.batches;
         for (open, portions) in self.open.iter_mut().zip(&mut self.portions) {
-            portions.extend(open.take());
+            portions.extend(open.take().map(|portion| Portion { batch, ..portion }));
         }
         self.batches += 1;
-        self.join_while_many();
+        self.batches_open = 0;
     }
 
     /// Ends a last batch with fewer rows, which makes portions too.
     fn end_last_batch(&mut self) {
         if self.open.iter().any(Option::is_some) {
-            self.end_batch();
+            self.close_batch();
         }
     }
 
@@ -335,3 +351,6 @@ fn obstacles(plan: &PrimaryKeyPlan, null_rows: u64, rows: u64, max_key_bytes: u6
     }
     obstacles
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,189 @@
+//! Order of unique keys: the most natural ones first.
+
+use ahash::AHashMap;
+
+use crate::evaluate::candidates::natural_keys::UniqueKey;
+use crate::evaluate::candidates::sampled_columns::SampledColumns;
+use crate::evaluate::roles::forms::Form;
+use crate::evaluate::roles::names::{Hint, is_later};
+use crate::evaluate::roles::profile::Profile;
+use crate::evaluate::roles::{Role, RoleReport};
+
+/// Weight of the logarithm of the repeats expected by chance, relative to the roles of the columns.
+const WEIGHT_OF_EVIDENCE: f64 = 0.2;
+
+/// If at most this share of the things have numbers that begin at 0 or 1, the numbers are not
+/// counts.
+const FEW_BEGIN: f64 = 0.2;
+
+impl SampledColumns<'_> {
+    /// Order of unique keys: natural keys first, then keys without times and without text, then the
+    /// shortest; entities before dimensions, and then the columns that would repeat most often if
+    /// they did not identify rows.
+    pub(super) fn rank(&self, key: &UniqueKey) -> (bool, bool, usize, bool, usize, bool, f64, usize) {
+        let is_dense = key.columns.len() > 2 && key.is_dense_among(self.rows);
+        let weight = |at: &usize| match self.role(*at) {
+            Role::RowId => 0.0,
+            Role::Entity => 0.5,
+            Role::LineNumber => 0.7,
+            Role::Time => 1.0,
+            Role::Dimension => 1.2,
+            Role::Constant | Role::Measure | Role::Text => 3.0,
+        };
+        let makeshift = key.columns.iter().filter(|at| !self.role(**at).can_identify_rows()).count();
+        let sum: f64 = key.columns.iter().map(weight).sum();
+        // A time that is not the event time is an accident in a key. So is a line number without
+        // its parent.
+        let strangeness = |at: &usize| match self.role(*at) {
+            // The end of what the row begins is the worse choice.
+            Role::Time => {
+                usize::from(self.is_other_time(*at))
+                    + usize::from(is_later(self.name(*at)) && self.has_earlier_time())
+            }
+            Role::LineNumber => usize::from(
+                (self.has_parents(*at) && !self.counts_within(*at, &key.columns)) || self.is_age(*at),
+            ),
+            Role::Entity => usize::from(self.is_address_beside_id(*at)),
+            _ => 0,
+        };
+        let strange: usize = key.columns.iter().map(strangeness).sum();
+        let evidence = if key.columns.len() > 1 { key.repeats_by_chance.max(1.0).ln() } else { 0.0 };
+        let sum = sum - WEIGHT_OF_EVIDENCE * evidence;
+        let position = key.columns.iter().sum();
+        // Times distinguish rows by their many values; if a dense key does, that is no coincidence.
+        let has_time = self.has_time(&key.columns);
+        let length = key.columns.len() + usize::from(has_time) - usize::from(is_dense);
+        // The hash of a content distinguishes rows until one content occurs twice.
+        let is_digest = key.columns.len() == 1 && key.columns.iter().all(|at| self.is_digest(*at));
+        let meets_once = !key.by_nature && self.meets_once(&key.columns);
+        (!key.by_nature, is_digest, makeshift + strange, meets_once, length, has_time, sum, position)
+    }
+
+    /// Position of a natural key that replaces a time of the first key by one that determines it:
+    /// the start of a shift, rather than the day.
+    pub(super) fn with_finer_time(&self, keys: &[UniqueKey]) -> Option<usize> {
+        let first = keys.first().filter(|key| key.by_nature)?;
+        let determines = |at: usize, other: usize| {
+            self.roles
+                .get(at)
+                .is_some_and(|report| report.determines.iter().any(|name| name == self.name(other)))
+        };
+        let is_finer = |at: usize, other: usize| {
+            self.role(at) == Role::Time
+                && self.role(other) == Role::Time
+                && !is_later(self.name(at))
+                && determines(at, other)
+        };
+        let others = |key: &UniqueKey, than: &UniqueKey| -> Vec<usize> {
+            key.columns.iter().copied().filter(|at| !than.columns.contains(at)).collect()
+        };
+        keys.iter().position(|key| {
+            let (own, replaced) = (others(key, first), others(first, key));
+            key.by_nature
+                && matches!((own.as_slice(), replaced.as_slice()), ([own], [replaced]) if is_finer(*own, *replaced))
+        })
+    }
+
+    /// Whether a column has addresses of things that have ids.
+    fn is_address_beside_id(&self, at: usize) -> bool {
+        let is_id = |(other, report): (usize, &RoleReport)| {
+            let is_named = self.columns.get(other).is_some_and(Profile::is_named_id);
+            is_named && report.role == Role::Entity && !report.is_address && self.can_be_in_key(other)
+        };
+        self.roles.get(at).is_some_and(|report| report.is_address) && self.roles.iter().enumerate().any(is_id)
+    }
+
+    /// Whether a column is the hash of a content, and another column numbers rows.
+    fn is_digest(&self, at: usize) -> bool {
+        let Some(column) = self.columns.get(at) else { return false };
+        let is_line = |at: usize| self.role(at) == Role::LineNumber && self.has_parents(at);
+        let has_lines = (0..self.columns.len()).any(is_line);
+        let is_long =
+            matches!(&column.form, Form::Text(words) if words.opaque > 0.9 && words.mean_chars >= 40.0);
+        has_lines && (is_long || column.hint == Some(Hint::Attribute))
+    }
+
+    /// Whether a column numbers the rows within others.
+    fn has_parents(&self, at: usize) -> bool {
+        self.roles.get(at).is_some_and(|report| !report.counts_within.is_empty())
+    }
+
+    /// Whether the numbers of each thing rise with time, but seldom start at 0 or 1: its age, or
+    /// its hours of operation.
+    fn is_age(&self, at: usize) -> bool {
+        let column = self.columns.get(at).filter(|column| column.hint != Some(Hint::Line));
+        let Some(numbers) = column.and_then(|column| column.numbers.as_ref()) else { return false };
+        let parents = self.roles.get(at).map(|report| report.counts_within.as_slice()).unwrap_or_default();
+        let [parent] = parents else { return false };
+        let Some(parent) = self.columns.iter().find(|column| column.column.name == *parent) else {
+            return false;
+        };
+        if !(0..self.columns.len()).any(|other| self.is_time(other)) {
+            return false;
+        }
+        let mut least: AHashMap<u32, i128> = AHashMap::new();
+        for (thing, number) in parent.codes.iter().zip(numbers) {
+            let known = least.entry(*thing).or_insert(*number);
+            *known = (*known).min(*number);
+        }
+        let begin = least.values().filter(|number| **number <= 1).count();
+        begin as f64 <= FEW_BEGIN * least.len() as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evaluate::candidates::testing::{TestExport, numbers, times};
+
+    fn key(columns: &[usize], by_nature: bool) -> UniqueKey {
+        UniqueKey { columns: columns.to_vec(), repeats_by_chance: 30.0, by_nature }
+    }
+
+    #[test]
+    fn natural_short_keys_of_things_come_before_others() {
+        let export = TestExport::new(&[
+            ("a", Role::Entity, numbers(400, |row| row % 20)),
+            ("b", Role::Entity, numbers(400, |row| row / 20)),
+            ("c", Role::Dimension, numbers(400, |row| row % 7)),
+            ("d", Role::Measure, numbers(400, |row| row * row % 301)),
+            ("at", Role::Time, times(400, |row| row)),
+            ("ended_at", Role::Time, times(400, |row| row + row % 3)),
+        ]);
+        let sampled = export.sampled();
+        // From the best to the worst.
+        let keys = [
+            key(&[0], true),
+            key(&[0, 1], true),
+            key(&[0, 2], true),
+            key(&[0, 1, 2], true),
+            key(&[0, 1, 4], true),
+            key(&[0, 1, 2, 3], true),
+            key(&[0, 5], true),
+            key(&[0], false),
+        ];
+        let of = |key: &UniqueKey| sampled.rank(key);
+        for pair in keys.windows(2) {
+            assert!(of(&pair[0]) < of(&pair[1]), "{pair:?}");
+        }
+        let likely = UniqueKey { repeats_by_chance: 5_000.0, ..key(&[1, 2], true) };
+        assert!(of(&likely) < of(&key(&[0, 2], true)), "more evidence outweighs the position");
+    }
+
+    #[test]
+    fn the_time_that_determines_another_one_replaces_it() {
+        // A shift starts at one of four moments of a day.
+        let export = TestExport::new(&[
+            ("worker", Role::Entity, numbers(800, |row| row % 10)),
+            ("day", Role::Time, times(800, |row| row / 80 * 86_400)),
+            ("start", Role::Time, times(800, |row| row / 20 * 21_600)),
+        ]);
+        let sampled = export.sampled();
+        let (of_day, of_start) = (key(&[0, 1], true), key(&[0, 2], true));
+        assert_eq!(sampled.with_finer_time(&[of_day.clone(), of_start.clone()]), Some(1));
+        assert_eq!(sampled.with_finer_time(&[of_start.clone(), of_day.clone()]), None);
+        assert_eq!(sampled.with_finer_time(&[of_day, key(&[0, 2], false)]), None);
+        assert_eq!(sampled.with_finer_time(&[key(&[0, 1], false), of_start]), None);
+        assert_eq!(sampled.with_finer_time(&[]), None);
+    }
+}
