@@ -52,13 +52,24 @@ pub(in crate::source) fn is_dump(head: &[u8]) -> bool {
 
 /// Whether a text begins with an SQL statement.
 pub(super) fn is_script(text: &str) -> bool {
-    let mut lines = text.lines().map(str::trim_start);
-    let first = lines.find(|line| {
-        let is_comment = ["--", "/*", "\\", "#"].iter().any(|sign| line.starts_with(sign));
-        !line.is_empty() && !is_comment
-    });
-    let word = first.and_then(|line| line.split_once([' ', ';'])).map_or("", |(word, _)| word);
+    let word = after_comments(text).split([' ', '\n', '\r', ';']).next().unwrap_or_default();
     FIRST_WORDS.iter().any(|first| word.eq_ignore_ascii_case(first))
+}
+
+/// Returns a text without the comments, the commands of psql and the blanks that it begins with.
+fn after_comments(text: &str) -> &str {
+    let mut rest = text.trim_start();
+    loop {
+        let comment = match rest.as_bytes() {
+            [b'/', b'*', ..] => rest.split_once("*/"),
+            [b'-', b'-', ..] | [b'#' | b'\\', ..] => rest.split_once('\n'),
+            _ => None,
+        };
+        match comment {
+            Some((_, after)) => rest = after.trim_start(),
+            None => return rest,
+        }
+    }
 }
 
 /// Returns the tables of a dump, in the order of their declarations; partitions are part of their

@@ -171,8 +171,11 @@ fn rows_in_another_form_are_noted_or_refused() {
     }
 }
 
-/// Reads the rows of a table, with their lines.
-fn rows(text: &str, tables: &[&str]) -> Result<Vec<(u64, Vec<Option<String>>)>, SourceError> {
+/// Number of the line of a row, and its cells.
+type NumberedRow = (u64, Vec<Option<String>>);
+
+/// Reads the rows of a table.
+fn rows(text: &str, tables: &[&str]) -> Result<Vec<NumberedRow>, SourceError> {
     let section = Section { tables: strings(tables), columns: strings(&["id", "note"]) };
     let options = InputOptions { section: Some(section), batch_rows: 2, ..InputOptions::default() };
     let stream = Box::new(Cursor::new(text.as_bytes().to_vec()));

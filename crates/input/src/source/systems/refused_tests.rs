@@ -168,7 +168,7 @@ fn tables_with_a_log_are_refused_by_the_folder_of_the_log() {
         (&["day=1", "_delta", "hoodie"], None),
         (&[], None),
     ] {
-        let refused = refused_table("t", |name| folders.iter().any(|folder| *folder == name));
+        let refused = refused_table("t", |name| folders.contains(&name));
         let refused = refused.map(|error| error.to_string());
         assert_eq!(refused.is_some(), what.is_some(), "{folders:?}");
         assert!(refused.is_none_or(|said| said.contains(what.unwrap_or_default())), "{folders:?}");
