@@ -208,7 +208,12 @@ fn a_header_gives_distinct_names_to_the_columns_that_are_asked_for() {
     assert!(matches!(error(""), SourceError::Empty { .. }));
     assert!(matches!(error("\n\n"), SourceError::Empty { .. }));
     assert!(matches!(error(",\n1,2\n"), SourceError::Empty { .. }));
-    let twice = error("a,b,a\n");
+    let twice = open("a,b,a\n1,2,3\n", &["a", "a_2"], &options).unwrap();
+    assert_eq!(twice.column_names(), Some(strings(&["a", "b", "a_2"])));
+    assert_eq!(twice.unknown_columns(), ["b"]);
+    // Names that the user gave are distinct.
+    let given = InputOptions { names: strings(&["a", "a"]), ..separated_by(b',') };
+    let twice = open("1,2\n", &["a"], &given).err().unwrap();
     assert!(matches!(twice, SourceError::RepeatedColumn { column, .. } if column == "a"));
     let refused = error("\"a\"x,b\n1,2\n").to_string();
     assert!(refused.contains("the header has text after the closing quote"), "{refused}");

@@ -10,18 +10,14 @@ use datafusion::error::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
-use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
-use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::physical_plan::joins::HashJoinExec;
-use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::statistics::{ChildStats, StatisticsArgs};
-use datafusion::physical_plan::union::InterleaveExec;
 use datafusion::physical_plan::{
-    DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, Partitioning, PlanProperties,
+    DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, PlanProperties,
     replace_children_if_necessary,
 };
 
-use crate::query::optimization::nulls_of_joins::without_knowledge;
+use crate::query::optimization::nulls_of_joins::within_streams_without_knowledge;
 
 /// Places sorts as the wrapped rule does, but without the orders of build sides.
 ///
@@ -69,18 +65,7 @@ impl PhysicalOptimizerRule for BuildOrders {
             if side.equivalence_properties().oeq_class().is_empty() {
                 return Ok(side);
             }
-            match side.output_partitioning().clone() {
-                // The streams of a partitioned join keep their hashes.
-                hashed @ Partitioning::Hash(..) => {
-                    let nothing = Arc::new(EmptyExec::new(side.schema()));
-                    let nothing = Arc::new(RepartitionExec::try_new(nothing, hashed)?);
-                    Ok(Arc::new(InterleaveExec::try_new(vec![side, nothing])?) as Arc<dyn ExecutionPlan>)
-                }
-                partitions if partitions.partition_count() == 1 => {
-                    Ok(Arc::new(CoalescePartitionsExec::new(without_knowledge(&side)?)))
-                }
-                _ => without_knowledge(&side),
-            }
+            within_streams_without_knowledge(&side)
         };
         Ok(shown.data.transform_up(|node| with_build_side(node, without_order))?.data)
     }

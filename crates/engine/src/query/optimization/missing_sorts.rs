@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::query::optimization::nulls_of_joins::within_streams_without_knowledge;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::config::ConfigOptions;
 use datafusion::error::Result;
@@ -40,7 +41,12 @@ impl PhysicalOptimizerRule for MissingSorts {
                 if let Some(required) = required {
                     let order = required.into_single();
                     let known = input.equivalence_properties();
-                    if !known.ordering_satisfy_requirement(order.clone())? || !sorts_its_partitions(&node)? {
+                    let is_half_sorted = !sorts_its_partitions(&node)?;
+                    if !known.ordering_satisfy_requirement(order.clone())? || is_half_sorted {
+                        if is_half_sorted {
+                            // Else the sort, too, would be known by the columns that suffice.
+                            input = within_streams_without_knowledge(&input)?;
+                        }
                         let keeps_streams = input.output_partitioning().partition_count() > 1;
                         let sort = SortExec::new(LexOrdering::from(order), input);
                         input = Arc::new(sort.with_preserve_partitioning(keeps_streams));

@@ -7,10 +7,14 @@ use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::config::ConfigOptions;
 use datafusion::error::Result;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::physical_plan::joins::{HashJoinExec, NestedLoopJoinExec, SortMergeJoinExec};
-use datafusion::physical_plan::union::UnionExec;
-use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, replace_children_if_necessary};
+use datafusion::physical_plan::repartition::RepartitionExec;
+use datafusion::physical_plan::union::{InterleaveExec, UnionExec};
+use datafusion::physical_plan::{
+    ExecutionPlan, ExecutionPlanProperties, Partitioning, replace_children_if_necessary,
+};
 
 /// Hides from outer joins which columns are constant in a side that they fill with NULL.
 ///
@@ -76,8 +80,25 @@ fn filled_sides(node: &dyn ExecutionPlan) -> [bool; 2] {
 }
 
 /// Returns a node with the same rows of which neither orders nor constants are known.
-pub(super) fn without_knowledge(rows: &Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+fn without_knowledge(rows: &Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
     UnionExec::try_new(vec![Arc::clone(rows), Arc::new(EmptyExec::new(rows.schema()))])
+}
+
+/// Like [`without_knowledge`], but the rows stay in their streams, whose hashes remain known.
+pub(super) fn within_streams_without_knowledge(
+    rows: &Arc<dyn ExecutionPlan>,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    match rows.output_partitioning().clone() {
+        hashed @ Partitioning::Hash(..) => {
+            let nothing = Arc::new(EmptyExec::new(rows.schema()));
+            let nothing = Arc::new(RepartitionExec::try_new(nothing, hashed)?);
+            Ok(Arc::new(InterleaveExec::try_new(vec![Arc::clone(rows), nothing])?))
+        }
+        partitions if partitions.partition_count() == 1 => {
+            Ok(Arc::new(CoalescePartitionsExec::new(without_knowledge(rows)?)))
+        }
+        _ => without_knowledge(rows),
+    }
 }
 
 #[cfg(test)]

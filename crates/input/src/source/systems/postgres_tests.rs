@@ -60,6 +60,8 @@ fn dumps_and_scripts_with_sections_are_told_from_other_text() {
         ("COPY public.t (a, b) FROM stdin;\n1\t2\n", true),
         ("/* of a shop */\n\\connect shop\nset x = 1;\nCOPY t (a) FROM stdin;\n", true),
         ("begin;\nCOPY t (a) FROM stdin;\n", true),
+        ("/* of a\nshop */ set x = 1;\n-- rows\nCOPY t (a) FROM stdin;\n", true),
+        ("/* never closed\nset x = 1;\nCOPY t (a) FROM stdin;\n", false),
         ("--\n-- PostgreSQL database cluster dump\n--\n", false),
         // A section needs the names of its columns.
         ("BEGIN;\nCOPY t FROM stdin;\n", false),
