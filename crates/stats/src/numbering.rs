@@ -12,6 +12,9 @@ pub fn prefix(value: &[u8]) -> u64 {
 /// An open hash table from hashes to numbers. Each slot holds the upper half of a hash, which also
 /// determines its position, and the number plus one; free slots are 0. At most half of the slots
 /// are taken.
+///
+/// Unlike a `hashbrown::HashTable`, it grows without the values or their hashes, which may be on
+/// disk, and [`Self::bytes_after`] is exact, which the memory budget of a pass relies on.
 #[derive(Debug, Clone, Default)]
 pub struct Slots {
     slots: Vec<u64>,

@@ -75,6 +75,7 @@ pub(super) fn options(args: &Args) -> Result<AdvisorOptions, Failure> {
         nodes_given: !args.nodes.is_empty(),
         inputs: args.inputs.clone(),
         reading: args.input.words(),
+        has_statement: args.input.has_statement(),
         left_out: Vec::new(),
         table: args.name.clone().unwrap_or_else(|| table_name(&args.inputs)),
         target: args.target.unwrap_or_default(),

@@ -171,6 +171,9 @@ pub struct AdvisorOptions {
     pub inputs: Vec<String>,
     /// Arguments for reading the inputs, for the proposed commands.
     pub reading: Vec<String>,
+    /// Whether a statement of another system declares the columns, so that they differ from those
+    /// of a sample.
+    pub has_statement: bool,
     /// Name of the table in the proposal.
     pub table: String,
     /// System that the proposed statements are for.
@@ -201,6 +204,7 @@ impl Default for AdvisorOptions {
             nodes_given: false,
             inputs: Vec::new(),
             reading: Vec::new(),
+            has_statement: false,
             table: "t".to_owned(),
             target: Target::default(),
             ydb_version: YdbVersion::default(),

@@ -125,10 +125,8 @@ fn propose_for_ydb(
     let inputs: Vec<String> = options.inputs.iter().map(|input| shell_word(input)).collect();
     let placement =
         if function == PlacementFunction::Ydb { String::new() } else { format!(" --placement {function}") };
-    // With the statement of another system, the columns differ from those of a sample.
-    let has_statement = options.reading.iter().any(|word| word == "--ddl");
     // Rows that were merged from profiles have no files.
-    let files = export.files().filter(|files| !has_statement && !files.is_empty());
+    let files = export.files().filter(|files| !options.has_statement && !files.is_empty());
     let ingest = format!("evenkeel ingest {table} {}{reading}", inputs.join(" "));
     let Some(files) = files else {
         let create = format!("evenkeel create {table} --ddl {table}.sql{placement}  # the YQL above");

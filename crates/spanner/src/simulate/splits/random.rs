@@ -1,6 +1,7 @@
 //! A fast generator of random numbers, for samples.
 
-/// Random number generator chosen only for its speed: SplitMix64 (Steele, Lea and Flood, 2014).
+/// Random number generator that is fast and fixed: SplitMix64 (Steele, Lea and Flood, 2014). The
+/// fast ones of `rand` may give other numbers in its next version, and a simulation other figures.
 #[derive(Debug, Clone)]
 pub(super) struct SplitMix(u64);
 
