@@ -18,6 +18,8 @@ use crate::cli::declaring::{column_type, table_name};
 use crate::cli::input::{FormatArgs, open_export};
 use crate::cli::{Failure, Output, open};
 
+use crate::cli::tables::versions::version_of;
+
 pub(crate) use crate::cli::tables::versions::TableVersion;
 
 #[derive(Debug, Clone, Args)]
@@ -72,15 +74,15 @@ pub(crate) struct Tables {
 impl TablesArgs {
     /// Opens the tables at the given versions, or else the newest ones, and prints notes on exports.
     pub(crate) async fn open(&self, versions: &[TableVersion], out: &Output) -> Result<Tables, Failure> {
-        let mut opened = self.open_newest(out).await?;
+        let mut opened = self.open_all(versions, out).await?;
         opened.move_to(versions).await?;
         Ok(opened)
     }
 
-    async fn open_newest(&self, out: &Output) -> Result<Tables, Failure> {
+    async fn open_all(&self, versions: &[TableVersion], out: &Output) -> Result<Tables, Failure> {
         let named = named_places(&self.tables)?;
         let mut opened = Tables { has_main: true, ..Tables::default() };
-        match at(&self.dir).await? {
+        match at(&self.dir, None, versions).await? {
             At::Table(table) => {
                 opened.main_place = name_of_place(&self.dir);
                 opened.tables.push((table.spec().name().to_owned(), *table));
@@ -97,11 +99,11 @@ impl TablesArgs {
                 opened.main_export = Some(table_name(&[self.dir.display().to_string()]));
                 let export = NamedPlace { name: None, place: self.dir.clone() };
                 let places = [&[export], named.as_slice()].concat();
-                opened.open_more(&places, &self.exports, out).await?;
+                opened.open_more(&places, versions, &self.exports, out).await?;
                 return Ok(opened);
             }
         }
-        opened.open_more(&named, &self.exports, out).await?;
+        opened.open_more(&named, versions, &self.exports, out).await?;
         Ok(opened)
     }
 }
@@ -194,9 +196,9 @@ enum At {
     Other(TableError),
 }
 
-/// Opens the table at the place, or else all tables directly below it.
-async fn at(place: &Path) -> Result<At, Failure> {
-    let no_table = match open(place, None).await {
+/// Opens the table at the place, whose name is `name`, or else all tables directly below it.
+async fn at(place: &Path, name: Option<&str>, versions: &[TableVersion]) -> Result<At, Failure> {
+    let no_table = match open(place, version_of(versions, name)).await {
         Ok(table) => return Ok(At::Table(Box::new(table))),
         Err(error @ TableError::Log(LogError::NotATable { .. })) => error,
         Err(error @ TableError::Storage(StorageError::NoDirectory { .. } | StorageError::File { .. })) => {
@@ -209,15 +211,15 @@ async fn at(place: &Path) -> Result<At, Failure> {
     folders.sort();
     let mut tables = Vec::new();
     for folder in folders {
-        let table = as_table(&place.join(&folder)).await?;
+        let table = as_table(&place.join(&folder), version_of(versions, Some(&folder))).await?;
         tables.extend(table.map(|table| (folder, table)));
     }
     Ok(if tables.is_empty() { At::Other(no_table) } else { At::Folder(tables) })
 }
 
 /// Opens a table; `None` if the place is something else.
-async fn as_table(place: &Path) -> Result<Option<Table>, Failure> {
-    match open(place, None).await {
+async fn as_table(place: &Path, version: Option<u64>) -> Result<Option<Table>, Failure> {
+    match open(place, version).await {
         Ok(table) => Ok(Some(table)),
         Err(
             TableError::Log(LogError::NotATable { .. })
@@ -235,7 +237,7 @@ impl Tables {
         out: &Output,
     ) -> Result<Self, Failure> {
         let mut opened = Self::default();
-        opened.open_more(places, exports, out).await?;
+        opened.open_more(places, &[], exports, out).await?;
         // A single table has a short name, too, unless it was given another one.
         opened.has_main = opened.tables.len() == 1 && opened.main_place.is_some();
         Ok(opened)
@@ -244,13 +246,14 @@ impl Tables {
     async fn open_more(
         &mut self,
         places: &[NamedPlace],
+        versions: &[TableVersion],
         args: &ExportArgs,
         out: &Output,
     ) -> Result<(), Failure> {
         let mut exports: Vec<(String, &Path)> = Vec::new();
         for NamedPlace { name, place } in places {
             let is_stdin = place.as_os_str() == "-";
-            let opened = if is_stdin { None } else { Some(at(place).await?) };
+            let opened = if is_stdin { None } else { Some(at(place, name.as_deref(), versions).await?) };
             match opened {
                 Some(At::Table(table)) => {
                     if name.is_none() && self.main_place.is_none() {

@@ -29,6 +29,13 @@ impl FromStr for TableVersion {
     }
 }
 
+/// Returns the version of the table with a name, or of the main table. A table is opened at it
+/// directly, because its newest version may be damaged.
+pub(super) fn version_of(versions: &[TableVersion], name: Option<&str>) -> Option<u64> {
+    let own = versions.iter().find(|version| version.table.as_deref() == name);
+    own.map(|own| own.version.0)
+}
+
 impl Tables {
     /// Moves tables to other versions. A version without a name is that of the main table, or else
     /// of the only one.

@@ -108,11 +108,13 @@ impl<'a> SampledColumns<'a> {
     }
 
     /// Takes the texts of a natural key for names of things, which are looked up, and its measures
-    /// for numbers of rows.
+    /// for numbers of rows. A text that alone distinguishes the rows is their id.
     pub(super) fn promote(&mut self, key: &[usize]) {
         for at in key {
+            let is_id = key.len() == 1 && self.columns.get(*at).is_some_and(Profile::is_unique);
             let Some(report) = self.roles.get_mut(*at).filter(|report| !report.given) else { continue };
             report.role = match report.role {
+                Role::Text if is_id => Role::RowId,
                 Role::Text => Role::Entity,
                 Role::Measure => Role::LineNumber,
                 _ => continue,

@@ -41,6 +41,10 @@ use crate::evaluate::roles::shared_values::sharing_values;
 /// Number of columns counting within the same values above which none of them numbers rows.
 const MANY_COUNTERS: usize = 3;
 
+/// Least number of a block, and number of blocks, of a chain.
+const FEWEST_BLOCKS: i128 = 10_000;
+const MANY_BLOCKS: usize = 1_000;
+
 /// How the columns of the sampled rows depend on each other.
 #[derive(Debug)]
 pub(super) struct Relations {
@@ -217,14 +221,21 @@ fn block_number(
     columns: &[Profile<'_>],
     relations: &Relations,
 ) -> Option<(Role, Vec<String>)> {
-    if !matches!(column.form, Form::Whole(_)) || !names::is_of_block(&column.column.name) {
+    let Form::Whole(whole) = &column.form else { return None };
+    if !names::is_of_block(&column.column.name) {
         return None;
     }
+    // Without any time, the heights of a chain count the minutes; blocks of a field are few.
+    let is_height = || {
+        whole.least >= FEWEST_BLOCKS
+            && column.distinct >= MANY_BLOCKS
+            && !columns.iter().any(Profile::is_time)
+    };
     let determined = relations.dependencies.determines.get(index).into_iter().flatten();
     let time = determined.filter_map(|other| columns.get(*other)).find(|other| other.is_time());
     let evidence = match time {
         Some(time) => format!("numbers of blocks, each with one {}", time.column.name),
-        None if column.ascends >= MOSTLY_ASCENDING && columns.iter().any(is_of_ledger) => {
+        None if column.ascends >= MOSTLY_ASCENDING && (columns.iter().any(is_of_ledger) || is_height()) => {
             "numbers of blocks, which rise from row to row".to_owned()
         }
         None => return None,
