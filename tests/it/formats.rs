@@ -327,8 +327,7 @@ fn a_damaged_input_commits_nothing_and_is_named() {
         (
             "twice.csv",
             b"user_id,user_id\na,b\n".to_vec(),
-            "twice.csv: has no column 'event_timestamp', which is NOT NULL in the table; the file has: user_id, \
-             user_id_2",
+            "twice.csv: the header names column 'user_id' twice; rename one of the two",
         ),
         ("other.csv", b"x,y\n1,2\n".to_vec(), "other.csv: it has none of the expected columns"),
         ("less.csv", b"user_id,Campaign_id\na,1\n".to_vec(), "less.csv: has no column 'event_timestamp'"),

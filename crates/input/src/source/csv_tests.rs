@@ -6,6 +6,7 @@ use arrow::array::Array;
 use proptest::prelude::*;
 
 use super::*;
+use crate::source::{Input, InputPath};
 
 fn strings(names: &[&str]) -> Vec<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
@@ -211,6 +212,18 @@ fn a_header_gives_distinct_names_to_the_columns_that_are_asked_for() {
     let twice = open("a,b,a\n1,2,3\n", &["a", "a_2"], &options).unwrap();
     assert_eq!(twice.column_names(), Some(strings(&["a", "b", "a_2"])));
     assert_eq!(twice.unknown_columns(), ["b"]);
+    // Of a table with one of the two, nobody knows which one is meant.
+    let path = |text: &str| {
+        let file = tempfile::NamedTempFile::with_suffix(".csv").unwrap();
+        std::fs::write(file.path(), text).unwrap();
+        file
+    };
+    for (columns, is_refused) in [(vec!["a"], true), (vec!["a", "a_2"], false), (vec!["b"], false)] {
+        let (file, columns) = (path("a,b,a\n1,2,3\n"), strings(&columns));
+        let input = InputPath::File(file.path().to_owned());
+        let input = Input::open(&input, &columns, &InputOptions::default()).unwrap();
+        assert_eq!(input.check_repeated_names(&columns).is_err(), is_refused, "{columns:?}");
+    }
     // Names that the user gave are distinct.
     let given = InputOptions { names: strings(&["a", "a"]), ..separated_by(b',') };
     let twice = open("1,2\n", &["a"], &given).err().unwrap();

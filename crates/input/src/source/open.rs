@@ -320,6 +320,22 @@ impl Input {
         self.reader.column_names()
     }
 
+    /// Refuses an input in which two columns have the name of one of `columns`, unless the name that
+    /// the second one got is among them, too: nobody knows which of them is meant.
+    ///
+    /// # Errors
+    /// [`SourceError::RepeatedColumn`].
+    pub fn check_repeated_names(&self, columns: &[String]) -> Result<(), SourceError> {
+        let is_doubtful =
+            |column: &&RenamedColumn| columns.contains(&column.name) && !columns.contains(&column.new_name);
+        match self.renamed_columns().iter().find(is_doubtful) {
+            Some(RenamedColumn { name, .. }) => {
+                Err(SourceError::RepeatedColumn { file: self.name().to_owned(), column: name.clone() })
+            }
+            None => Ok(()),
+        }
+    }
+
     /// Returns the columns that were renamed because earlier ones have their names.
     pub(super) fn renamed_columns(&self) -> &[RenamedColumn] {
         self.reader.renamed_columns()

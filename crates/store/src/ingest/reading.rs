@@ -74,6 +74,7 @@ impl Reader<'_> {
             }
             Err(error) => return Err(error.into()),
         };
+        input.check_repeated_names(&self.columns)?;
         let is_known_before = input.fingerprint().is_some();
         if let Some(report) = skip_known(self.known, self.plan, &input) {
             return Ok(self.send(Message::Skipped(report)));
