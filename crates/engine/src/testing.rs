@@ -12,6 +12,7 @@ use evenkeel_store::ingest::IngestOptions;
 use tempfile::TempDir;
 
 use crate::Table;
+use crate::query::TableSession;
 
 /// A row of the table of scores: player, game, points.
 pub(crate) type Score = (i64, i64, i64);
@@ -25,6 +26,23 @@ pub(crate) async fn create(ddl: &str) -> (TempDir, Table) {
     let folder = tempfile::tempdir().unwrap();
     let table = Table::create(folder.path().join("table"), &spec).await.unwrap();
     (folder, table)
+}
+
+/// A session on the table that plans for a number of cores. A partitioned one builds the table of
+/// no join from all rows of a side.
+pub(crate) fn session_on(table: &Table, cores: usize, is_partitioned: bool) -> TableSession {
+    let session = table.session().unwrap();
+    let state = session.context().state_ref();
+    let mut state = state.write();
+    let config = state.config_mut();
+    *config = config.clone().with_target_partitions(cores);
+    if is_partitioned {
+        let optimizer = &mut config.options_mut().optimizer;
+        optimizer.hash_join_single_partition_threshold = 0;
+        optimizer.hash_join_single_partition_threshold_rows = 0;
+    }
+    drop(state);
+    session
 }
 
 /// Creates the table of scores, partitioned by player, with one commit for each slice of rows.

@@ -25,6 +25,7 @@ mod metrics;
 mod parameters;
 mod passwords;
 mod rows;
+mod secret_files;
 mod server;
 mod settings;
 mod shared;

@@ -12,6 +12,8 @@ use thiserror::Error;
 
 use evenkeel_model::bounded::{CREDENTIALS, ReadError, quote_path, read_text};
 
+use crate::secret_files::mode_beyond;
+
 /// Bytes of a salt.
 const SALT: usize = 16;
 
@@ -55,7 +57,9 @@ impl Passwords {
     /// # Errors
     /// [`PasswordError`] if it cannot be read, can be read by others, or has no user.
     pub fn read(path: &Path) -> Result<Self, PasswordError> {
-        check_mode(path)?;
+        if let Some(mode) = mode_beyond(path, 0o077) {
+            return Err(PasswordError::Readable { path: path.to_owned(), mode });
+        }
         let text = read_text(path, CREDENTIALS)?;
         let mut users = BTreeMap::new();
         for (number, line) in (1..).zip(text.lines()) {
@@ -78,23 +82,6 @@ impl Passwords {
         }
         Ok(Self { users, decoy: rand::random() })
     }
-}
-
-#[cfg(unix)]
-fn check_mode(path: &Path) -> Result<(), PasswordError> {
-    use std::os::unix::fs::MetadataExt;
-    // A file that is missing is reported when it is read.
-    let Ok(metadata) = std::fs::metadata(path) else { return Ok(()) };
-    let mode = metadata.mode() & 0o777;
-    if mode & 0o077 != 0 {
-        return Err(PasswordError::Readable { path: path.to_owned(), mode });
-    }
-    Ok(())
-}
-
-#[cfg(not(unix))]
-fn check_mode(_: &Path) -> Result<(), PasswordError> {
-    Ok(())
 }
 
 #[async_trait]

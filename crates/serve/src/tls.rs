@@ -11,6 +11,8 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::{self, ServerConfig};
 use x509_certificate::CapturedX509Certificate;
 
+use crate::secret_files::mode_beyond;
+
 /// Error of a certificate or a key.
 #[derive(Debug, Error)]
 #[allow(missing_docs, reason = "the fields are named in the messages")]
@@ -51,7 +53,10 @@ impl Tls {
     /// [`TlsError`] if one cannot be read, they do not belong together, the certificate is not valid
     /// now, or other users can read the key.
     pub fn read(certificate: &Path, key: &Path) -> Result<Self, TlsError> {
-        check_mode(key)?;
+        // The group may read a key: managers of certificates share keys in that way.
+        if let Some(mode) = mode_beyond(key, 0o027) {
+            return Err(TlsError::Readable { path: key.to_owned(), mode });
+        }
         let unreadable = |path: &Path, reason: String| TlsError::Pem { path: path.to_owned(), reason };
         let pem = std::fs::read(certificate).map_err(|error| unreadable(certificate, error.to_string()))?;
         let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_slice_iter(&pem)
@@ -78,25 +83,6 @@ impl Tls {
         config.alpn_protocols = vec![b"postgresql".to_vec()];
         Ok(Self { acceptor: TlsAcceptor::from(Arc::new(config)), certificates: Arc::new(pem) })
     }
-}
-
-/// Refuses a key that users outside the file's group can read, or that others than its owner can
-/// replace. A group may read it: certificate managers share keys in that way.
-#[cfg(unix)]
-fn check_mode(key: &Path) -> Result<(), TlsError> {
-    use std::os::unix::fs::MetadataExt;
-    // A file that is missing is reported when it is read.
-    let Ok(metadata) = std::fs::metadata(key) else { return Ok(()) };
-    let mode = metadata.mode() & 0o777;
-    if mode & 0o027 != 0 {
-        return Err(TlsError::Readable { path: key.to_owned(), mode });
-    }
-    Ok(())
-}
-
-#[cfg(not(unix))]
-fn check_mode(_: &Path) -> Result<(), TlsError> {
-    Ok(())
 }
 
 #[cfg(all(test, unix))]

@@ -70,7 +70,9 @@ impl Tables {
                 let name = table.spec().name();
                 return Err(Failure::wrong_usage(format!("--version: two versions of table {name}")));
             }
-            table.move_to(table.log().at(*version).await.map_err(TableError::from)?);
+            if table.snapshot().version() != *version {
+                table.move_to(table.log().at(*version).await.map_err(TableError::from)?);
+            }
         }
         Ok(())
     }

@@ -1,5 +1,5 @@
-//! Types of columns: what every value may be, and remarks on values that are odd. Types of whole
-//! files are tested where they are inferred.
+//! Types of columns that every value may have, and remarks on odd values. `infer.rs` tests the types
+//! of whole files.
 
 use proptest::prelude::*;
 
@@ -55,7 +55,7 @@ proptest! {
         let is_another = (near as f64) as u128 != u128::from(near);
         prop_assert_eq!(has_more_digits_than_double(format!("{text}.00").as_bytes()), is_another);
         prop_assert_eq!(has_more_digits_than_double(text.as_bytes()), near > 1 << 53);
-        // What a Double loses of a fraction is noted elsewhere.
+        // Another note reports digits of a fraction that a Double loses.
         let half = format!("{text}.5");
         prop_assert!(!has_more_digits_than_double(half.as_bytes()));
     }

@@ -351,4 +351,4 @@ impl<S: Spelling> RawReader for LineReader<S> {
 
 #[cfg(test)]
 #[path = "lines_tests.rs"]
-mod tests;
+pub(in crate::source) mod tests;

@@ -1,5 +1,5 @@
-//! Lines of a spelling made for these tests: where rows and fields end, and whose names they have.
-//! The spellings of real systems are tested where they are.
+//! Ends of rows and fields, and names of columns, in a spelling made for these tests. The spellings
+//! of real systems have tests of their own.
 
 use std::io::Cursor;
 
@@ -39,25 +39,31 @@ fn stream(text: &str) -> Box<dyn Read + Send> {
     Box::new(Cursor::new(text.as_bytes().to_vec()))
 }
 
-type Rows = Vec<(u64, Vec<Option<String>>)>;
+pub(in crate::source) type Rows = Vec<(u64, Vec<Option<String>>)>;
 
 /// Reads rows up to their end, with their lines.
 fn rows(reader: &mut LineReader<Bars>) -> Result<Rows, SourceError> {
     let mut rows = Vec::new();
     while let Some(batch) = reader.read_batch()? {
-        let RawBatch { cells, positions, broken, .. } = batch;
-        let (RawCells::Text(columns), Positions::Lines(lines)) = (cells, positions) else {
-            panic!("lines are text");
-        };
-        assert!(broken.is_empty(), "{broken:?}");
-        for (row, line) in lines.into_iter().enumerate() {
-            let cell = |(_, cells): &(String, BinaryArray)| {
-                cells.is_valid(row).then(|| String::from_utf8(cells.value(row).to_vec()).unwrap())
-            };
-            rows.push((line, columns.iter().map(cell).collect()));
-        }
+        rows.extend(rows_in_lines(batch));
     }
     Ok(rows)
+}
+
+/// The lines and the cells of rows of text.
+pub(in crate::source) fn rows_in_lines(batch: RawBatch) -> Rows {
+    let RawBatch { cells, positions, broken, .. } = batch;
+    let (RawCells::Text(columns), Positions::Lines(lines)) = (cells, positions) else {
+        panic!("lines are text");
+    };
+    assert!(broken.is_empty(), "{broken:?}");
+    let row = |(row, line): (usize, u64)| {
+        let cell = |(_, cells): &(String, BinaryArray)| {
+            cells.is_valid(row).then(|| String::from_utf8(cells.value(row).to_vec()).unwrap())
+        };
+        (line, columns.iter().map(cell).collect())
+    };
+    lines.into_iter().enumerate().map(row).collect()
 }
 
 fn some(text: &str) -> Option<String> {

@@ -131,7 +131,7 @@ fn lines_that_are_not_one_object_are_set_aside_and_the_others_are_read() {
                  {\"b\":1,\"b\":2}\n{\"a\":01}\n{\"a\":\"\xff\"}\n{\"a\":\n{\"a\":3}";
     let read = read(text, &["a"]);
     let some = |text: &str| vec![Some(text.to_owned())];
-    // Names that are not asked for may be there twice.
+    // Columns that are not requested may occur twice.
     assert_eq!(read.rows, [(1, some("1")), (4, some("2")), (8, vec![None]), (12, some("3"))]);
     let said: Vec<String> = read.broken.iter().map(ToString::to_string).collect();
     assert_eq!(said.len(), 7, "{said:?}");

@@ -6,7 +6,7 @@ use evenkeel_stats::sketch::DistinctKeys;
 use super::*;
 use crate::testing::evaluated;
 
-/// The same with a third key, and with so many functions over the recommended number of partitions.
+/// An evaluation of three keys, by several functions over the recommended number of partitions.
 fn with_functions(names: &[&str]) -> AdvisorReport {
     let mut report = evaluated();
     let mut third = report.evaluation.candidates[0].clone();
@@ -49,7 +49,7 @@ fn keys_are_in_the_order_of_their_ranking_over_the_recommended_partitions() {
         assert_eq!(names(&report), expected);
         report.ranking.reverse();
     }
-    // What was not evaluated is left out.
+    // Figures that were not evaluated are left out.
     report.ranking[0].partition_key = vec!["nothing".to_owned()];
     assert_eq!(names(&report).len(), 1);
     report.recommendation.partitions = 5;

@@ -118,7 +118,7 @@ proptest! {
     ) {
         let tokens = tokens(&pieces.join(" "));
         match read_type(&tokens) {
-            // What follows does not matter.
+            // The tokens after a type are not part of it.
             Ok(read) => prop_assert_eq!(read_type(&tokens[..read.tokens]), Ok(read)),
             Err(problem) => {
                 prop_assert!(problem.token <= tokens.len(), "{:?}", problem);

@@ -20,9 +20,14 @@ use evenkeel_model::units::{ByteSize, PartitionCount, Version};
 use evenkeel_storage::TableStorage;
 
 async fn table() -> (TableLog, Snapshot) {
+    table_with(vec![Column::required("k", ColumnType::Int64), Column::nullable("v", ColumnType::Utf8)]).await
+}
+
+/// A table in memory with the primary key k.
+pub(super) async fn table_with(columns: Vec<Column>) -> (TableLog, Snapshot) {
     let spec = TableSpec::new(TableDefinition {
         name: "t".into(),
-        columns: vec![Column::required("k", ColumnType::Int64), Column::nullable("v", ColumnType::Utf8)],
+        columns,
         primary_key: vec!["k".into()],
         partition_key: vec![],
         partitions: PartitionCount::new(3).unwrap(),

@@ -4,28 +4,17 @@ use std::collections::BTreeMap;
 
 use arrow::array::{Array, AsArray, Int64Array, StringArray};
 use arrow::datatypes::Int64Type;
-use object_store::memory::InMemory;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use super::*;
 use crate::ingest::options::LEAST_MEMORY;
-use evenkeel_model::table::{Column, ColumnType, PlacementFunction, TableDefinition};
-use evenkeel_model::units::{PartitionCount, Version};
-use evenkeel_storage::TableStorage;
+use crate::ingest::tests::table_with;
+use evenkeel_model::table::{Column, ColumnType};
+use evenkeel_model::units::Version;
 
 /// A table whose text may not be NULL, so that deletes have to fill it.
 async fn table() -> (TableLog, Snapshot) {
-    let spec = TableSpec::new(TableDefinition {
-        name: "t".into(),
-        columns: vec![Column::required("v", ColumnType::Utf8), Column::required("k", ColumnType::Int64)],
-        primary_key: vec!["k".into()],
-        partition_key: vec![],
-        partitions: PartitionCount::new(3).unwrap(),
-        placement: PlacementFunction::Ydb,
-        ttl: None,
-    });
-    let storage = TableStorage::new(Arc::new(InMemory::new()), "t".into());
-    TableLog::create(storage, &spec.unwrap()).await.unwrap()
+    table_with(vec![Column::required("v", ColumnType::Utf8), Column::required("k", ColumnType::Int64)]).await
 }
 
 fn start(log: &TableLog, base: &Snapshot, mode: IngestMode) -> Ingest {

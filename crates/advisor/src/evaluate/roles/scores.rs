@@ -375,7 +375,7 @@ mod tests {
         assert_eq!(decided(&[]), (Role::Entity, none.clone()));
         assert_eq!(decided(&[(Role::Measure, 1.0, "a"), (Role::Dimension, 1.0, "b")]).0, Role::Dimension);
         assert_eq!(decided(&[(Role::Entity, -0.5, "a")]), (Role::Dimension, none));
-        // A role that is not asked for does not win.
+        // Only the given roles can win.
         assert_eq!(decided(&[(Role::Time, 9.0, "a"), (Role::Measure, 0.1, "b")]).0, Role::Measure);
         // Evidence against a role, and evidence without words, counts but is not shown.
         let evidence = [

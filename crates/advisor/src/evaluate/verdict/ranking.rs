@@ -422,7 +422,7 @@ mod tests {
         assert_eq!(class(&[], &["user_id"], (false, 3.0), false), Class::Uneven);
         assert_eq!(class(&[], &["user_id", "at"], even, false), Class::SpreadByCount);
         assert_eq!(class(&[], &["user_id", "line"], even, false), Class::SpreadByCount);
-        // What may be an amount is never bearable.
+        // A column that may be an amount is never bearable.
         assert_eq!(class(&[], &["number"], even, false), Class::SpreadByCount);
         assert_eq!(class(&[], &["number"], (false, 9.0), false), Class::Uneven);
         // Kinds together are a thing if the natural key has them and the time.

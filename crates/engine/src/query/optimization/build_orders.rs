@@ -185,7 +185,7 @@ mod tests {
     use arrow::datatypes::Int64Type;
 
     use crate::query::Params;
-    use crate::testing::{Score, scores};
+    use crate::testing::{Score, scores, session_on};
 
     /// Rows of three columns.
     fn rows(batches: &[RecordBatch]) -> Vec<[i64; 3]> {
@@ -227,18 +227,7 @@ mod tests {
             format!("t a JOIN (SELECT * FROM {some} ORDER BY player, points) b USING (player)"),
         ] {
             for (cores, is_partitioned) in [(1, false), (2, false), (2, true), (5, false), (5, true)] {
-                let session = table.session().unwrap();
-                {
-                    let state = session.context().state_ref();
-                    let mut state = state.write();
-                    let config = state.config_mut();
-                    *config = config.clone().with_target_partitions(cores);
-                    if is_partitioned {
-                        let optimizer = &mut config.options_mut().optimizer;
-                        optimizer.hash_join_single_partition_threshold = 0;
-                        optimizer.hash_join_single_partition_threshold_rows = 0;
-                    }
-                }
+                let session = session_on(&table, cores, is_partitioned);
                 let collect =
                     async |sql: &str| rows(&session.collect(sql, &Params::default()).await.unwrap());
                 let pairs = |rows: &[[i64; 3]]| rows.iter().map(|row| [row[0], row[1]]).collect::<Vec<_>>();

@@ -7,9 +7,9 @@ use datafusion::config::ConfigOptions;
 use datafusion::error::Result;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateInputMode};
-use datafusion::physical_plan::empty::EmptyExec;
-use datafusion::physical_plan::union::UnionExec;
 use datafusion::physical_plan::{ExecutionPlan, replace_children_if_necessary};
+
+use crate::query::optimization::nulls_of_joins::without_knowledge;
 
 /// Hides from groupings by several sets what is known about their rows.
 ///
@@ -43,9 +43,7 @@ impl PhysicalOptimizerRule for SetsOfGroups {
             {
                 return Ok(Transformed::no(node));
             }
-            let input = Arc::clone(grouping.input());
-            let nothing = Arc::new(EmptyExec::new(input.schema()));
-            let union = UnionExec::try_new(vec![input, nothing])?;
+            let union = without_knowledge(grouping.input())?;
             replace_children_if_necessary(node, vec![union]).map(Transformed::yes)
         };
         Ok(plan.transform_up(hide)?.data)

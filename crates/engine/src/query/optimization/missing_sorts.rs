@@ -98,7 +98,7 @@ mod tests {
 
     use crate::query::Params;
     use crate::testing::joins::{Tables, answer, tables};
-    use crate::testing::{Score, scores};
+    use crate::testing::{Score, scores, session_on};
 
     #[tokio::test]
     async fn windows_over_groups_below_semi_joins_are_sorted() {
@@ -108,13 +108,7 @@ mod tests {
             ["EXISTS (SELECT 1 FROM t b WHERE a.player = b.player)", "a.player IN (SELECT player FROM t)"]
         {
             for cores in [1, 2, 5] {
-                let session = table.session().unwrap();
-                {
-                    let state = session.context().state_ref();
-                    let mut state = state.write();
-                    let config = state.config_mut();
-                    *config = config.clone().with_target_partitions(cores);
-                }
+                let session = session_on(&table, cores, false);
                 let sql = format!(
                     "SELECT rank() OVER (PARTITION BY a.player ORDER BY a.n) FROM \
                      (SELECT player, count(*) AS n FROM t GROUP BY player) a WHERE {condition}"
@@ -141,13 +135,7 @@ mod tests {
                 "count(*) OVER (PARTITION BY player, n ORDER BY n ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING)",
             ] {
                 for cores in [1, 2, 5] {
-                    let session = table.session().unwrap();
-                    {
-                        let state = session.context().state_ref();
-                        let mut state = state.write();
-                        let config = state.config_mut();
-                        *config = config.clone().with_target_partitions(cores);
-                    }
+                    let session = session_on(&table, cores, false);
                     let sql = format!(
                         "SELECT CAST({window} AS BIGINT UNSIGNED) FROM \
                          (SELECT player, count(*) AS n FROM {rows} GROUP BY player)"

@@ -80,7 +80,7 @@ fn filled_sides(node: &dyn ExecutionPlan) -> [bool; 2] {
 }
 
 /// Returns a node with the same rows of which neither orders nor constants are known.
-fn without_knowledge(rows: &Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+pub(super) fn without_knowledge(rows: &Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
     UnionExec::try_new(vec![Arc::clone(rows), Arc::new(EmptyExec::new(rows.schema()))])
 }
 
@@ -107,7 +107,7 @@ mod tests {
     use arrow::datatypes::Int64Type;
 
     use crate::query::Params;
-    use crate::testing::{Score, scores};
+    use crate::testing::{Score, scores, session_on};
 
     /// Rows of two columns; NULL is greater than any number.
     fn rows(batches: &[RecordBatch]) -> Vec<[i64; 2]> {
@@ -136,13 +136,7 @@ mod tests {
         ] {
             for condition in ["a.player = b.player", "a.player <= b.player AND a.player + b.player < 300"] {
                 for cores in [1, 2, 5] {
-                    let session = table.session().unwrap();
-                    {
-                        let state = session.context().state_ref();
-                        let mut state = state.write();
-                        let config = state.config_mut();
-                        *config = config.clone().with_target_partitions(cores);
-                    }
+                    let session = session_on(&table, cores, false);
                     for order in [
                         "a.player, b.player",
                         "b.player, a.player",

@@ -1,4 +1,4 @@
-//! Tokens of statements: where statements, brackets, elements and keys end.
+//! Tokens of statements: the ends of statements, brackets, elements and keys.
 
 use proptest::prelude::*;
 

@@ -3,10 +3,8 @@
 
 use std::io::Cursor;
 
-use arrow::array::{Array, BinaryArray};
-
 use super::*;
-use crate::source::raw::{Positions, RawCells};
+use crate::source::lines::tests::{Rows, rows_in_lines};
 use evenkeel_model::table::ColumnType;
 
 fn declared(text: &str) -> Result<Vec<DeclaredTable>, SourceError> {
@@ -83,7 +81,7 @@ fn rows_of_partitions_of_partitions_belong_to_the_table_with_its_key() {
     assert_eq!((columns(p), &p.primary_key), (vec!["id", "note"], &strings(&["id"])));
     assert_eq!((&p.sections, &q.sections), (&strings(&["s.p_1_a"]), &strings(&["s.q"])));
     assert!(p.form == DataForm::Section && p.file == "d.sql" && p.notes.is_empty(), "{p:?}");
-    // What stands in a row is no statement.
+    // Text in a row is no statement.
     assert!(!p.has_other_rows && !q.has_other_rows);
 }
 
@@ -173,28 +171,15 @@ fn rows_in_another_form_are_noted_or_refused() {
     }
 }
 
-/// Number of the line of a row, and its cells.
-type NumberedRow = (u64, Vec<Option<String>>);
-
 /// Reads the rows of a table.
-fn rows(text: &str, tables: &[&str]) -> Result<Vec<NumberedRow>, SourceError> {
+fn rows(text: &str, tables: &[&str]) -> Result<Rows, SourceError> {
     let section = Section { tables: strings(tables), columns: strings(&["id", "note"]) };
     let options = InputOptions { section: Some(section), batch_rows: 2, ..InputOptions::default() };
     let stream = Box::new(Cursor::new(text.as_bytes().to_vec()));
     let mut reader = DumpSectionReader::open("d.sql", stream, &strings(&["note", "id"]), &options)?;
     let mut rows = Vec::new();
     while let Some(batch) = reader.next_batch()? {
-        let RawBatch { cells, positions, broken, .. } = batch;
-        let (RawCells::Text(columns), Positions::Lines(lines)) = (cells, positions) else {
-            panic!("rows of a dump are text in lines");
-        };
-        assert!(broken.is_empty(), "{broken:?}");
-        for (row, line) in lines.into_iter().enumerate() {
-            let cell = |(_, cells): &(String, BinaryArray)| {
-                cells.is_valid(row).then(|| String::from_utf8(cells.value(row).to_vec()).unwrap())
-            };
-            rows.push((line, columns.iter().map(cell).collect()));
-        }
+        rows.extend(rows_in_lines(batch));
     }
     Ok(rows)
 }
