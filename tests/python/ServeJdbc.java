@@ -11,7 +11,7 @@ import java.sql.Timestamp;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Uses `evenkeel serve` by JDBC; the tables are those of serve.py. */
+/** Uses `evenkeel serve` by JDBC; the tables are those of serve_checks/fixture.py. */
 public class ServeJdbc {
     static void check(Object found, Object expected) {
         if (!expected.equals(found)) {

@@ -7,7 +7,6 @@
 
 import datetime as dt
 import json
-import operator
 import os
 import random
 import shutil
@@ -15,7 +14,6 @@ import subprocess
 import sys
 import tempfile
 import traceback
-import uuid
 from pathlib import Path
 
 import deltalake
@@ -23,246 +21,11 @@ import duckdb
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
-EVENKEEL, EXTENSION_PYTHON = sys.argv[1:3]
-EPOCH = dt.datetime(1970, 1, 1)
-
-
-# The program
-
-
-def evenkeel(*arguments, code=0):
-    run = subprocess.run([EVENKEEL, *map(str, arguments)], capture_output=True, text=True)
-    assert run.returncode == code, f"{arguments}: exit code {run.returncode}\n{run.stdout}{run.stderr}"
-    return run.stdout if code == 0 else run.stderr
-
-
-def export(table, *arguments):
-    return json.loads(evenkeel("export", "delta", table, "--format", "json", *arguments))
-
-
-def query(table, sql="SELECT * FROM t", *arguments):
-    """The rows of a query, by way of a Parquet file."""
-    with tempfile.TemporaryDirectory() as folder:
-        evenkeel("query", table, "-c", sql, "--format", "parquet", "--output", f"{folder}/rows.parquet", *arguments)
-        return pq.read_table(f"{folder}/rows.parquet")
-
-
-def ingest(table, rows, *arguments):
-    """Ingests rows with one commit, as NDJSON."""
-    file = table.parent / "rows.ndjson"
-    file.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
-    evenkeel("ingest", table, file, "--again", "--compact", "off", *arguments)
-
-
-# What Delta makes of a table
-
-DELTA_TYPES = {
-    pa.uint8(): pa.int16(),
-    pa.uint16(): pa.int32(),
-    pa.uint32(): pa.int64(),
-    pa.uint64(): pa.int64(),
-    pa.timestamp("ms"): pa.timestamp("us"),
-    pa.duration("us"): pa.int64(),
-    pa.binary(16): pa.binary(),
-}
-
-
-def plain(table):
-    """The table with one Arrow type where readers choose among several: views, large or small offsets, dictionaries."""
-    fields = []
-    for field in table.schema:
-        kind = field.type
-        if pa.types.is_string_view(kind) or pa.types.is_large_string(kind):
-            kind = pa.string()
-        elif pa.types.is_binary_view(kind) or pa.types.is_large_binary(kind):
-            kind = pa.binary()
-        fields.append(pa.field(field.name, kind))
-    return table.cast(pa.schema(fields))
-
-
-def expected(rows):
-    """The rows of evenkeel in the types of Delta. The casts are exact or fail."""
-    rows = plain(rows)
-    fields = [pa.field(field.name, DELTA_TYPES.get(field.type, field.type)) for field in rows.schema]
-    return rows.cast(pa.schema(fields))
-
-
-def same(name, found, wanted, key="k"):
-    found, wanted = plain(found), plain(wanted)
-    order = [(column, "ascending") for column in ([key] if isinstance(key, str) else key)]
-    found, wanted = found.sort_by(order).combine_chunks(), wanted.sort_by(order).combine_chunks()
-    assert found.schema.equals(wanted.schema), f"{name}: {found.schema}\ninstead of\n{wanted.schema}"
-    assert found.num_rows == wanted.num_rows, f"{name}: {found.num_rows} rows instead of {wanted.num_rows}"
-    for column in wanted.column_names:
-        if not found[column].equals(wanted[column]):
-            pairs = zip(found[column].to_pylist(), wanted[column].to_pylist())
-            wrong = [pair for pair in pairs if pair[0] != pair[1]]
-            raise AssertionError(f"{name}: column {column}: (found, wanted) {wrong[:3]}")
-
-
-# The readers. Each gives the columns of the rows that a condition (column, operator, value) keeps.
-
-COMPARE = {"<": operator.lt, "<=": operator.le, "=": operator.eq, "!=": operator.ne, ">=": operator.ge, ">": operator.gt}
-CONVERTED = (pa.uint64(), pa.duration("us"))
-
-
-def literal(value):
-    if isinstance(value, dt.datetime):
-        return f"TIMESTAMP '{value.isoformat(sep=' ', timespec='microseconds')}'"
-    if isinstance(value, dt.date):
-        return f"DATE '{value.isoformat()}'"
-    if isinstance(value, str):
-        return "'" + value.replace("'", "''") + "'"
-    return str(value)
-
-
-def sql_of(columns, condition, source):
-    names = ", ".join('"' + column.replace('"', '""') + '"' for column in columns)
-    where = ""
-    if condition:
-        column, comparison, value = condition
-        where = f' WHERE "{column}" {comparison} {literal(value)}'
-    return f"SELECT {names} FROM {source}{where}"
-
-
-def deltalake_arrow(path, columns, condition, version):
-    table = deltalake.DeltaTable(path, version=version)
-    return table.to_pyarrow_table(columns=columns, filters=[condition] if condition else None)
-
-
-def deltalake_sql(path, columns, condition, version):
-    builder = deltalake.QueryBuilder().register("t", deltalake.DeltaTable(path, version=version))
-    return pa.table(builder.execute(sql_of(columns, condition, "t")).read_all())
-
-
-def polars(path, columns, condition, version, **options):
-    frame = pl.scan_delta(str(path), version=version, **options)
-    if condition:
-        column, comparison, value = condition
-        frame = frame.filter(COMPARE[comparison](pl.col(column), pl.lit(value)))
-    return frame.select(columns).collect().to_arrow()
-
-
-def polars_arrow(path, columns, condition, version):
-    return polars(path, columns, condition, version, use_pyarrow=True)
-
-
-def duckdb_dataset(path, columns, condition, version):
-    files = deltalake.DeltaTable(path, version=version).to_pyarrow_dataset()
-    with duckdb.connect() as connection:
-        connection.register("files", files)
-        return connection.sql(sql_of(columns, condition, "files")).to_arrow_table()
-
-
-def duckdb_extension(path, columns, condition, version):
-    source = f"delta_scan('{path}'" + ("" if version is None else f", version={version}") + ")"
-    return extension([sql_of(columns, condition, source)])[0]
-
-
-def extension(statements):
-    """The rows of SQL statements, run by the DuckDB that has the Delta extension."""
-    with tempfile.TemporaryDirectory() as folder:
-        work = [[sql, f"{folder}/{number}.parquet"] for number, sql in enumerate(statements)]
-        run = subprocess.run(
-            [EXTENSION_PYTHON, Path(__file__).with_name("delta_extension.py")],
-            input=json.dumps(work), capture_output=True, text=True,
-        )
-        assert run.returncode == 0, run.stderr
-        return [pq.read_table(file) for _, file in work]
-
-
-READERS = {
-    "deltalake": deltalake_arrow,
-    "deltalake SQL": deltalake_sql,
-    "Polars": polars,
-    "Polars by pyarrow": polars_arrow,
-    "DuckDB on the dataset": duckdb_dataset,
-    "DuckDB's extension": duckdb_extension,
-}
-
-
-def readable(reader, schema):
-    """Columns that a reader takes: Polars by itself makes no signed integer of an unsigned one of 64 bits, or of a duration."""
-    return [field.name for field in schema if not (reader == "Polars" and field.type in CONVERTED)]
-
-
-def check(table, version=None, rows=None, key="k"):
-    """Every reader finds what a query finds, or the rows that were found earlier."""
-    rows = query(table) if rows is None else rows
-    for name, read in READERS.items():
-        columns = readable(name, rows.schema)
-        if key not in columns:
-            continue
-        same(name, read(table, columns, None, version), expected(rows).select(columns), key)
-    return rows
-
-
-# Tables
-
-TYPES = [
-    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float", "double", "decimal(22,9)",
-    "decimal(5,2)", "decimal(35,0)", "utf8", "string", "json", "jsondocument", "yson", "uuid", "date", "datetime", "timestamp",
-    "interval", "date32", "datetime64", "timestamp64", "interval64",
-]
-TEXTS = ['qu"ote', "it's", "back\\slash", "comma, and\nline", "\ttab", "é", "日本語", "😀🏴‍☠️", "%3D =/?#", "\u0001", " ", "z" * 80, "NULL"]
-
-
-def value(kind, rng):
-    """A random value, often one at an end of the type, as NDJSON has it."""
-    near = rng.random() < 0.4
-    if kind == "bool":
-        return rng.random() < 0.5
-    if kind.startswith(("int", "uint")) and not kind.startswith("interval"):
-        bits = int("".join(c for c in kind if c.isdigit()))
-        # Delta ends where signed integers do.
-        low, high = (0, 2 ** min(bits, 63) - 1) if kind.startswith("u") else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
-        return rng.choice([low, low + 1, high - 1, high]) if near else rng.randint(low, high)
-    if kind in ("float", "double"):
-        return rng.choice([0.0, -0.5, 1.5, 2.0**100, -(2.0**-100)])
-    if kind.startswith("decimal"):
-        digits, scale = map(int, kind[8:-1].split(","))
-        most = 10**digits - 1
-        number = rng.choice([0, 1, -1, most, -most]) if near else rng.randint(-most, most)
-        return f"{'-' if number < 0 else ''}{abs(number) // 10**scale}" + (f".{abs(number) % 10**scale:0{scale}}" if scale else "")
-    if kind in ("utf8", "string"):
-        return rng.choice(TEXTS)
-    if kind in ("json", "jsondocument", "yson"):
-        return json.dumps({"a": rng.choice(TEXTS)}, ensure_ascii=False)
-    if kind == "uuid":
-        return str(uuid.UUID(int=rng.getrandbits(128)))
-    if kind in ("interval", "interval64"):
-        return rng.randint(-(10**12), 10**12)
-    late = kind.endswith(("32", "64"))
-    low = dt.datetime(1600, 1, 1) if late else EPOCH
-    span = int((dt.datetime(2100, 1, 1) - low).total_seconds())
-    at = low + dt.timedelta(seconds=rng.randrange(span), microseconds=rng.randrange(10**6))
-    if late and near:
-        at = EPOCH - dt.timedelta(microseconds=rng.choice([1, 999_999, 1_000_000]))
-    if kind.startswith("date") and not kind.startswith("datetime"):
-        return at.date().isoformat()
-    return at.isoformat(timespec="seconds" if kind.startswith("datetime") else "microseconds")
-
-
-def name_of(kind):
-    return "c_" + kind.replace("(", "_").replace(",", "_").replace(")", "")
-
-
-def create_with_all_types(folder, partitions=32):
-    table = folder / "all"
-    columns = [argument for kind in TYPES for argument in ("--column", f"{name_of(kind)}:{kind}")]
-    evenkeel("create", table, "--column", "k:int64:not-null", *columns, "--primary-key", "k", "--partitions", partitions)
-    return table
-
-
-def random_rows(keys, rng):
-    for k in keys:
-        row = {name_of(kind): value(kind, rng) for kind in TYPES if rng.random() < 0.8}
-        yield {"k": k, **row}
-
-
-# The tests
+from delta_checks.comparison import expected, same
+from delta_checks.program import EVENKEEL, evenkeel, export, ingest, query
+from delta_checks.random_rows import EPOCH, create_with_all_types, random_rows
+from delta_checks.readers import COMPARE, READERS, check, extension, readable, sql_of
 
 
 def test_every_type_and_value_is_read_as_a_query_reads_it(folder):
@@ -326,7 +89,8 @@ def test_statistics_lose_no_row(folder):
     rng = random.Random(3)
     start = dt.datetime(1969, 12, 30)
     for commit in range(8):
-        # Each commit has a stretch of its own in every column, so that one file can be told from the others.
+        # Each commit has a stretch of its own in every column, so that one file can be told from
+        # the others.
         rows = []
         for k in range(commit * 100, commit * 100 + 100):
             at = start + dt.timedelta(seconds=k * 1000, microseconds=rng.randrange(10**6))
@@ -402,7 +166,8 @@ def test_integers_beyond_those_of_delta_are_refused_by_name(folder):
     rows = query(table, "SELECT k FROM t")
     check(table, rows=rows)
     assert rows.num_rows == 12
-    # The column comes back once its values are small enough, and all of its files are looked at then.
+    # The column comes back once its values are small enough, and all of its files are looked at
+    # then.
     ingest(table, [{"k": 50, "u": 7}])
     assert export(table, "--compact")["delta_version"] == 2
     check(table)

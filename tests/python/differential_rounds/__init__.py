@@ -1,0 +1,1 @@
+"""Random tables and statements, and the comparison of two answers."""

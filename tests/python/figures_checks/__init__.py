@@ -1,0 +1,1 @@
+"""Random exports, and each figure of their evaluation computed by DuckDB."""

@@ -1,0 +1,1 @@
+"""What clients of PostgreSQL check of `evenkeel serve`, by subject."""
