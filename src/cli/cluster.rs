@@ -8,7 +8,7 @@ use clap::{Args as ClapArgs, Subcommand};
 use evenkeel::bounded::{CREDENTIALS, read_text};
 use evenkeel::cluster::{
     CLIENT_TIMEOUT, ClientSecurity, Cluster, ExecutorOptions, JobOptions, RunningExecutor, RunningScheduler,
-    SchedulerOptions, ServerSecurity, Token, read_pem,
+    SchedulerOptions, ServerSecurity, Token, check_secret, read_pem,
 };
 use evenkeel::units::{ByteSize, Micros};
 use tokio::sync::Notify;
@@ -106,11 +106,11 @@ struct ServerArgs {
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     tls_cert: Option<LocalPath>,
 
-    /// Private key of the certificate, as PEM.
+    /// Private key of the certificate, as PEM; only its owner and group may read it.
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<LocalPath>,
 
-    /// File with the token that requests must carry [default: EVENKEEL_CLUSTER_TOKEN in the
+    /// File with the token that requests must carry; only its owner and group may read it [default: EVENKEEL_CLUSTER_TOKEN in the
     /// environment].
     #[arg(long, value_name = "FILE")]
     token_file: Option<LocalPath>,
@@ -159,7 +159,10 @@ fn duration(micros: Micros) -> Duration {
 /// Returns the token in a file, else the one in the environment.
 fn token(file: Option<&Path>) -> Result<Option<Token>, Failure> {
     let (place, text) = match file {
-        Some(file) => (file.display().to_string(), read_text(file, CREDENTIALS)?),
+        Some(file) => {
+            check_secret(file)?;
+            (file.display().to_string(), read_text(file, CREDENTIALS)?)
+        }
         None => match std::env::var(TOKEN_VARIABLE) {
             Ok(text) => (TOKEN_VARIABLE.to_owned(), text),
             Err(std::env::VarError::NotPresent) => return Ok(None),
@@ -180,7 +183,10 @@ fn token(file: Option<&Path>) -> Result<Option<Token>, Failure> {
 impl ServerArgs {
     fn security(&self) -> Result<ServerSecurity, Failure> {
         let identity = match (&self.tls_cert, &self.tls_key) {
-            (Some(certificate), Some(key)) => Some((read_pem(certificate)?, read_pem(key)?)),
+            (Some(certificate), Some(key)) => {
+                check_secret(key)?;
+                Some((read_pem(certificate)?, read_pem(key)?))
+            }
             _ => None,
         };
         Ok(ServerSecurity { identity, token: token(self.token_file.as_deref())? })

@@ -331,6 +331,8 @@ fn insert_mode_refuses_keys_that_are_there_and_keys_that_come_twice() {
 fn an_empty_token_is_refused_rather_than_taken_for_none() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("token"), "\n").unwrap();
+    let owner = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+    std::fs::set_permissions(dir.path().join("token"), owner).unwrap();
     let refused = |arguments: &str, variable: Option<&str>| {
         let mut command = crate::common::evenkeel();
         command

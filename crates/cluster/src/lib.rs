@@ -40,7 +40,7 @@ pub use crate::client::{Cluster, ClusterSize, JobOptions};
 pub use crate::executor::{ExecutorOptions, RunningExecutor};
 pub use crate::query::ClusterSession;
 pub use crate::scheduler::{CLIENT_TIMEOUT, RunningScheduler, SchedulerOptions};
-pub use crate::security::{ClientSecurity, ServerSecurity, Token, read_pem};
+pub use crate::security::{ClientSecurity, ServerSecurity, Token, check_secret, read_pem};
 
 use evenkeel_advisor::evaluate::EvaluateError;
 use evenkeel_engine::query::QueryError;
@@ -89,6 +89,8 @@ pub enum ClusterError {
     Read(#[from] ReadError),
     #[error("{path}: {reason}")]
     File { path: String, reason: String },
+    #[error("{path}: other users can read or replace this secret (mode {mode:03o}); run 'chmod 600 {path}'")]
+    Readable { path: String, mode: u32 },
     #[error("{address}: cannot listen there: {reason}")]
     Listen { address: String, reason: String },
     #[error(transparent)]

@@ -15,6 +15,7 @@ use tonic::{Request, Status};
 
 use crate::{CONNECT_TIMEOUT, ClusterError};
 use evenkeel_model::bounded::{CREDENTIALS, read_bytes};
+use evenkeel_model::secret_files::{SHARED_WITH_THE_GROUP, mode_beyond};
 
 /// Time limit of a request, after which its connection counts as lost.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(300);
@@ -93,6 +94,17 @@ pub fn read_pem(path: &Path) -> Result<Vec<u8>, ClusterError> {
         Ok(bytes)
     } else {
         Err(ClusterError::File { path: path.display().to_string(), reason: "is not a PEM file".to_owned() })
+    }
+}
+
+/// Refuses a file with a key or a token that other users can read.
+///
+/// # Errors
+/// [`ClusterError::Readable`] with its permissions.
+pub fn check_secret(path: &Path) -> Result<(), ClusterError> {
+    match mode_beyond(path, SHARED_WITH_THE_GROUP) {
+        Some(mode) => Err(ClusterError::Readable { path: path.display().to_string(), mode }),
+        None => Ok(()),
     }
 }
 

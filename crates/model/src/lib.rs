@@ -7,6 +7,7 @@ mod local_times;
 pub mod masked_path;
 pub mod note;
 mod note_text;
+pub mod secret_files;
 pub mod table;
 pub mod text_value;
 mod time_digits;

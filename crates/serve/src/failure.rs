@@ -2,10 +2,11 @@
 
 use std::fmt;
 
+use arrow::error::ArrowError;
 use datafusion::common::{DataFusionError, Diagnostic, SchemaError, Span};
 use datafusion::sql::sqlparser::parser::ParserError;
 use evenkeel_engine::TableError;
-use evenkeel_engine::query::{DatabaseError, LimitExceeded, ParamError, QueryError};
+use evenkeel_engine::query::{DatabaseError, LimitExceeded, OutOfRange, ParamError, QueryError};
 use evenkeel_model::bounded::message as bounded;
 use pgwire::error::{ErrorInfo, PgWireError};
 
@@ -33,6 +34,8 @@ impl SqlState {
     pub(crate) const UNDEFINED_PARAMETER: Self = Self("42P02");
     pub(crate) const INVALID_PARAMETER: Self = Self("22023");
     pub(crate) const INVALID_TEXT: Self = Self("22P02");
+    pub(crate) const DATA: Self = Self("22000");
+    pub(crate) const DIVISION_BY_ZERO: Self = Self("22012");
     pub(crate) const INVALID_BINARY: Self = Self("22P03");
     pub(crate) const OUT_OF_RANGE: Self = Self("22003");
     pub(crate) const OUT_OF_MEMORY: Self = Self("53200");
@@ -188,11 +191,14 @@ fn code_of_limit(limit: &LimitExceeded) -> SqlState {
 }
 
 impl Failure {
-    /// Classifies an error of DataFusion. Its kinds are few, so the text decides among some of
-    /// them.
+    /// Classifies an error of DataFusion by its kind. DataFusion has few kinds, so some codes are
+    /// told from its text; see `code_of_plan` and `code_of_execution`.
     fn from_engine(error: &DataFusionError, message: String) -> Self {
         if let Some(limit) = LimitExceeded::from_error(error) {
             return Self::new(code_of_limit(limit), message);
+        }
+        if OutOfRange::from_error(error).is_some() {
+            return Self::new(SqlState::OUT_OF_RANGE, message);
         }
         let place = place_of(error);
         let code = match error.find_root() {
@@ -207,16 +213,17 @@ impl Failure {
             },
             DataFusionError::ResourcesExhausted(_) => SqlState::OUT_OF_MEMORY,
             DataFusionError::NotImplemented(_) => SqlState::NOT_SUPPORTED,
-            DataFusionError::ObjectStore(_)
-            | DataFusionError::IoError(_)
-            | DataFusionError::ParquetError(_) => code_of_text(&message).unwrap_or(SqlState::IO),
-            DataFusionError::Plan(_) => code_of_text(&message).unwrap_or(SqlState("42601")),
-            // Such as a value of an export that its type cannot hold.
-            DataFusionError::External(_) => code_of_text(&message).unwrap_or(SqlState("22000")),
-            DataFusionError::ArrowError(_, _) | DataFusionError::Execution(_) => {
-                code_of_text(&message).unwrap_or(SqlState("22000"))
+            DataFusionError::ObjectStore(_) | DataFusionError::IoError(_) => SqlState::IO,
+            // The reader of Parquet passes on only the text of a filter that rejects a value.
+            DataFusionError::ParquetError(cause) => {
+                code_of_execution(&cause.to_string()).unwrap_or(SqlState::IO)
             }
-            _ => code_of_text(&message).unwrap_or(SqlState::INTERNAL),
+            DataFusionError::Plan(text) => code_of_plan(text),
+            // Such as a value of an export that its type cannot hold.
+            DataFusionError::External(_) => SqlState::DATA,
+            DataFusionError::ArrowError(cause, _) => code_of_arrow(cause),
+            DataFusionError::Execution(text) => code_of_execution(text).unwrap_or(SqlState::DATA),
+            _ => SqlState::INTERNAL,
         };
         Self { place, ..Self::new(code, message) }
     }
@@ -252,27 +259,47 @@ fn syntax(error: &ParserError) -> (SqlState, Option<(u64, u64)>) {
     (SqlState::SYNTAX, place)
 }
 
-/// Codes of errors that the engine has no kinds for.
-fn code_of_text(message: &str) -> Option<SqlState> {
-    let message = message.to_ascii_lowercase();
-    let has = |text: &str| message.contains(text);
-    Some(SqlState(if has("divi") && has("zero") {
-        "22012"
-    } else if has("overflow") || has("out of range") || has("beyond the range") {
-        "22003"
-    } else if has("invalid function") || has("no function matches") {
-        "42883"
-    } else if has("group by") && has("must") {
-        "42803"
-    } else if has("cannot cast") || has("can't cast") || has("parser error") {
-        "22P02"
-    } else if has("coerce") || has("cannot infer common") {
-        "42804"
-    } else if has("unsupported sql type") {
-        "42704"
+/// Code of an error of arrow, which computes and casts values.
+fn code_of_arrow(error: &ArrowError) -> SqlState {
+    match error {
+        ArrowError::DivideByZero => SqlState::DIVISION_BY_ZERO,
+        ArrowError::ArithmeticOverflow(_) => SqlState::OUT_OF_RANGE,
+        ArrowError::CastError(_) | ArrowError::ParseError(_) => SqlState::INVALID_TEXT,
+        ArrowError::IoError(..) | ArrowError::ParquetError(_) => SqlState::IO,
+        ArrowError::NotYetImplemented(_) => SqlState::NOT_SUPPORTED,
+        ArrowError::MemoryError(_) => SqlState::OUT_OF_MEMORY,
+        _ => SqlState::DATA,
+    }
+}
+
+/// Code of DataFusion's one kind of error for statements that it does not plan, from its text.
+fn code_of_plan(text: &str) -> SqlState {
+    let has = |part: &str| text.contains(part);
+    if has("Invalid function") || has("No function matches") {
+        SqlState("42883")
+    } else if has("must be in GROUP BY") {
+        SqlState("42803")
+    } else if has("Cannot infer common") || has("coerce") {
+        SqlState("42804")
+    } else if has("Unsupported SQL type") {
+        SqlState::UNDEFINED_OBJECT
     } else {
-        return None;
-    }))
+        SqlState::SYNTAX
+    }
+}
+
+/// Code of an error of arrow of which only the text is left, if it is one of those with codes.
+fn code_of_execution(text: &str) -> Option<SqlState> {
+    let has = |part: &str| text.contains(part);
+    if has("DivideByZero") || has("Divide by zero") {
+        Some(SqlState::DIVISION_BY_ZERO)
+    } else if has("Arithmetic overflow") {
+        Some(SqlState::OUT_OF_RANGE)
+    } else if has("Cannot cast") || has("Can't cast") || has("Cast error") || has("Parser error") {
+        Some(SqlState::INVALID_TEXT)
+    } else {
+        None
+    }
 }
 
 #[cfg(test)]

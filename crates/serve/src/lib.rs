@@ -25,7 +25,6 @@ mod metrics;
 mod parameters;
 mod passwords;
 mod rows;
-mod secret_files;
 mod server;
 mod settings;
 mod shared;

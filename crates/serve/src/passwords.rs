@@ -11,8 +11,7 @@ use ring::digest::{SHA256, digest};
 use thiserror::Error;
 
 use evenkeel_model::bounded::{CREDENTIALS, ReadError, quote_path, read_text};
-
-use crate::secret_files::mode_beyond;
+use evenkeel_model::secret_files::{OF_OTHERS, mode_beyond};
 
 /// Bytes of a salt.
 const SALT: usize = 16;
@@ -57,7 +56,7 @@ impl Passwords {
     /// # Errors
     /// [`PasswordError`] if it cannot be read, can be read by others, or has no user.
     pub fn read(path: &Path) -> Result<Self, PasswordError> {
-        if let Some(mode) = mode_beyond(path, 0o077) {
+        if let Some(mode) = mode_beyond(path, OF_OTHERS) {
             return Err(PasswordError::Readable { path: path.to_owned(), mode });
         }
         let text = read_text(path, CREDENTIALS)?;

@@ -4,14 +4,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use evenkeel_model::bounded::quote_path;
+use evenkeel_model::secret_files::{SHARED_WITH_THE_GROUP, mode_beyond};
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use thiserror::Error;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::{self, ServerConfig};
 use x509_certificate::CapturedX509Certificate;
-
-use crate::secret_files::mode_beyond;
 
 /// Error of a certificate or a key.
 #[derive(Debug, Error)]
@@ -53,8 +52,7 @@ impl Tls {
     /// [`TlsError`] if one cannot be read, they do not belong together, the certificate is not valid
     /// now, or other users can read the key.
     pub fn read(certificate: &Path, key: &Path) -> Result<Self, TlsError> {
-        // The group may read a key: managers of certificates share keys in that way.
-        if let Some(mode) = mode_beyond(key, 0o027) {
+        if let Some(mode) = mode_beyond(key, SHARED_WITH_THE_GROUP) {
             return Err(TlsError::Readable { path: key.to_owned(), mode });
         }
         let unreadable = |path: &Path, reason: String| TlsError::Pem { path: path.to_owned(), reason };

@@ -56,6 +56,10 @@ fn certificates(dir: &Path) -> Option<()> {
     run("x509 -req -in node.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile ext -out node.pem")
 }
 
+fn mode(path: &Path, mode: u32) {
+    std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
+}
+
 #[test]
 fn with_tls_and_a_token_only_those_are_served_who_have_both() {
     let dir = tempfile::tempdir().unwrap();
@@ -65,6 +69,9 @@ fn with_tls_and_a_token_only_those_are_served_who_have_both() {
     }
     std::fs::write(dir.join("token"), "a token is a secret\n".replace(' ', "-")).unwrap();
     std::fs::write(dir.join("other"), "another-token-altogether").unwrap();
+    for secret in ["token", "other", "ca.key", "node.key"] {
+        mode(&dir.join(secret), 0o640);
+    }
     done(dir, "generate ad-events --rows 20000 --out {}/in");
     done(dir, "create {}/t --ddl data/ad_events.sql");
     let with = |text: &str| arguments(dir, text);
@@ -81,6 +88,22 @@ fn with_tls_and_a_token_only_those_are_served_who_have_both() {
         let text = format!("ingest {{}}/t {{}}/in --compact off --cluster {url} --tries 1 {more}");
         Run::from(evenkeel().args(with(&text)).output().unwrap())
     };
+    // A secret that others can read is none, whoever would use it.
+    std::fs::copy(dir.join("token"), dir.join("exposed")).unwrap();
+    mode(&dir.join("exposed"), 0o644);
+    let exposed = format!("{server} {client}").replace("/token", "/exposed");
+    for text in [
+        format!("ingest {{}}/t {{}}/in --cluster {url} {client} --token-file {{}}/exposed"),
+        format!("cluster scheduler --listen 127.0.0.1:0 {exposed}"),
+        format!("cluster executor --scheduler {url} {}", exposed.replace("/node.key", "/exposed")),
+    ] {
+        let refused = Run::from(evenkeel().args(with(&text)).output().unwrap());
+        assert!(
+            refused.code != 0 && refused.stderr.contains("(mode 644); run 'chmod 600"),
+            "{}",
+            refused.stderr
+        );
+    }
     let plain_url = url.replace("https", "http");
     let plain = evenkeel().args(with("inspect {}/t --format json")).output().unwrap();
     assert!(Run::from(plain).code == 0);

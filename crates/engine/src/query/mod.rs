@@ -21,6 +21,7 @@ mod functions;
 mod limits;
 mod local_joins;
 mod optimization;
+mod out_of_range;
 mod scan;
 mod session;
 
@@ -36,6 +37,7 @@ pub use crate::query::limits::{
 pub use crate::query::local_joins::JoinSummary;
 pub use crate::query::local_joins::partition_aware::{PartitionAware, declare_scans};
 pub use crate::query::optimization::optimizer_rules::corrected_rules;
+pub use crate::query::out_of_range::OutOfRange;
 pub(crate) use crate::query::scan::count::{PartitionKeys, count_visible_rows};
 pub use crate::query::scan::key_order::key_ordering;
 pub use crate::query::scan::overlap::OverlapGroup;

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use arrow::array::{BinaryArray, BinaryBuilder};
 use csv::{ByteRecord, Reader, ReaderBuilder};
 
+use crate::source::blank_lines::{BlankLineScanner, BlankLines};
 use crate::source::doubt::Doubt;
 use crate::source::error::SourceError;
 use crate::source::format::{InputFormat, MAX_RECORD_BYTES};
@@ -60,6 +61,7 @@ struct Watched {
     /// line feed of a record only when the next record begins.
     two_byte_ends: Arc<AtomicBool>,
     misplaced: MisplacedQuotes,
+    blank: BlankLines,
 }
 
 /// Names of the fields, and the records read for them.
@@ -133,6 +135,7 @@ fn reader_of(
     };
     let limited = Limited {
         scanner: QuoteScanner::new(delimiter, watched.misplaced.clone()),
+        blank_lines: BlankLineScanner::new(watched.blank.clone()),
         stream: buffered(stream),
         watched: watched.clone(),
         last: 0,
@@ -235,6 +238,7 @@ fn texts(record: &ByteRecord) -> Vec<String> {
 struct Limited {
     stream: TextStream,
     scanner: QuoteScanner,
+    blank_lines: BlankLineScanner,
     watched: Watched,
     /// The last byte read so far.
     last: u8,
@@ -260,6 +264,7 @@ impl Read for Limited {
         let quotes = read.iter().filter(|byte| **byte == b'"').count();
         self.watched.quotes.fetch_add(quotes, Ordering::Relaxed);
         self.scanner.see(read, quotes);
+        self.blank_lines.see(read);
         if self.in_header {
             self.see_header(read);
         }
@@ -318,7 +323,9 @@ impl RawReader for CsvReader {
             }
             self.watched.since_record.store(0, Ordering::Relaxed);
             bytes += record.as_slice().len();
-            let line = record.position().map_or(0, |position| line_of(position, &self.watched.two_byte_ends));
+            let line = record.position().map_or(0, |position| {
+                line_of(position, &self.watched.two_byte_ends) + self.watched.blank.take_at(position.byte())
+            });
             self.last_line = Some(line);
             if self.watched.misplaced.take_before(self.reader.position().byte()) {
                 let reason = format!("has {TEXT_AFTER_QUOTE}; a quote within quotes is written twice");

@@ -62,7 +62,7 @@ proptest! {
     #[test]
     fn records_read_back_as_they_were_written_with_the_lines_they_begin_in(
         rows in proptest::collection::vec(
-            ("[ab,;\"\n ]{0,4}", "[ab,;\"\n ]{0,4}", any::<bool>()),
+            ("[ab,;\"\n ]{0,4}", "[ab,;\"\n ]{0,4}", any::<bool>(), 0..3_usize),
             0..8,
         ),
         has_semicolons: bool,
@@ -80,7 +80,8 @@ proptest! {
         };
         let mut text = format!("a{delimiter}b{end}");
         let mut expected = Vec::new();
-        for (a, b, is_quoted) in &rows {
+        for (a, b, is_quoted, blank_lines) in &rows {
+            text += &end.repeat(*blank_lines);
             let line = 1 + text.matches('\n').count() as u64;
             let value = |text: &str| (!text.is_empty()).then(|| text.to_owned());
             expected.push((line, vec![value(b), value(a)]));

@@ -164,6 +164,11 @@ impl<S: Spelling> LineReader<S> {
             self.text.push(b'\n');
             self.more_lines += 1;
         }
+        if self.more_lines > 0 {
+            // No line follows the backslash, so that it escapes nothing.
+            self.text.pop();
+            self.more_lines -= 1;
+        }
         self.has_ended = true;
         Ok(!self.text.is_empty())
     }

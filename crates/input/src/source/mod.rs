@@ -11,6 +11,7 @@
 
 mod arrow_ipc;
 mod avro;
+mod blank_lines;
 mod columnar;
 mod conform;
 mod csv;

@@ -23,6 +23,8 @@ use datafusion::logical_expr::{
 use datafusion_functions_aggregate_common::aggregate::groups_accumulator::accumulate::NullState;
 use datafusion_functions_aggregate_common::aggregate::groups_accumulator::nulls::filtered_null_mask;
 
+use crate::query::out_of_range::OutOfRange;
+
 /// Returns the function that replaces DataFusion's `sum`.
 pub(in crate::query) fn checked_sum() -> AggregateUDF {
     AggregateUDF::new_from_impl(CheckedSum::default())
@@ -49,10 +51,7 @@ fn state_type(data_type: &DataType) -> DataType {
 }
 
 fn beyond(data_type: &DataType) -> DataFusionError {
-    DataFusionError::Execution(format!(
-        "the sum is beyond the range of {data_type}; use sum(CAST(... AS DECIMAL(38, 0))) or sum(CAST(... \
-            AS DOUBLE))"
-    ))
+    OutOfRange::Sum(data_type.clone()).into()
 }
 
 /// Calls `$run` with an array of one of the exact types and a function that widens its values.

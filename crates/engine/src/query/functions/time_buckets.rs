@@ -9,12 +9,14 @@ use arrow::datatypes::{
     TimestampMillisecondType, TimestampSecondType,
 };
 use chrono::{Datelike, NaiveDate};
-use datafusion::common::{DataFusionError, Result, ScalarValue, exec_err};
+use datafusion::common::{DataFusionError, Result, ScalarValue};
 use datafusion::functions::datetime;
 use datafusion::logical_expr::sort_properties::{ExprProperties, SortProperties};
 use datafusion::logical_expr::{
     ColumnarValue, Documentation, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
 };
+
+use crate::query::out_of_range::OutOfRange;
 
 /// Returns `date_bin` and `date_trunc`, which replace DataFusion's.
 ///
@@ -77,7 +79,7 @@ impl ScalarUDFImpl for TimeBucket {
         let Some(bucket) = bucket else {
             let result = self.inner.invoke_with_args(args)?;
             return if nulls(&result) > nulls(&times) {
-                exec_err!("{} of a time outside the years 1678 to 2261", self.name())
+                Err(OutOfRange::Time { function: self.name().to_owned() }.into())
             } else {
                 Ok(result)
             };
@@ -193,7 +195,7 @@ impl Bucket {
     fn each<T: ArrowPrimitiveType<Native = i64>>(self, times: &ArrayRef) -> Result<ArrayRef> {
         let start = |tick| {
             let start = self.start(tick);
-            start.ok_or_else(|| DataFusionError::Execution("a time is too far from 1970".to_owned()))
+            start.ok_or_else(|| DataFusionError::from(OutOfRange::Bucket))
         };
         let starts: PrimitiveArray<T> = times.as_primitive::<T>().try_unary(start)?;
         Ok(Arc::new(starts))
