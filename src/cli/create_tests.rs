@@ -1,4 +1,3 @@
-
 use evenkeel::table::ColumnType;
 
 use super::*;

@@ -14,7 +14,7 @@ use evenkeel_stats::skew::are_enough_rows;
 /// one over the whole time, and of the load expected by chance.
 const MOVES: f64 = 1.5;
 /// Distinct keys per partition below which YDB advises against this number of partitions.
-const FEWEST_KEYS: f64 = 100.0;
+const MIN_KEYS: f64 = 100.0;
 /// Multiple of the share of one node that a single partition may have.
 const HOT_PARTITION: f64 = 1.15;
 /// Multiple of the mean that the hottest node may have because of the assignment alone.
@@ -216,7 +216,7 @@ fn moving_hotspot(windows: usize, design: &DesignReport) -> Option<Finding> {
 fn few_keys(design: &DesignReport) -> Option<Finding> {
     let floor = &design.over_partitions.noise_floor;
     let even = design.over_partitions.in_total.max_over_mean;
-    (floor.keys_per_partition < FEWEST_KEYS && even > 1.15).then(|| Finding {
+    (floor.keys_per_partition < MIN_KEYS && even > 1.15).then(|| Finding {
         code: FindingCode::FewDistinctKeys,
         severity: Severity::Note,
         subject: Subject::from(design.name()),
@@ -226,7 +226,7 @@ fn few_keys(design: &DesignReport) -> Option<Finding> {
             floor.distinct_keys, floor.keys_per_partition, floor.expected_max_over_mean_equal_keys
         ),
         measured: floor.keys_per_partition,
-        threshold: FEWEST_KEYS,
+        threshold: MIN_KEYS,
         advice: "Add a column to the partition key, or use fewer partitions.".to_owned(),
     })
 }

@@ -1,4 +1,3 @@
-
 use super::*;
 use crate::capacity::Capacities;
 use crate::outcome::RunOutcome;

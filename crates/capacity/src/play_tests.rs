@@ -1,4 +1,3 @@
-
 use evenkeel_model::units::Micros;
 use evenkeel_stats::throughput::Assignment;
 use proptest::prelude::{Strategy, prop_assert, prop_assert_eq, proptest};

@@ -1,4 +1,3 @@
-
 use super::*;
 use arrow::array::{Float64Array, StringArray, UInt32Array};
 

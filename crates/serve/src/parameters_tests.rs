@@ -1,4 +1,3 @@
-
 use super::*;
 
 fn items(text: &str) -> Option<Vec<String>> {

@@ -1,4 +1,3 @@
-
 use evenkeel_placement::placement::Function;
 use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
 

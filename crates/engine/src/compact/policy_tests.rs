@@ -1,4 +1,3 @@
-
 use proptest::prelude::{Just, prop_assert, prop_assert_eq, prop_oneof, proptest};
 
 use super::*;

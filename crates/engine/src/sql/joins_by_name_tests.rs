@@ -1,4 +1,3 @@
-
 use datafusion::sql::parser::DFParserBuilder;
 
 use super::*;

@@ -1,4 +1,3 @@
-
 use arrow::array::{
     Date32Array, Float64Array, Int64Array, StringArray, StringViewArray, TimestampMicrosecondArray,
     TimestampMillisecondArray, TimestampNanosecondArray, TimestampSecondArray, UInt64Array,

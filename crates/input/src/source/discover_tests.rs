@@ -1,4 +1,3 @@
-
 use super::*;
 use crate::source::file_name::is_tab_separated;
 use crate::source::format::InputFormat;

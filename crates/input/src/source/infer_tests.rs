@@ -1,4 +1,3 @@
-
 use evenkeel_model::text_value::{TextFormat, TimestampFormat};
 
 use super::*;

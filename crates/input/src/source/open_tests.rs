@@ -1,4 +1,3 @@
-
 use std::io::Write;
 
 use arrow::array::{Array, ArrayRef, Int64Array, RecordBatch};

@@ -29,7 +29,7 @@ use thiserror::Error;
 use crate::table::{ColumnType, TableDefinition, TableSpec, write_create_table};
 
 /// Maximum number of characters of an unknown version in its error message.
-const MOST_QUOTED: usize = 40;
+const MAX_QUOTED: usize = 40;
 
 /// A version of YDB, to the extent that the rules differ.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -306,7 +306,7 @@ impl FromStr for YdbVersion {
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.') || rest.starts_with('-'))
         };
         let version = Self::ALL.into_iter().find(is_version);
-        version.ok_or_else(|| YdbVersionError { found: text.chars().take(MOST_QUOTED).collect() })
+        version.ok_or_else(|| YdbVersionError { found: text.chars().take(MAX_QUOTED).collect() })
     }
 }
 

@@ -1,4 +1,3 @@
-
 use super::*;
 use crate::table::{Column, PlacementFunction, parse_create_table};
 use crate::units::PartitionCount;

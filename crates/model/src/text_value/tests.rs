@@ -1,4 +1,3 @@
-
 use arrow::compute::cast;
 use arrow::datatypes::DataType;
 use arrow::util::display::array_value_to_string;

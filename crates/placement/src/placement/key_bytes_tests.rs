@@ -1,4 +1,3 @@
-
 use arrow::array::{
     Date32Array, DurationMillisecondArray, Int32Array, NullArray, TimestampMicrosecondArray,
     TimestampSecondArray,

@@ -13,8 +13,8 @@ use crate::schema::types::TypeProblem;
 use evenkeel_model::bounded::quote;
 
 /// Limits on the columns of a key and on the depth of interleaving (Spanner, "Quotas and limits").
-const MOST_KEY_COLUMNS: usize = 16;
-const MOST_LEVELS: usize = 7;
+const MAX_KEY_COLUMNS: usize = 16;
+const MAX_LEVELS: usize = 7;
 
 fn alike(a: &str, b: &str) -> bool {
     a.eq_ignore_ascii_case(b)
@@ -152,9 +152,9 @@ impl ParsedStatements {
             let problem = format!("{role} names {} twice", quote(name));
             return Err(error(*at, statement, problem, "name each column once"));
         }
-        if let Some(at) = places.get(MOST_KEY_COLUMNS) {
+        if let Some(at) = places.get(MAX_KEY_COLUMNS) {
             let problem = format!("{role} has {} columns", key.len());
-            return Err(error(*at, statement, problem, format!("a key has at most {MOST_KEY_COLUMNS}")));
+            return Err(error(*at, statement, problem, format!("a key has at most {MAX_KEY_COLUMNS}")));
         }
         Ok(())
     }
@@ -240,8 +240,8 @@ impl ParsedStatements {
                 ));
             }
             levels += 1;
-            if levels > MOST_LEVELS {
-                let problem = format!("more than {MOST_LEVELS} tables are interleaved in each other");
+            if levels > MAX_LEVELS {
+                let problem = format!("more than {MAX_LEVELS} tables are interleaved in each other");
                 return Err(error(at, statement, problem, "leave INTERLEAVE out of the lowest"));
             }
             above = table.table.parent.as_ref().and_then(|parent| self.table(parent));

@@ -21,7 +21,7 @@ use evenkeel_placement::transform::{BitReversedSequence, bit_reverse};
 /// Number of values of the new sequence that are generated and looked up among the existing ones.
 const TRIED: usize = 1_000_000;
 /// Largest end of a skipped range and largest start counter, so that half of all numbers remain.
-const MOST_SKIPPED: i64 = 1 << 62;
+const MAX_SKIPPED: i64 = 1 << 62;
 
 /// Largest ratio of counters ever issued to keys still present for numbers to count as
 /// bit-reversed.
@@ -249,7 +249,7 @@ impl Migration {
     fn skip(&mut self, existing: &KeyValues, headroom: f64) -> Result<(), SimulateError> {
         let wanted = above_with_headroom(existing.most.max(0), headroom);
         let power = wanted.and_then(|wanted| wanted.cast_unsigned().checked_next_power_of_two());
-        let most = power.and_then(|power| i64::try_from(power).ok()).filter(|most| *most <= MOST_SKIPPED);
+        let most = power.and_then(|power| i64::try_from(power).ok()).filter(|most| *most <= MAX_SKIPPED);
         let most = most.ok_or_else(|| SimulateError::Migration {
             reason: format!(
                 "column '{}' holds {}: a range with all values, and with headroom until the switch, \
@@ -285,7 +285,7 @@ impl Migration {
         self.counters = Some((existing.least_counter, existing.most_counter));
         // First counter after those that the old sequence may still issue.
         let start = above_with_headroom(existing.most_counter, headroom).and_then(|last| last.checked_add(1));
-        let Some(start) = start.filter(|start| *start <= MOST_SKIPPED) else {
+        let Some(start) = start.filter(|start| *start <= MAX_SKIPPED) else {
             return Err(SimulateError::Migration {
                 reason: format!(
                     "column '{}' holds the reversals of counters up to {}: they leave the sequence less \

@@ -13,7 +13,7 @@ use crate::simulate::load::{load, notes_on_time, unknown_order};
 use crate::simulate::reads::{IndexHits, Reads, read_length};
 use crate::simulate::result::{SimulateOptions, Simulation, StrategyReport};
 use crate::simulate::runner::{Replayed, Runner};
-use crate::simulate::scale::{FEWEST_HOT_ROWS, scaled, unsure};
+use crate::simulate::scale::{MIN_HOT_ROWS, scaled, unsure};
 use crate::simulate::splits::ModelParameters;
 use crate::simulate::strategy::{Strategy, StrategyName};
 use crate::simulate::survey::{Order, Source, Survey, survey};
@@ -21,7 +21,7 @@ use crate::simulate::table::Table;
 use evenkeel_input::source::Export;
 use evenkeel_model::units::Micros;
 use evenkeel_model::values::columns_to_read;
-use evenkeel_stats::sketch::{DistinctKeys, KeyCounter, MOST_BYTES_ON_DISK, key_identities};
+use evenkeel_stats::sketch::{DistinctKeys, KeyCounter, MAX_BYTES_ON_DISK, key_identities};
 
 /// Memory for counting distinct keys; beyond it they spill to disk.
 const KEY_BYTES: usize = 256 << 20;
@@ -66,7 +66,7 @@ impl<'a> Plan<'a> {
         let unsure = unknown_order(source.order).or_else(|| unsure(&parameters, span));
         let window = parameters.window.get() as f64;
         let rows_per_window = survey.rows as f64 * window / span.max(window);
-        if rows_per_window < FEWEST_HOT_ROWS {
+        if rows_per_window < MIN_HOT_ROWS {
             notes.push(format!(
                 "a window has {rows_per_window:.1} rows of the export on average, so that the hottest \
                     split may have many of them by chance; use a longer --window"
@@ -183,7 +183,7 @@ impl RowCounts {
             let parts = in_key.iter().filter_map(|column| batch.columns().get(*column));
             self.keys.add(&key_identities(parts), |_| ());
             if self.keys.exact_bytes_after(1 << 17).is_some_and(|bytes| bytes > KEY_BYTES) {
-                self.keys.reduce(MOST_BYTES_ON_DISK)?;
+                self.keys.reduce(MAX_BYTES_ON_DISK)?;
             }
         }
         Ok(())

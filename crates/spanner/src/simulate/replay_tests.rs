@@ -1,4 +1,3 @@
-
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;

@@ -46,7 +46,7 @@ pub fn expected_empty_partitions(partitions: usize, keys: u64) -> (f64, f64) {
 }
 
 /// Number of keys up to which the expected maximum is computed exactly.
-const MOST_EXACT: u64 = 64;
+const MAX_EXACT: u64 = 64;
 
 /// Returns the max/mean that a perfect hash gives, on average, to `keys` equally heavy keys in
 /// `partitions`. Exact up to 64 keys; beyond that, accurate to about 0.1 %, from the largest of N
@@ -57,7 +57,7 @@ pub fn expected_max_over_mean_equal_keys(partitions: usize, keys: u64) -> f64 {
         return 1.0;
     }
     let mean = keys as f64 / partitions as f64;
-    let expected = if keys <= MOST_EXACT {
+    let expected = if keys <= MAX_EXACT {
         expected_max_exactly(partitions, keys as usize)
     } else {
         // h(k) is g(K) averaged over a Poisson number K of keys with mean k. So g(k) is about

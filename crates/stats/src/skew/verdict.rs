@@ -49,13 +49,13 @@ const EVEN_EFFECTIVE: f64 = 0.9;
 const HEAVY_ADDS: f64 = 0.1;
 /// Keys with fewer rows than this on average are as numerous as the rows allow: more rows bring
 /// more keys.
-const FEWEST_ROWS_PER_KEY: f64 = 2.0;
+const MIN_ROWS_PER_KEY: f64 = 2.0;
 /// Standard deviations beyond which chance does not explain empty partitions.
 const EMPTY_BEYOND_CHANCE: f64 = 5.0;
 /// YDB advises at least 100 distinct keys per partition.
-const FEWEST_KEYS_PER_PARTITION: f64 = 100.0;
+const MIN_KEYS_PER_PARTITION: f64 = 100.0;
 /// Fewest rows per partition that allow a verdict: a handful of rows cannot be spread evenly.
-const FEWEST_ROWS_PER_PARTITION: u64 = 10;
+const MIN_ROWS_PER_PARTITION: u64 = 10;
 /// Fewest rows of a key, on average and in total, for which more rows are taken to bring no keys.
 const REPEATED_ROWS: (f64, u64) = (20.0, 100);
 /// From this balance on, rows count as spread over the partitions at a time: half-way between all
@@ -67,7 +67,7 @@ const MOVING_FRACTION: f64 = 0.6;
 /// Whether the rows suffice to judge the balance of a table, or of one window or commit.
 #[must_use]
 pub fn are_enough_rows(rows: u64, partitions: usize) -> bool {
-    rows >= FEWEST_ROWS_PER_PARTITION * partitions as u64
+    rows >= MIN_ROWS_PER_PARTITION * partitions as u64
 }
 
 /// Returns effective partitions on a scale from 0, all rows in one, to 1, all partitions equal; 1
@@ -115,7 +115,7 @@ impl Verdict {
         if floor.deviations > BEYOND_CHANCE || leaves_empty(skew, floor) {
             return Self::Uneven;
         }
-        let few_keys = floor.keys_per_partition < FEWEST_KEYS_PER_PARTITION;
+        let few_keys = floor.keys_per_partition < MIN_KEYS_PER_PARTITION;
         if few_keys && floor.keys_follow_rows(skew.rows) {
             return Self::FewRows;
         }
@@ -203,7 +203,7 @@ impl NoiseFloor {
     /// number of rows.
     #[must_use]
     pub fn keys_follow_rows(&self, rows: u64) -> bool {
-        (rows as f64) < FEWEST_ROWS_PER_KEY * self.distinct_keys as f64
+        (rows as f64) < MIN_ROWS_PER_KEY * self.distinct_keys as f64
     }
 }
 

@@ -34,16 +34,16 @@ pub const DEFAULT_PARTITION_RATE: f64 = 1e6;
 
 /// Rows per partition that a window needs to be judged. This is enough because the effect of chance
 /// on this few rows is taken into account.
-const FEWEST_ROWS_PER_PARTITION: u64 = 2;
+const MIN_ROWS_PER_PARTITION: u64 = 2;
 /// Fewest rows that a window needs.
-const FEWEST_ROWS: u64 = 16;
+const MIN_ROWS: u64 = 16;
 /// Relative difference below which rates count as equal.
 const ROUNDING: f64 = 1e-9;
 
 /// Whether a window has enough rows for its shares to be judged.
 #[must_use]
 pub fn is_judged(rows: u64, partitions: usize) -> bool {
-    rows >= FEWEST_ROWS.max(FEWEST_ROWS_PER_PARTITION * partitions as u64)
+    rows >= MIN_ROWS.max(MIN_ROWS_PER_PARTITION * partitions as u64)
 }
 
 /// Returns the share of the fullest partition of a window, minus the excess over 1/N that chance

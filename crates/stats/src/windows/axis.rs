@@ -12,11 +12,11 @@ use evenkeel_model::units::Micros;
 use evenkeel_model::wire::{Wire, WireError, WireReader};
 
 /// Maximum number of windows that are counted separately while reading.
-pub const MOST_WINDOWS: usize = 1000;
+pub const MAX_WINDOWS: usize = 1000;
 /// Maximum number of windows that are shown at the end.
-const MOST_SHOWN: usize = 500;
+const MAX_SHOWN: usize = 500;
 /// Below this number, windows are not joined any further for lack of rows.
-const FEWEST_SHOWN: usize = 24;
+const MIN_SHOWN: usize = 24;
 /// Marks a row without a time, which is in no window.
 pub const NO_WINDOW: u32 = u32::MAX;
 
@@ -97,7 +97,7 @@ impl TimeAxis {
             if self.level.is_none() && windows > self.most_requested {
                 return None;
             }
-            if self.level.is_none() || windows <= MOST_WINDOWS || !self.lengthen() {
+            if self.level.is_none() || windows <= MAX_WINDOWS || !self.lengthen() {
                 self.count(&windowed);
                 return Some(windowed);
             }
@@ -133,12 +133,12 @@ impl TimeAxis {
         }
     }
 
-    /// Whether rows fall into more than [`MOST_WINDOWS`] windows, which the first rows usually
+    /// Whether rows fall into more than [`MAX_WINDOWS`] windows, which the first rows usually
     /// show.
     fn are_too_many(&self, times: &PrimitiveArray<TimestampMicrosecondType>) -> bool {
         let mut windows = HashSet::new();
         let mut fresh = times.iter().flatten().filter(|at| windows.insert(self.length.slice_of(*at)));
-        fresh.nth(MOST_WINDOWS).is_some()
+        fresh.nth(MAX_WINDOWS).is_some()
     }
 
     /// Switches to the next length; returns false after the last one.
@@ -203,7 +203,7 @@ impl TimeAxis {
         for (window, rows) in other.rows_of_window {
             *self.rows_of_window.entry(window).or_default() += rows;
         }
-        while self.level.is_some() && self.rows_of_window.len() > MOST_WINDOWS && self.lengthen() {}
+        while self.level.is_some() && self.rows_of_window.len() > MAX_WINDOWS && self.lengthen() {}
         if let (Some(one), Some(other_one)) = (self.earliest, other.earliest) {
             self.step = common_step(common_step(self.step, other.step), other_one.saturating_sub(one));
         } else {
@@ -290,7 +290,7 @@ impl TimeAxis {
     }
 
     /// Returns the length of the windows that are shown: the shortest usual one that is not shorter
-    /// than the distance between instants, makes at most `MOST_SHOWN` windows and, if possible,
+    /// than the distance between instants, makes at most `MAX_SHOWN` windows and, if possible,
     /// gives the median one at least `rows` rows.
     pub fn final_length(&self, rows: u64) -> Micros {
         if self.level.is_none() {
@@ -306,12 +306,12 @@ impl TimeAxis {
         let mut best = first;
         for length in usual {
             let counts = self.rows_by(length / self.length.get());
-            if counts.len() <= MOST_SHOWN {
+            if counts.len() <= MAX_SHOWN {
                 let enough = counts.get(counts.len() / 2).is_none_or(|median| *median >= rows);
-                if counts.len() >= FEWEST_SHOWN || best == first {
+                if counts.len() >= MIN_SHOWN || best == first {
                     best = Micros::new(length);
                 }
-                if enough || counts.len() < FEWEST_SHOWN {
+                if enough || counts.len() < MIN_SHOWN {
                     break;
                 }
             }

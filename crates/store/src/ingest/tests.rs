@@ -39,7 +39,7 @@ pub(super) async fn table_with(columns: Vec<Column>) -> (TableLog, Snapshot) {
 }
 
 fn options(mode: IngestMode) -> IngestOptions {
-    IngestOptions { mode, memory: LEAST_MEMORY }
+    IngestOptions { mode, memory: MIN_MEMORY }
 }
 
 fn batch(base: &Snapshot, rows: &[(i64, &str)]) -> RecordBatch {
@@ -158,7 +158,7 @@ async fn a_batch_with_other_columns_and_a_budget_that_is_too_small_are_refused()
     let error = ingest.push(batch(&base, &[(1, "a")]).project(&[0]).unwrap()).await.unwrap_err().to_string();
     assert_eq!(error, "a batch has the columns (k Int64), the table has (k Int64, v Utf8)");
     assert_eq!(ingest.rows(), 0);
-    let memory = ByteSize(LEAST_MEMORY.0 - 1);
+    let memory = ByteSize(MIN_MEMORY.0 - 1);
     let small = Ingest::new(log, base, &IngestOptions { mode: IngestMode::Upsert, memory });
     assert!(matches!(small.unwrap_err(), IngestError::Memory { .. }));
 }

@@ -1,4 +1,3 @@
-
 use super::*;
 
 fn info(format: u32) -> LogEntry {

@@ -1,4 +1,3 @@
-
 use super::*;
 use crate::log::entry::{CommitInfo, Sequence};
 use evenkeel_model::table::{Column, ColumnType, FORMAT_VERSION, KeyRange, KeyValue, PlacementFunction};

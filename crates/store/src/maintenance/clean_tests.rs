@@ -1,4 +1,3 @@
-
 use std::sync::Arc;
 
 use object_store::memory::InMemory;

@@ -18,9 +18,9 @@ const EVIDENCE: f64 = 5.0;
 const REPEATS_PER_EXCEPTION: f64 = 100.0;
 
 /// Mean number of words below which texts may be names of things, or search terms.
-const MOST_WORDS_OF_NAMES: f64 = 4.0;
+const MAX_WORDS_OF_NAMES: f64 = 4.0;
 /// Largest mean number of characters with which texts may be names of things.
-const MOST_CHARACTERS_OF_NAMES: f64 = 60.0;
+const MAX_CHARACTERS_OF_NAMES: f64 = 60.0;
 
 /// If one key has this many times as many repeats expected by chance as another, the other is an
 /// accident.
@@ -37,7 +37,7 @@ const NEARLY_UNIQUE: f64 = 0.9;
 const OFTEN: usize = 20;
 
 /// Maximum number of levels of a measurement.
-const MOST_LEVELS: usize = 16;
+const MAX_LEVELS: usize = 16;
 
 /// Columns that distinguish the sampled rows.
 #[derive(Debug, Clone)]
@@ -210,8 +210,8 @@ impl SampledColumns<'_> {
     pub(super) fn names_things(&self, at: usize) -> bool {
         let Some(column) = self.columns.get(at) else { return false };
         let is_short = |words: &Words| {
-            words.mean_chars <= MOST_CHARACTERS_OF_NAMES
-                && words.mean_words < MOST_WORDS_OF_NAMES
+            words.mean_chars <= MAX_CHARACTERS_OF_NAMES
+                && words.mean_words < MAX_WORDS_OF_NAMES
                 && words.structured < 0.5
         };
         (self.role(at) == Role::Text || self.is_wordy(at))
@@ -248,7 +248,7 @@ impl SampledColumns<'_> {
     fn is_level(&self, at: usize) -> bool {
         self.role(at) == Role::Measure
             && self.columns.get(at).is_some_and(|column| {
-                (2..=MOST_LEVELS).contains(&column.distinct)
+                (2..=MAX_LEVELS).contains(&column.distinct)
                     && column.nulls == 0
                     && column.heaviest * column.distinct <= 2 * column.rows
             })

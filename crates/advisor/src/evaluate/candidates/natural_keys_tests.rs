@@ -1,4 +1,3 @@
-
 use super::*;
 use crate::evaluate::candidates::testing::{TestExport, numbers, texts, times};
 

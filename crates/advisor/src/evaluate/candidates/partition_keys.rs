@@ -12,16 +12,16 @@ use crate::evaluate::roles::{Role, RoleReport};
 use evenkeel_model::table::Candidate;
 
 /// Maximum number of single columns that are evaluated, apart from row ids.
-const MOST_SINGLES: usize = 4;
+const MAX_SINGLES: usize = 4;
 /// Maximum number of row ids that are evaluated.
-const MOST_ROW_IDS: usize = 1;
+const MAX_ROW_IDS: usize = 1;
 /// Largest ratio of a range to the numbers in use with which the numbers count as assigned in
 /// sequence.
-const MOST_GAPS: i128 = 3;
+const MAX_GAPS: i128 = 3;
 /// Number of rows up to which amounts may be unique by chance.
 const FEW_ROWS: usize = 1_000;
 /// Maximum number of columns that are paired with each other.
-const MOST_PAIRED: usize = 3;
+const MAX_PAIRED: usize = 3;
 
 impl SampledColumns<'_> {
     /// How much an entity is likely to be looked up, joined and grouped by, before all rows are
@@ -78,7 +78,7 @@ impl SampledColumns<'_> {
         let is_assigned = |at: &usize| match self.columns.get(*at) {
             Some(column) => match &column.form {
                 Form::Whole(whole) => {
-                    let is_dense = whole.greatest - whole.least < MOST_GAPS * column.distinct as i128;
+                    let is_dense = whole.greatest - whole.least < MAX_GAPS * column.distinct as i128;
                     whole.tail <= 0.02 && !whole.negative && (is_dense || self.rows > FEW_ROWS)
                 }
                 Form::Text(words) => words.opaque > 0.9 || (words.codes > 0.9 && words.mean_words < 1.1),
@@ -200,7 +200,7 @@ impl SampledColumns<'_> {
             let values = self.distinct(*at);
             let role = self.role(*at);
             let thing = self.names(&self.thing(*at));
-            if position < MOST_SINGLES {
+            if position < MAX_SINGLES {
                 let nulls = self.columns.get(*at).map_or(0, |column| column.nulls);
                 let holes = if nulls > 0 { format!(", {nulls} of which have NULL") } else { String::new() };
                 let reason = format!("{role} with {values} values in {}{holes}", self.rows_in_words());
@@ -215,13 +215,13 @@ impl SampledColumns<'_> {
                 considered.drop(
                     &[self.name(*at)],
                     format!(
-                        "{MOST_SINGLES} columns are more likely to be looked up; name it with --partition-key"
+                        "{MAX_SINGLES} columns are more likely to be looked up; name it with --partition-key"
                     ),
                 );
             }
         }
         for (position, at) in ids.iter().enumerate() {
-            if position < MOST_ROW_IDS {
+            if position < MAX_ROW_IDS {
                 considered.keep(&[self.name(*at)], "identifies the row".to_owned());
             } else {
                 considered.drop(&[self.name(*at)], "another column identifies the row too".to_owned());
@@ -238,7 +238,7 @@ impl SampledColumns<'_> {
         allowed: &dyn Fn(usize) -> bool,
         considered: &mut Considerations,
     ) {
-        let first: Vec<usize> = others.iter().chain(few).copied().take(MOST_PAIRED).collect();
+        let first: Vec<usize> = others.iter().chain(few).copied().take(MAX_PAIRED).collect();
         let values = |at: usize| self.columns.get(at).map_or(0.0, |column| column.likely);
         let determined = |from: usize, to: usize| {
             let report = self.roles.get(from);

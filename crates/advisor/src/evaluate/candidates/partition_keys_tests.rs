@@ -1,4 +1,3 @@
-
 use arrow::array::ArrayRef;
 use evenkeel_stats::sketch::fold;
 

@@ -3,17 +3,17 @@
 use crate::evaluate::candidates::considered::{Considerations, ConsideredCandidate, Purpose};
 use crate::evaluate::candidates::natural_keys::UniqueKey;
 use crate::evaluate::candidates::sampled_columns::SampledColumns;
-use crate::evaluate::candidates::unique_keys::MOST_KEY_COLUMNS;
+use crate::evaluate::candidates::unique_keys::MAX_KEY_COLUMNS;
 use crate::evaluate::roles::Role;
 use crate::evaluate::roles::profile::{Profile, distinct_together};
 use evenkeel_model::table::Candidate;
 
 /// Maximum number of natural keys that primary keys are made of.
-const MOST_VARIANTS: usize = 2;
+const MAX_VARIANTS: usize = 2;
 /// Maximum number of partition keys that primary keys are made for.
-const MOST_LIKELY: usize = 2;
+const MAX_LIKELY: usize = 2;
 /// Maximum number of primary keys that are evaluated.
-const MOST_PRIMARY_KEYS: usize = 6;
+const MAX_PRIMARY_KEYS: usize = 6;
 
 impl SampledColumns<'_> {
     /// Finds candidates for the primary key: the smallest natural key, with each of the likely
@@ -41,7 +41,7 @@ impl SampledColumns<'_> {
                 continue;
             }
             let keys = self.best_unique_keys(keys, partition_key);
-            for key in keys.iter().take(if place == 0 { MOST_VARIANTS } else { 1 }) {
+            for key in keys.iter().take(if place == 0 { MAX_VARIANTS } else { 1 }) {
                 for (order, columns) in self.orders(partition_key, key) {
                     let names: Vec<&str> = columns.iter().map(|at| self.name(*at)).collect();
                     let unique = if key.by_nature {
@@ -61,7 +61,7 @@ impl SampledColumns<'_> {
                 }
             }
         }
-        considered.all.truncate(MOST_PRIMARY_KEYS);
+        considered.all.truncate(MAX_PRIMARY_KEYS);
         considered.all
     }
 
@@ -111,10 +111,10 @@ impl SampledColumns<'_> {
             };
             kept.iter().filter(stands_for).cloned()
         };
-        let mut keys: Vec<Vec<usize>> = of_role(Role::Entity).take(MOST_LIKELY).collect();
+        let mut keys: Vec<Vec<usize>> = of_role(Role::Entity).take(MAX_LIKELY).collect();
         keys.extend(of_role(Role::RowId).take(1));
-        for key in kept.iter().take(MOST_LIKELY) {
-            if keys.len() < MOST_LIKELY && !keys.contains(key) {
+        for key in kept.iter().take(MAX_LIKELY) {
+            if keys.len() < MAX_LIKELY && !keys.contains(key) {
                 keys.push(key.clone());
             }
         }
@@ -185,7 +185,7 @@ impl SampledColumns<'_> {
             distinct_together(&profiles, 0..self.rows)
         };
         let mut told_apart = distinct(&key);
-        while key.len() < MOST_KEY_COLUMNS && told_apart < self.rows {
+        while key.len() < MAX_KEY_COLUMNS && told_apart < self.rows {
             let others = usable.iter().filter(|at| !key.contains(at));
             let best = others
                 .map(|at| (distinct(&[key.as_slice(), &[*at]].concat()), *at))

@@ -1,4 +1,3 @@
-
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Date32Array, Float64Array, Int8Array};

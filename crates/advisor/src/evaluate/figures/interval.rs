@@ -32,7 +32,7 @@ const DEVIATIONS: f64 = 1.959_964;
 const DEVIATIONS_OF_SQUARES: f64 = 2.170_09;
 /// Minimum number of sampled rows for an interval of the CV; in smaller samples, that estimate is
 /// too coarse.
-const FEWEST_FOR_CV: u64 = 200;
+const MIN_FOR_CV: u64 = 200;
 /// Upper limit of the variance of repeated rows over their mean: the value for the rows beyond the
 /// first if the rows of a key follow a Poisson distribution.
 const SCATTER_OF_REPEATS: f64 = 1.4;
@@ -200,7 +200,7 @@ impl Intervals {
         let idle = |share: f64| 1.0 - 1.0 / over_mean(share);
         let Interval { lower, upper } = share_of_fullest;
         let squares =
-            (drawn.rows >= FEWEST_FOR_CV || drawn.rows >= drawn.population).then(|| unevenness(rows, drawn));
+            (drawn.rows >= MIN_FOR_CV || drawn.rows >= drawn.population).then(|| unevenness(rows, drawn));
         Self {
             max_over_mean: Interval { lower: over_mean(lower), upper: over_mean(upper) },
             cv: squares.map(|Interval { lower, upper }| Interval {
@@ -215,7 +215,7 @@ impl Intervals {
             share_of_fullest,
             no_interval: squares.is_none().then(|| {
                 format!(
-                    "no interval of the CV and of the effective partitions: the sample has {} rows, and fewer than {FEWEST_FOR_CV} \
+                    "no interval of the CV and of the effective partitions: the sample has {} rows, and fewer than {MIN_FOR_CV} \
                      are not enough for these",
                     drawn.rows
                 )

@@ -1,4 +1,3 @@
-
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Binomial, Distribution};
@@ -11,7 +10,7 @@ use evenkeel_stats::skew::SkewFigures;
 const PARTITIONS: usize = 64;
 const SAMPLES: u32 = 1000;
 /// Of 1,000 intervals, 95 % contain the figure, to within three standard deviations.
-const FEWEST_HELD: f64 = 0.93;
+const MIN_HELD: f64 = 0.93;
 
 /// Export, as the number of keys for each number of rows, and the rows per partition.
 struct Shape {
@@ -141,7 +140,7 @@ fn of_1000_samples_of_every_shape_of_key_95_of_100_hold_each_figure() {
             let mut faults: Vec<String> = names
                 .iter()
                 .zip(&held)
-                .filter(|(_, held)| held.share() < FEWEST_HELD)
+                .filter(|(_, held)| held.share() < MIN_HELD)
                 .map(|(name, held)| format!("{} at {chance}: {name} {}", shape.name, held.share()))
                 .collect();
             // In units of the change in a figure that drawing this many rows causes.
@@ -200,7 +199,7 @@ fn of_1000_samples_95_of_100_hold_the_heaviest_keys_their_number_and_those_that_
             }
             let held = [heaviest.share(), distinct.share(), repeated.share()];
             println!("{} at {chance}: heaviest, distinct, repeated {held:?}", shape.name);
-            assert!(held.iter().all(|held| *held >= FEWEST_HELD), "{} at {chance}: {held:?}", shape.name);
+            assert!(held.iter().all(|held| *held >= MIN_HELD), "{} at {chance}: {held:?}", shape.name);
         }
     }
 }

@@ -1,4 +1,3 @@
-
 use arrow::array::{ArrayRef, RecordBatch, UInt64Array};
 use evenkeel_model::table::{ColumnType, PlacementFunction};
 use evenkeel_model::wire::{seal, unseal};

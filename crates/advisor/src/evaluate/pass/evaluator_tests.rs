@@ -1,4 +1,3 @@
-
 use super::*;
 use evenkeel_testkit::{AdEvents, ad_events_definition};
 

@@ -19,7 +19,7 @@ use crate::evaluate::pass::preparation::{BatchKeys, CandidatePlan, Hashes};
 use evenkeel_model::table::ColumnType;
 use evenkeel_model::units::{Micros, PartitionCount, PartitionId};
 use evenkeel_model::wire::{Wire, WireError, WireReader, wire};
-use evenkeel_stats::sketch::{KeyCounter, MOST_BYTES_ON_DISK, SpillError};
+use evenkeel_stats::sketch::{KeyCounter, MAX_BYTES_ON_DISK, SpillError};
 use evenkeel_stats::skew::KeyWeights;
 use evenkeel_stats::windows::MomentAxis;
 
@@ -197,7 +197,7 @@ impl PartitionKeyCounter {
 
     /// Reduces the memory for distinct values.
     pub(crate) fn reduce_keys(&mut self) -> Result<(), SpillError> {
-        self.keys.reduce(MOST_BYTES_ON_DISK)
+        self.keys.reduce(MAX_BYTES_ON_DISK)
     }
 
     /// Ends the current batch of the simulated ingest, if it has rows.

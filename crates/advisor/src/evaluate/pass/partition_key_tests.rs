@@ -1,4 +1,3 @@
-
 use arrow::array::{ArrayRef, Int8Array, RecordBatch, StringArray, UInt32Array, UInt64Array};
 use arrow::compute::take_record_batch;
 use evenkeel_model::table::{Candidate, Column};

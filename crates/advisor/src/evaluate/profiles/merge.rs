@@ -23,7 +23,7 @@ use evenkeel_model::table::Candidate;
 use evenkeel_stats::sketch::Repeats;
 
 /// Most values of heavy keys that a merged profile keeps.
-const MOST_VALUES: usize = 4096;
+const MAX_VALUES: usize = 4096;
 
 /// Profile that was merged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -221,7 +221,7 @@ fn add_saved(evaluation: &mut Evaluation, saved: &[SavedFacts]) -> Vec<FoundKey>
     }
     let values = saved.iter().flat_map(|saved| &saved.values);
     let mut values: HashMap<(usize, u64), KeyOccurrence> =
-        values.map(|(key, occurrence)| (*key, occurrence.clone())).take(MOST_VALUES).collect();
+        values.map(|(key, occurrence)| (*key, occurrence.clone())).take(MAX_VALUES).collect();
     let mut values: Vec<FoundKey> = values
         .drain()
         .map(|((partition_key, identity), occurrence)| FoundKey { partition_key, identity, occurrence })

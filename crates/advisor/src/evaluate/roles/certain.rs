@@ -12,20 +12,20 @@ use evenkeel_model::table::ColumnType;
 
 /// Smallest number of values with which rising numbers named like times are times, in whatever
 /// unit.
-const FEWEST_RISING: usize = 100;
+const MIN_RISING: usize = 100;
 
 /// Smallest number of values with which numbers below 2400 can be times of day.
-pub(super) const FEWEST_TIMES_OF_DAY: usize = 24;
+pub(super) const MIN_TIMES_OF_DAY: usize = 24;
 
 /// Share of texts that are dates above which the column is one of dates.
 pub(super) const MOSTLY_DATES: f64 = 0.98;
 
 /// Smallest number of values with which six-digit numbers that are all valid times of day are times
 /// of day.
-pub(super) const FEWEST_SECONDS_OF_DAY: usize = 100;
+pub(super) const MIN_SECONDS_OF_DAY: usize = 100;
 
 /// Smallest number of values with which six-digit numbers that are all valid dates are dates.
-pub(super) const FEWEST_DATES: usize = 20;
+pub(super) const MIN_DATES: usize = 20;
 
 /// Numbers that are years if they are named so.
 const YEARS: std::ops::Range<i128> = 1_000..2_200;
@@ -71,7 +71,7 @@ pub(super) fn certain(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<(
     }
     if let Form::Whole(whole) = &column.form
         && whole.six_digit_dates
-        && column.distinct >= FEWEST_DATES
+        && column.distinct >= MIN_DATES
     {
         return Some((Role::Time, vec!["dates in six digits, YYMMDD".to_owned()]));
     }
@@ -83,7 +83,7 @@ pub(super) fn certain(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<(
     }
     if matches!(column.form, Form::Whole(_))
         && column.hint == Some(Hint::Time)
-        && column.distinct >= FEWEST_RISING
+        && column.distinct >= MIN_RISING
         && column.ascends >= MOSTLY_ASCENDING
     {
         return Some((
@@ -130,14 +130,14 @@ pub(super) fn certain(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<(
 /// Returns the evidence that numbers or padded texts are times of day, if they are.
 pub(super) fn time_of_day(column: &Profile<'_>) -> Option<&'static str> {
     let is_named_time = names::hints(&column.column.name).contains(&Hint::Time);
-    if column.distinct >= FEWEST_SECONDS_OF_DAY
+    if column.distinct >= MIN_SECONDS_OF_DAY
         && (column.fills_the_day() || (is_named_time && column.has_times_of_day()))
     {
         return Some("times of day, in hours, minutes and seconds");
     }
     let has_hours = matches!(&column.form, Form::Whole(whole) if whole.hours_and_minutes)
         || column.has_padded_hours_and_minutes();
-    if is_named_time && column.distinct > FEWEST_TIMES_OF_DAY && has_hours {
+    if is_named_time && column.distinct > MIN_TIMES_OF_DAY && has_hours {
         return Some("times of day, in hours and minutes");
     }
     None

@@ -104,12 +104,12 @@ pub(super) fn part_of_day<'p>(column: &Profile<'_>, columns: &'p [Profile<'_>]) 
 }
 
 /// Fewest spans of time that show that they are equal.
-const FEWEST_SPANS: usize = 30;
+const MIN_SPANS: usize = 30;
 
 /// Name of a time column whose equal spans, such as weeks or quarters, a column counts.
 pub(super) fn truncated_time<'p>(column: &Profile<'_>, columns: &'p [Profile<'_>]) -> Option<&'p str> {
     let numbers = column.numbers.as_ref()?;
-    if column.is_named_id() || column.distinct < FEWEST_SPANS || column.distinct * 2 > column.rows {
+    if column.is_named_id() || column.distinct < MIN_SPANS || column.distinct * 2 > column.rows {
         return None;
     }
     let counts_spans = |other: &&Profile<'_>| {
@@ -151,7 +151,7 @@ const PACED: f64 = 0.9;
 pub(super) fn paced_by<'p>(column: &Profile<'_>, columns: &'p [Profile<'_>]) -> Option<&'p str> {
     let numbers = column.numbers.as_ref()?;
     let is_named = column.is_named_id() && !names::is_of_step(&column.column.name);
-    if is_named || column.is_time() || column.distinct < FEWEST_SPANS || column.distinct * 2 > column.rows {
+    if is_named || column.is_time() || column.distinct < MIN_SPANS || column.distinct * 2 > column.rows {
         return None;
     }
     let paces = |other: &&Profile<'_>| {

@@ -8,7 +8,7 @@ use arrow::datatypes::{DataType, Float64Type, Int64Type, UInt64Type};
 use evenkeel_model::time_reading::is_written_date;
 
 /// Maximum number of values whose form is examined.
-const MOST_FORMS: usize = 4_000;
+const MAX_FORMS: usize = 4_000;
 
 /// Maximum number of bytes examined of one text: nothing longer is a number, a date, an address or
 /// an id.
@@ -103,7 +103,7 @@ pub(super) fn form(arrays: &[&ArrayRef]) -> Form {
     if !matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View) {
         return Form::Other;
     }
-    let step = (arrays.iter().map(|array| array.len()).sum::<usize>() / MOST_FORMS).max(1);
+    let step = (arrays.iter().map(|array| array.len()).sum::<usize>() / MAX_FORMS).max(1);
     let mut texts = Vec::new();
     for array in arrays {
         let Ok(array) = cast(array, &DataType::Utf8) else { continue };

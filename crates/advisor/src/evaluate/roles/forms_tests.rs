@@ -1,4 +1,3 @@
-
 use std::sync::Arc;
 
 use arrow::array::{Float64Array, Int64Array};

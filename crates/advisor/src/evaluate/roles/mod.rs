@@ -42,7 +42,7 @@ use crate::evaluate::roles::shared_values::sharing_values;
 const MANY_COUNTERS: usize = 3;
 
 /// Least number of a block, and number of blocks, of a chain.
-const FEWEST_BLOCKS: i128 = 10_000;
+const MIN_BLOCKS: i128 = 10_000;
 const MANY_BLOCKS: usize = 1_000;
 
 /// How the columns of the sampled rows depend on each other.
@@ -227,9 +227,7 @@ fn block_number(
     }
     // Without any time, the heights of a chain count the minutes; blocks of a field are few.
     let is_height = || {
-        whole.least >= FEWEST_BLOCKS
-            && column.distinct >= MANY_BLOCKS
-            && !columns.iter().any(Profile::is_time)
+        whole.least >= MIN_BLOCKS && column.distinct >= MANY_BLOCKS && !columns.iter().any(Profile::is_time)
     };
     let determined = relations.dependencies.determines.get(index).into_iter().flatten();
     let time = determined.filter_map(|other| columns.get(*other)).find(|other| other.is_time());

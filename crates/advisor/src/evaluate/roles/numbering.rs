@@ -2,12 +2,12 @@
 
 pub(crate) use crate::evaluate::roles::line_numbers::counts_lines_of;
 use crate::evaluate::roles::line_numbers::{
-    MOST_PAIRED, RISING, are_unique_together, day_of, day_within, line_of,
+    MAX_PAIRED, RISING, are_unique_together, day_of, day_within, line_of,
 };
 use crate::evaluate::roles::names::Hint;
 use crate::evaluate::roles::profile::{Profile, distinct_together};
 use crate::evaluate::roles::sequences::{
-    FEWEST_STARTS, changes_with, has_the_same_range, ranges_of, series, starts_at_the_same,
+    MIN_STARTS, changes_with, has_the_same_range, ranges_of, series, starts_at_the_same,
 };
 
 /// The role of a column as a counter. Columns within which it counts are given by position.
@@ -33,10 +33,10 @@ const FEW_VALUES: usize = 64;
 /// Smallest share of rows with the same number as the previous row or the next one, in a series.
 const IN_SERIES: f64 = 0.8;
 /// Fewest values of a serial number, and fewest with which values may repeat in a parent.
-const FEWEST_NUMBERS: usize = 10;
+const MIN_NUMBERS: usize = 10;
 const MANY_NUMBERS: usize = 100;
 /// Fewest rows of a parent that show the range of its numbers.
-const FEWEST_OF_A_RANGE: i32 = 8;
+const MIN_OF_A_RANGE: i32 = 8;
 /// Probability below which the numbers of a parent are not a random draw from the numbers of all
 /// parents.
 const BY_CHANCE: f64 = 0.01;
@@ -133,13 +133,13 @@ fn serial_of(column: &Profile<'_>, columns: &[Profile<'_>]) -> Vec<usize> {
     let Some(numbers) = column.numbers.as_ref() else { return Vec::new() };
     // A number that continues through all rows is not a number within a parent; if it starts again
     // now and then, rows are sorted by the parent.
-    if column.rises || column.distinct < FEWEST_NUMBERS || numbers.iter().any(|number| *number < 0) {
+    if column.rises || column.distinct < MIN_NUMBERS || numbers.iter().any(|number| *number < 0) {
         return Vec::new();
     }
     let everywhere = vec![0; numbers.len()];
     let starts = numbers.windows(2).filter(|pair| pair.first() > pair.last()).count();
     let is_sorted = series(numbers, &everywhere) >= IN_SERIES;
-    if is_sorted && (starts < FEWEST_STARTS || starts_at_the_same(numbers)) {
+    if is_sorted && (starts < MIN_STARTS || starts_at_the_same(numbers)) {
         return Vec::new();
     }
     let can_number = |parent: &Profile<'_>| {
@@ -168,7 +168,7 @@ fn serial_of(column: &Profile<'_>, columns: &[Profile<'_>]) -> Vec<usize> {
     let few: Vec<usize> = parents
         .into_iter()
         .filter(|at| columns.get(*at).is_some_and(|parent| parent.distinct <= FEW_VALUES))
-        .take(MOST_PAIRED)
+        .take(MAX_PAIRED)
         .collect();
     for (position, a) in few.iter().enumerate() {
         for b in few.iter().skip(position + 1) {
@@ -188,7 +188,7 @@ fn serial_of(column: &Profile<'_>, columns: &[Profile<'_>]) -> Vec<usize> {
 /// row to row: revisions of documents, offsets within files.
 fn rises_in(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<usize> {
     let numbers = column.numbers.as_ref()?;
-    if column.distinct < FEWEST_NUMBERS || numbers.iter().any(|number| *number < 0) {
+    if column.distinct < MIN_NUMBERS || numbers.iter().any(|number| *number < 0) {
         return None;
     }
     if column.is_time() {
@@ -230,7 +230,7 @@ fn rises_in(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<usize> {
     // The first row of each parent has no predecessor; most columns of many values are excluded
     // here, which keeps exports of thousands of columns fast.
     let can_be_parent = |parent: &Profile<'_>| {
-        parent.distinct >= FEWEST_NUMBERS
+        parent.distinct >= MIN_NUMBERS
             && numbers.len().saturating_sub(parent.distinct) * 5 >= numbers.len()
             && parent.column.name != column.column.name
             && !parent.is_time()
@@ -257,19 +257,19 @@ fn starts_low_in(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<usize>
         |number: i128| sorted.partition_point(|other| *other <= number) as f64 / sorted.len().max(1) as f64;
     let is_parent = |parent: &Profile<'_>| {
         let mut ranges = ranges_of(&parent.codes, parent.distinct, numbers);
-        ranges.retain(|(rows, ..)| *rows >= FEWEST_OF_A_RANGE);
+        ranges.retain(|(rows, ..)| *rows >= MIN_OF_A_RANGE);
         // The largest parent has the whole range.
         let judged = ranges.len().saturating_sub(1);
         let is_low = |(rows, least, greatest): &&(i32, i128, i128)| {
             // The least of n numbers from a range is about an nth of its end.
             least * i128::from(*rows + 1) <= 6 * *greatest && up_to(*greatest).powi(*rows) < BY_CHANCE
         };
-        judged >= FEWEST_STARTS && ranges.iter().filter(is_low).count() * 2 >= judged
+        judged >= MIN_STARTS && ranges.iter().filter(is_low).count() * 2 >= judged
     };
     let can_be_parent = |parent: &Profile<'_>| {
         parent.column.name != column.column.name
             && !parent.column.column_type.is_time()
-            && parent.distinct > FEWEST_STARTS
+            && parent.distinct > MIN_STARTS
             && parent.distinct < column.distinct
             && parent.hint != Some(Hint::Line)
     };

@@ -186,7 +186,7 @@ const VAGUE: f64 = 0.05;
 const ADDRESS: f64 = 0.1;
 
 /// Share of rows without an id above which addresses are looked up instead.
-const MOST_MISSING: f64 = 0.05;
+const MAX_MISSING: f64 = 0.05;
 
 impl RoleReport {
     /// Columns that together identify a thing of this column: the column itself, after those within
@@ -219,7 +219,7 @@ impl RoleReport {
             report.role == Role::Entity
                 && !report.is_doubtful()
                 && report.copy_of.is_none()
-                && report.null_share <= MOST_MISSING
+                && report.null_share <= MAX_MISSING
         };
         // Rows with an id are not looked up by the name that some of them share.
         if self.is_label && columns.iter().any(|report| report.role == Role::RowId) {

@@ -113,7 +113,7 @@ pub(super) fn score_text(column: &Profile<'_>, words: &Words, scores: &mut Score
 /// Whether a few values occur in many rows each.
 fn is_of_few_values(column: &Profile<'_>) -> bool {
     column.likely.max(column.distinct as f64) <= FEW_VALUES
-        && column.distinct * FEWEST_ROWS_OF_A_KIND <= column.filled()
+        && column.distinct * MIN_ROWS_OF_A_KIND <= column.filled()
 }
 
 pub(super) fn score_cardinality(column: &Profile<'_>, scores: &mut Scores) {
@@ -159,7 +159,7 @@ pub(super) fn score_cardinality(column: &Profile<'_>, scores: &mut Scores) {
 const FEW_VALUES: f64 = 64.0;
 
 /// Mean number of rows per value above which texts are kinds, whatever their length.
-const FEWEST_ROWS_OF_A_KIND: usize = 20;
+const MIN_ROWS_OF_A_KIND: usize = 20;
 
 /// Largest number of values with which angles, shares and bytes fill their range.
 const FEW_NUMBERS: usize = 1_000;

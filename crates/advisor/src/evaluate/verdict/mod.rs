@@ -15,4 +15,4 @@ pub(super) mod threshold;
 pub(super) mod workload_cost;
 
 /// Minimum number of distinct values per partition that YDB advises.
-pub(super) const FEWEST_KEYS_PER_PARTITION: u64 = 100;
+pub(super) const MIN_KEYS_PER_PARTITION: u64 = 100;

@@ -4,7 +4,7 @@ use crate::evaluate::candidates::workload::{Reach, StatementReport};
 use crate::evaluate::figures::partition_key::{PartitionKeyReport, PlacementReport};
 use crate::evaluate::figures::recommendation::RankedKey;
 use crate::evaluate::nulls::can_be_filled_in;
-use crate::evaluate::verdict::FEWEST_KEYS_PER_PARTITION;
+use crate::evaluate::verdict::MIN_KEYS_PER_PARTITION;
 use crate::evaluate::verdict::sizing::Needed;
 use crate::evaluate::verdict::workload_cost::Workload;
 use evenkeel_model::units::PartitionCount;
@@ -83,7 +83,7 @@ pub(super) fn qualifies(key: &PartitionKeyReport, placement: &PlacementReport, n
     let moves = placement.verdict == Verdict::Moving && !has_room;
     let verdict = placement.verdict_without_time();
     let tolerable = match key.distinct.estimate / skew.partitions.max(1) as u64 {
-        FEWEST_KEYS_PER_PARTITION.. => TOLERABLE_OF_MANY,
+        MIN_KEYS_PER_PARTITION.. => TOLERABLE_OF_MANY,
         SEVERAL_KEYS_PER_PARTITION.. => TOLERABLE_OF_SEVERAL,
         // Chance alone makes it uneven: none of its values is heavy.
         FEW_KEYS_PER_PARTITION.. if verdict == Verdict::FewKeys => TOLERABLE_OF_SEVERAL,

@@ -6,7 +6,7 @@ use crate::evaluate::candidates::workload::{StatementReport, fan_out};
 use crate::evaluate::figures::evaluation::Evaluation;
 use crate::evaluate::figures::recommendation::{RankedKey, Recommendation};
 use crate::evaluate::options::AdvisorOptions;
-use crate::evaluate::verdict::FEWEST_KEYS_PER_PARTITION;
+use crate::evaluate::verdict::MIN_KEYS_PER_PARTITION;
 use crate::evaluate::verdict::alternatives::Recommended;
 use crate::evaluate::verdict::ddl::{Proposed, propose_table};
 pub(crate) use crate::evaluate::verdict::knowledge::Knowledge;
@@ -23,7 +23,7 @@ use evenkeel_model::workload::PlannedStatement;
 use evenkeel_stats::skew::Verdict;
 
 /// Smallest number of values per partition with which an entity needs no second column.
-const FEWEST_VALUES_PER_PARTITION: u64 = 4;
+const MIN_VALUES_PER_PARTITION: u64 = 4;
 /// Largest max/mean of an uneven key that is better than a key containing a time.
 const BEARABLE: f64 = 3.0;
 /// Difference in cost below which two keys are as good.
@@ -80,7 +80,7 @@ pub(crate) fn recommend(
         let best = ranked.keys.first().map(|key| &key.partition_key);
         let report = evaluation.candidates.iter().find(|report| Some(&report.partition_key) == best);
         report.is_some_and(|key| {
-            key.distinct.estimate / u64::from(ranked.partitions.get()) >= FEWEST_KEYS_PER_PARTITION
+            key.distinct.estimate / u64::from(ranked.partitions.get()) >= MIN_KEYS_PER_PARTITION
         })
     };
     // Too few rows to judge a larger number are no evidence for it, nor is a second column that the
@@ -195,7 +195,7 @@ fn rank_all(
     let has_values = |key: &RankedKey| {
         let counted = evaluation.candidates.iter().find(|other| other.partition_key == key.partition_key);
         counted.is_some_and(|counted| {
-            counted.distinct.estimate >= FEWEST_VALUES_PER_PARTITION * u64::from(partitions.get())
+            counted.distinct.estimate >= MIN_VALUES_PER_PARTITION * u64::from(partitions.get())
         })
     };
     let suffices = |key: &RankedKey| {

@@ -1,4 +1,3 @@
-
 use super::*;
 
 /// Each entity alone, and each with each other.

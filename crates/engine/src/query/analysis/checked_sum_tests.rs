@@ -1,4 +1,3 @@
-
 use proptest::prelude::{prop_assert_eq, proptest};
 
 use super::*;

@@ -1,4 +1,3 @@
-
 use arrow::array::AsArray;
 use arrow::datatypes::Int64Type;
 use datafusion::prelude::SessionContext;

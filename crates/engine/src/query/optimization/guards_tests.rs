@@ -1,4 +1,3 @@
-
 use arrow::array::{Array, AsArray, BooleanArray, Int64Array};
 use arrow::datatypes::{DataType, Field};
 use datafusion::physical_expr::expressions::{binary, col, is_null, not};

@@ -1,4 +1,3 @@
-
 use std::collections::BTreeMap;
 
 use arrow::array::{AsArray, Int64Array, RecordBatch};

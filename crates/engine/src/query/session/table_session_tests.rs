@@ -1,4 +1,3 @@
-
 use arrow::array::{ArrayRef, AsArray, Int64Array, TimestampMicrosecondArray};
 use arrow::datatypes::TimestampMicrosecondType;
 

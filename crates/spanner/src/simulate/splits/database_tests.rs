@@ -1,4 +1,3 @@
-
 use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
 
 use super::*;

@@ -24,7 +24,7 @@ use crate::sketch::part_file::SpillError;
 use evenkeel_model::wire::{Wire, WireError, WireReader};
 
 /// Most distinct keys that get a number; beyond this, numbering costs more than it saves.
-const MOST_NUMBERED: usize = 1 << 17;
+const MAX_NUMBERED: usize = 1 << 17;
 
 /// Counts rows per key. `V` is the value remembered for the heaviest keys.
 #[derive(Debug)]
@@ -64,7 +64,7 @@ impl<V: Clone> KeyCounter<V> {
             return false;
         }
         numbered.number(identities, numbers);
-        let few = numbered.len() <= MOST_NUMBERED;
+        let few = numbered.len() <= MAX_NUMBERED;
         if !few {
             numbers.clear();
         }
@@ -122,7 +122,7 @@ impl<V: Clone> KeyCounter<V> {
             let mut numbers = Vec::new();
             numbered.number(identities, &mut numbers);
             // Numbers end at the same row, however rows are split into batches.
-            let too_many = numbers.iter().position(|number| *number as usize >= MOST_NUMBERED);
+            let too_many = numbers.iter().position(|number| *number as usize >= MAX_NUMBERED);
             numbers.truncate(too_many.unwrap_or(numbers.len()));
             self.add_numbered(&numbers, &value);
             counted = numbers.len();
@@ -275,7 +275,7 @@ impl<V: Clone> KeyCounter<V> {
             // Both were converted to the same kind above.
             _ => {}
         }
-        if matches!(&self.counts, Counts::Numbered(numbered) if numbered.len() > MOST_NUMBERED) {
+        if matches!(&self.counts, Counts::Numbered(numbered) if numbered.len() > MAX_NUMBERED) {
             self.spill();
         }
         // Values below the other counter's floor are lost; their keys can no longer be among the

@@ -1,4 +1,3 @@
-
 use super::*;
 use crate::sketch::counter::sketches::FREQUENT_SLOTS;
 use crate::sketch::fold;

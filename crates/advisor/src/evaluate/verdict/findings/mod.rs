@@ -16,9 +16,9 @@ use evenkeel_model::units::{ByteRate, Micros, PartitionCount};
 use evenkeel_stats::skew::Verdict;
 
 /// Rows per partition below which a key is not judged; some keys need more.
-const FEWEST_ROWS_PER_PARTITION: f64 = 10.0;
+const MIN_ROWS_PER_PARTITION: f64 = 10.0;
 /// Sample size below which a sample is not reliable.
-const FEWEST_SAMPLED: u64 = 10_000;
+const MIN_SAMPLED: u64 = 10_000;
 /// Fraction of rows out of time order above which they are reported.
 const UNORDERED: f64 = 0.01;
 
@@ -109,7 +109,7 @@ fn few_rows(evaluation: &Evaluation, partitions: PartitionCount) -> Option<Findi
             evaluation.rows
         ),
         measured: each,
-        threshold: FEWEST_ROWS_PER_PARTITION,
+        threshold: MIN_ROWS_PER_PARTITION,
         advice: "Evaluate more rows, or fewer partitions. Until then the balance of these keys is not judged.".to_owned(),
     })
 }
@@ -168,14 +168,14 @@ pub(super) fn percent(fraction: f64) -> String {
 }
 
 fn time(evaluation: &Evaluation, sorted_by: Option<&str>, findings: &mut Vec<Finding>) {
-    if let Some(sample) = evaluation.sample.filter(|sample| sample.rows_sampled < FEWEST_SAMPLED) {
+    if let Some(sample) = evaluation.sample.filter(|sample| sample.rows_sampled < MIN_SAMPLED) {
         findings.push(Finding {
             code: FindingCode::SmallSample,
             severity: Severity::Problem,
             subject: "--sample".into(),
             message: format!("the sample has {} of {} rows", sample.rows_sampled, sample.rows_read),
             measured: sample.rows_sampled as f64,
-            threshold: FEWEST_SAMPLED as f64,
+            threshold: MIN_SAMPLED as f64,
             advice: "Read a greater share: this few rows say little about keys.".to_owned(),
         });
     }

@@ -4,7 +4,7 @@ use crate::evaluate::figures::evaluation::Evaluation;
 use crate::evaluate::figures::partition_key::{PartitionKeyReport, PlacementReport};
 use crate::evaluate::figures::pattern::Pattern;
 use crate::evaluate::nulls::can_be_filled_in;
-use crate::evaluate::verdict::FEWEST_KEYS_PER_PARTITION;
+use crate::evaluate::verdict::MIN_KEYS_PER_PARTITION;
 use crate::evaluate::verdict::findings::{hash, percent};
 use evenkeel_model::finding::{Finding, FindingCode, Severity, Subject};
 use evenkeel_placement::placement::systems::system;
@@ -84,7 +84,7 @@ fn few_keys(key: &PartitionKeyReport, placement: &PlacementReport, findings: &mu
     let per_partition = placement.noise_floor.keys_per_partition;
     // If each row brings a new key, there are as few keys as rows.
     let follow_rows = placement.noise_floor.keys_follow_rows(placement.skew.rows);
-    if per_partition >= FEWEST_KEYS_PER_PARTITION as f64 || follow_rows {
+    if per_partition >= MIN_KEYS_PER_PARTITION as f64 || follow_rows {
         return;
     }
     findings.push(Finding {
@@ -100,7 +100,7 @@ fn few_keys(key: &PartitionKeyReport, placement: &PlacementReport, findings: &mu
             key.distinct.estimate, placement.skew.partitions
         ),
         measured: per_partition,
-        threshold: FEWEST_KEYS_PER_PARTITION as f64,
+        threshold: MIN_KEYS_PER_PARTITION as f64,
         advice: match is_ydb(placement) {
             true => {
                 "YDB advises 100 to 1000 distinct values for each partition. Choose fewer partitions; or add a column, if reads of one value may visit all of them."
