@@ -106,7 +106,7 @@ pub(super) fn advise(simulation: &NodeSimulation) -> Vec<Finding> {
             findings.extend(first_of(&designs, |design| falls_behind_with_fault(simulation, design, run)));
         }
         findings.extend(first_of(&designs, idle_nodes));
-        findings.extend(first_of(&designs, uneven_deal));
+        findings.extend(first_of(&designs, uneven_assignment));
         findings.extend(first_of(&designs, hot_partition));
         findings.extend(first_of(&designs, |design| moving_hotspot(windows, design)));
         findings.extend(first_of(&designs, few_keys));
@@ -145,11 +145,11 @@ fn idle_nodes(design: &DesignReport) -> Option<Finding> {
     })
 }
 
-fn uneven_deal(design: &DesignReport) -> Option<Finding> {
+fn uneven_assignment(design: &DesignReport) -> Option<Finding> {
     let most = design.partitions.div_ceil(design.nodes.max(1)) as f64 / design.partitions_per_node;
     let is_told = design.partitions > design.nodes && most >= UNEVEN_DEAL;
     is_told.then(|| Finding {
-        code: FindingCode::UnevenDeal,
+        code: FindingCode::UnevenAssignment,
         severity: Severity::Note,
         subject: Subject::from(design.name()),
         message: format!(

@@ -166,11 +166,11 @@ fn without_a_capacity_or_a_design_that_keeps_up_nothing_is_recommended() {
 fn nodes_without_partitions_or_with_different_numbers_of_them_are_reported() {
     assert_eq!(codes(design("a", 4, &[1000; 3])), [FindingCode::IdleNodes]);
     assert_eq!(codes(design("a", 4, &[1000; 4])), []);
-    assert_eq!(codes(design("a", 4, &[1000; 5])), [FindingCode::UnevenDeal]);
+    assert_eq!(codes(design("a", 4, &[1000; 5])), [FindingCode::UnevenAssignment]);
     assert_eq!(codes(design("a", 4, &[1000; 8])), []);
     // Of 21 partitions, one of two nodes has 11, 4.8 % more than the mean; 10 of 19 are 5.3 %.
     assert_eq!(codes(design("a", 2, &[1000; 21])), []);
-    assert_eq!(codes(design("a", 2, &[1000; 19])), [FindingCode::UnevenDeal]);
+    assert_eq!(codes(design("a", 2, &[1000; 19])), [FindingCode::UnevenAssignment]);
 }
 
 #[test]
@@ -221,7 +221,7 @@ fn after_a_loss_rows_may_wait_for_the_recovery_too() {
     lost.runs.push(run(false, Some("--lost 1@1h")));
     let findings = advise(&simulation(vec![lost.clone()]));
     let [finding] = findings.as_slice() else { panic!("{findings:?}") };
-    assert_eq!((finding.code, finding.threshold), (FindingCode::NoRoomForAFault, 61.0));
+    assert_eq!((finding.code, finding.threshold), (FindingCode::NoFaultHeadroom, 61.0));
     assert!(
         finding.message.starts_with("keeps up, but not with --lost 1@1h (node 1): rows wait up to 90.0 s")
     );

@@ -127,7 +127,7 @@ impl<'a> Player<'a> {
             cluster,
             loads,
             nodes,
-            node_of: cluster.assignment.deal(loads, count),
+            node_of: cluster.assignment.assign(loads, count),
             queues: vec![Queue::default(); arrivals.partitions()],
             events,
             now: 0.0,

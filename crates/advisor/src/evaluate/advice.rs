@@ -240,9 +240,9 @@ fn advise_counted(
     let requested = options.clone();
     let mut look = look(export, &mut options, widens, stop)?;
     let times = &look.fractional_times;
-    let is_asked = export.changed_types().keys().any(|name| times.contains_key(name));
+    let has_given_type = export.changed_types().keys().any(|name| times.contains_key(name));
     let mut timed = None;
-    if widens && requested.also_counted == AlsoCounted::Nothing && !times.is_empty() && !is_asked {
+    if widens && requested.also_counted == AlsoCounted::Nothing && !times.is_empty() && !has_given_type {
         let with_times = export.with_times(times);
         let mut time_options = requested;
         let formats = times.iter().map(|(name, format)| format!("{name}={format}"));

@@ -267,7 +267,7 @@ impl RemoteWriter {
         Self(std::sync::Mutex::new(Some(written)))
     }
 
-    fn is_asked(&self) -> bool {
+    fn is_requested(&self) -> bool {
         self.0.lock().unwrap().is_none()
     }
 }
@@ -323,7 +323,7 @@ async fn portions_written_elsewhere_are_committed_or_deleted() {
     let (occupied, idle) = (plan(&folder, &[], Some("occupied")), broken());
     let failed = ingest_files_with(log.clone(), snapshot.clone(), &occupied, &idle).await;
     assert!(matches!(failed.unwrap_err(), IngestError::RejectsExist { .. }));
-    assert!(!idle.is_asked());
+    assert!(!idle.is_requested());
     assert_eq!(log.newest().await.unwrap().version(), snapshot.version());
     assert_eq!(rows(&log, &snapshot).await, expected(&[(1, "a"), (2, "b")]));
     // With a file for rejected rows, these are read, and the portions deleted if that fails.

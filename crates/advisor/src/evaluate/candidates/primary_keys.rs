@@ -184,8 +184,8 @@ impl SampledColumns<'_> {
             let profiles: Vec<&Profile<'_>> = key.iter().filter_map(|at| self.columns.get(*at)).collect();
             distinct_together(&profiles, 0..self.rows)
         };
-        let mut told_apart = distinct(&key);
-        while key.len() < MAX_KEY_COLUMNS && told_apart < self.rows {
+        let mut distinguished = distinct(&key);
+        while key.len() < MAX_KEY_COLUMNS && distinguished < self.rows {
             let others = usable.iter().filter(|at| !key.contains(at));
             let best = others
                 .map(|at| (distinct(&[key.as_slice(), &[*at]].concat()), *at))
@@ -194,12 +194,12 @@ impl SampledColumns<'_> {
                 // A column that distinguishes hardly any more rows does not complete a key, nor
                 // does one of a few kinds that leaves most equal rows equal.
                 Some((with, at))
-                    if (with - told_apart) * 100 > self.rows
+                    if (with - distinguished) * 100 > self.rows
                         && (self.role(at) != Role::Dimension
-                            || (self.rows - with) * 2 <= self.rows - told_apart) =>
+                            || (self.rows - with) * 2 <= self.rows - distinguished) =>
                 {
                     key.push(at);
-                    told_apart = with;
+                    distinguished = with;
                 }
                 _ => break,
             }

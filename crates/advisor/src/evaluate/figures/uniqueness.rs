@@ -111,14 +111,14 @@ impl EqualityChances {
         let repeats = rows * (rows - 1.0) / 2.0 * self.in_time * self.in_others;
         // More rows cover more time, and so other values of it; an id keeps the number of its
         // possible values.
-        let (later, told_apart) = match (self.has_time, self.has_others) {
+        let (later, is_distinguished) = match (self.has_time, self.has_others) {
             (true, false) => (f64::INFINITY, false),
             (true, true) => (repeats * GROWTH, self.in_others <= OTHERS_TELL_APART),
             (false, _) => (repeats * GROWTH * GROWTH, true),
         };
         let by = if repeats >= EVIDENCE {
             UniqueBy::Nature
-        } else if told_apart && later <= HARDLY {
+        } else if is_distinguished && later <= HARDLY {
             UniqueBy::ManyValues
         } else {
             UniqueBy::Chance

@@ -79,8 +79,8 @@ pub(super) fn qualifies(key: &PartitionKeyReport, placement: &PlacementReport, n
     if matches!(placement.verdict, Verdict::FewRows | Verdict::Even) {
         return true;
     }
-    let has_room = needed.rate.is_some_and(|rate| placement.capacity.sustained >= HEADROOM * rate);
-    let moves = placement.verdict == Verdict::Moving && !has_room;
+    let has_headroom = needed.rate.is_some_and(|rate| placement.capacity.sustained >= HEADROOM * rate);
+    let moves = placement.verdict == Verdict::Moving && !has_headroom;
     let verdict = placement.verdict_without_time();
     let tolerable = match key.distinct.estimate / skew.partitions.max(1) as u64 {
         MIN_KEYS_PER_PARTITION.. => TOLERABLE_OF_MANY,

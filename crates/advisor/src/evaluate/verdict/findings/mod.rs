@@ -8,7 +8,7 @@ use crate::evaluate::candidates::workload::StatementReport;
 use crate::evaluate::figures::evaluation::Evaluation;
 use crate::evaluate::figures::partition_key::{PartitionKeyReport, PlacementReport};
 use crate::evaluate::figures::recommendation::{RankedKey, Recommendation};
-use crate::evaluate::verdict::findings::partition_key::{balance, dealing, defects, values};
+use crate::evaluate::verdict::findings::partition_key::{balance, defects, node_counts, values};
 use crate::evaluate::verdict::findings::primary_key::{append, nulls, rows_lost, unique_by_chance};
 use crate::evaluate::verdict::findings::statements::reach;
 use evenkeel_model::finding::{Finding, FindingCode, Severity, Subject};
@@ -44,7 +44,7 @@ pub(crate) fn find_findings(
         values(key, evaluation.rows, &mut findings);
         defects(key, &mut findings);
     }
-    dealing(evaluation, &mut findings);
+    node_counts(evaluation, &mut findings);
     for key in &evaluation.primary_keys {
         rows_lost(key, &mut findings);
         nulls(key, evaluation, &mut findings);

@@ -282,15 +282,15 @@ pub(super) fn defects(key: &PartitionKeyReport, findings: &mut Vec<Finding>) {
 }
 
 /// Adds a finding if the weights do not divide the partitions.
-pub(super) fn dealing(evaluation: &Evaluation, findings: &mut Vec<Finding>) {
+pub(super) fn node_counts(evaluation: &Evaluation, findings: &mut Vec<Finding>) {
     let mut seen = Vec::new();
     for placement in evaluation.candidates.iter().flat_map(|key| &key.placements) {
         let Some(nodes) = placement.nodes.as_ref() else { continue };
         let partitions = placement.skew.partitions;
         let sum: f64 = nodes.weights.iter().sum();
-        let off = nodes.weights.iter().zip(&nodes.partitions).map(|(weight, dealt)| {
+        let off = nodes.weights.iter().zip(&nodes.partitions).map(|(weight, held)| {
             let due = partitions as f64 * weight / sum;
-            (*dealt as f64 / due - 1.0).abs()
+            (*held as f64 / due - 1.0).abs()
         });
         let off = off.fold(0.0, f64::max);
         if off < 1e-9 || seen.contains(&partitions) {

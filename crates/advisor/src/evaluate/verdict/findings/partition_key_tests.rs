@@ -204,18 +204,18 @@ fn partitions_that_another_system_leaves_empty_are_its_defect() {
 
 #[test]
 fn weights_that_do_not_divide_the_partitions_are_named_once() {
-    let dealt = |weights: &[f64]| {
+    let uneven = |weights: &[f64]| {
         let mut evaluation = evaluated("ydb", weights);
         evaluation.candidates.push(evaluation.candidates[0].clone());
         let mut findings = Vec::new();
-        dealing(&evaluation, &mut findings);
+        node_counts(&evaluation, &mut findings);
         findings
     };
     for weights in [&[] as &[f64], &[1.0; 16], &[2.0, 1.0, 1.0], &[0.5, 1.5]] {
-        assert_eq!(dealt(weights), [], "{weights:?}");
+        assert_eq!(uneven(weights), [], "{weights:?}");
     }
     // 5, 6 and 5 partitions instead of 5.33 for each.
-    let [finding] = <[Finding; 1]>::try_from(dealt(&[1.0; 3])).unwrap();
+    let [finding] = <[Finding; 1]>::try_from(uneven(&[1.0; 3])).unwrap();
     assert!((finding.measured - (6.0 / (16.0 / 3.0) - 1.0)).abs() < 1e-9, "{finding:?}");
     assert_eq!(finding.subject.to_string(), "16 partitions");
 }
