@@ -123,7 +123,7 @@ impl ScaleModel {
     /// };
     /// // Two nodes have two partitions of six, the others one.
     /// let usage = model.utilization(6000.0, &[]);
-    /// assert_eq!((usage.mean, asked.hottest), (0.5, 2.0 / 3.0));
+    /// assert_eq!((usage.mean, usage.hottest), (0.5, 2.0 / 3.0));
     /// assert_eq!(usage.sustained_rows_per_second, Some(9000.0));
     /// # Ok(())
     /// # }

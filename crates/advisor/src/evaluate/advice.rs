@@ -21,7 +21,7 @@ use crate::evaluate::pass::partition_key::FoundKey;
 use crate::evaluate::pass::reader::read_into;
 use crate::evaluate::profiles::MergedProfile;
 use crate::evaluate::roles::RoleReport;
-use crate::evaluate::roles::names::is_of_events;
+use crate::evaluate::roles::names::denotes_events;
 use crate::evaluate::verdict::findings::find_findings;
 use crate::evaluate::verdict::ranking::{Choice, Knowledge, recommend};
 use crate::evaluate::widening::{read_as_times, widened_columns, wider_types};
@@ -311,7 +311,7 @@ impl EvaluatedExport {
             natural_key: &look.natural_key,
             identifying: &look.identifying,
             joined: &options.joined,
-            of_events: is_of_events(&options.table),
+            of_events: denotes_events(&options.table),
         };
         let Choice { partitions, ranking, statements, recommendation } =
             recommend(&evaluation, &options.statements, export, options, &knowledge);

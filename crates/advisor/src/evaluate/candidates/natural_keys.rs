@@ -8,7 +8,7 @@ use crate::evaluate::candidates::unique_keys::{minimal_unique, rows_once};
 use crate::evaluate::figures::uniqueness::{UniqueBy, Uniqueness};
 use crate::evaluate::roles::Role;
 use crate::evaluate::roles::forms::{Form, Words};
-use crate::evaluate::roles::names::{Hint, is_later, is_of_receipt};
+use crate::evaluate::roles::names::{Hint, denotes_receipt, is_later};
 use crate::evaluate::roles::profile::{Profile, distinct_together};
 use evenkeel_model::units::Micros;
 
@@ -284,8 +284,8 @@ impl SampledColumns<'_> {
     /// Whether a column is the time at which rows were received or loaded, and there is another
     /// time.
     pub(super) fn is_time_of_receipt(&self, at: usize) -> bool {
-        let is_of_receipt = |at: usize| self.role(at) == Role::Time && is_of_receipt(self.name(at));
-        is_of_receipt(at) && self.has_earlier_time()
+        let denotes_receipt = |at: usize| self.role(at) == Role::Time && denotes_receipt(self.name(at));
+        denotes_receipt(at) && self.has_earlier_time()
     }
 
     /// Whether a column numbers the rows within others of a key.

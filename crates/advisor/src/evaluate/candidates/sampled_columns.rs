@@ -5,7 +5,9 @@ use arrow::array::RecordBatch;
 use crate::evaluate::nulls::can_be_filled_in;
 use crate::evaluate::roles::carried_times::CarriedTimes;
 use crate::evaluate::roles::forms::Form;
-use crate::evaluate::roles::names::{is_later, is_of_birth, is_of_creation, is_of_creator, is_of_events};
+use crate::evaluate::roles::names::{
+    denotes_birth, denotes_creation, denotes_creator, denotes_events, is_later,
+};
 use crate::evaluate::roles::numbering::counts_lines_of;
 use crate::evaluate::roles::profile::Profile;
 use crate::evaluate::roles::{Relations, Role, RoleReport, infer_roles};
@@ -93,7 +95,7 @@ impl<'a> SampledColumns<'a> {
             .collect();
         let roles = infer_roles(export, &columns, &Relations::from_columns(&columns), given);
         let time = time.map(str::to_owned).or_else(|| event_time(&columns, &roles));
-        let names_events = is_of_events(export) || time.as_deref().is_some_and(is_of_events);
+        let names_events = denotes_events(export) || time.as_deref().is_some_and(denotes_events);
         Self {
             names_events,
             rows: rows.batches.iter().map(RecordBatch::num_rows).sum(),
@@ -283,15 +285,15 @@ fn event_time(columns: &[Profile<'_>], roles: &[RoleReport]) -> Option<String> {
     };
     let is_native = |column: &Profile<'_>| column.column.column_type.is_time();
     // If the user who created a record is known, the time of creation is the record's time.
-    let records = columns.iter().any(|column| is_of_creator(&column.column.name));
+    let records = columns.iter().any(|column| denotes_creator(&column.column.name));
     let rank = |column: &Profile<'_>| {
         let nulls = (column.nulls * 100).div_ceil(column.rows.max(1));
         let of_days = |times: CarriedTimes| times.reading.resolution() >= Micros::DAY;
         let is_date = (is_native(column) && !column.column.column_type.is_timestamp())
             || column.times.is_some_and(of_days);
         let name = &column.column.name;
-        let is_record = records && is_of_creation(name);
-        (is_of_birth(name), is_date, nulls, is_later(name), is_record, !column.rises, !is_native(column))
+        let is_record = records && denotes_creation(name);
+        (denotes_birth(name), is_date, nulls, is_later(name), is_record, !column.rises, !is_native(column))
     };
     let times = of_role(Role::Time).filter(|(column, _)| is_native(column) || column.times.is_some());
     let best = times.min_by_key(|(column, _)| rank(column));

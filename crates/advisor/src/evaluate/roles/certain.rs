@@ -93,7 +93,7 @@ pub(super) fn certain(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<(
     }
     // In a calendar table each row is a day.
     let is_row = column.is_unique();
-    if matches!(column.form, Form::Whole(_)) && !is_row && names::is_of_calendar(&column.column.name) {
+    if matches!(column.form, Form::Whole(_)) && !is_row && names::denotes_calendar(&column.column.name) {
         return Some((
             Role::Time,
             vec![format!("numbers of days or times, by the name {}", column.column.name)],
@@ -102,14 +102,14 @@ pub(super) fn certain(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<(
     let is_year = |whole: &WholeNumbers| YEARS.contains(&whole.least) && YEARS.contains(&whole.greatest);
     if matches!(&column.form, Form::Whole(whole) if is_year(whole))
         && !is_row
-        && names::is_of_year(&column.column.name)
+        && names::denotes_year(&column.column.name)
     {
         return Some((Role::Time, vec![format!("years, by the name {}", column.column.name)]));
     }
     if matches!(&column.form, Form::Text(words) if words.dates > MOSTLY_DATES) {
         return Some((Role::Time, vec!["dates or times of day, as text".to_owned()]));
     }
-    if matches!(column.form, Form::Fractions) && names::is_of_julian_date(&column.column.name) {
+    if matches!(column.form, Form::Fractions) && names::denotes_julian_date(&column.column.name) {
         return Some((Role::Time, vec![format!("Julian dates, by the name {}", column.column.name)]));
     }
     if column.has_seconds_with_fractions() && names::hints(&column.column.name).contains(&Hint::Time) {

@@ -1,6 +1,6 @@
 //! Columns that number the lines of things: the rows of each parent, from 0 or 1.
 
-use crate::evaluate::roles::names::{has_several_words, is_of_code};
+use crate::evaluate::roles::names::{denotes_code, has_several_words};
 use crate::evaluate::roles::profile::{Profile, codes_together, distinct_together};
 
 /// Maximum number of columns that are tried in pairs.
@@ -31,7 +31,7 @@ pub(super) fn line_of(column: &Profile<'_>, columns: &[Profile<'_>], composite: 
     let numbers: Vec<i128> = numbers.iter().map(|number| number / step).collect();
     let (least, greatest) = (numbers.iter().min().copied(), numbers.iter().max().copied());
     let (Some(least @ 0..=1), Some(0..=MAX_LINES)) = (least, greatest) else { return Vec::new() };
-    if column.distinct < 2 || is_of_code(&column.column.name) {
+    if column.distinct < 2 || denotes_code(&column.column.name) {
         return Vec::new();
     }
     let can_have_lines = |parent: &Profile<'_>| parent.column.name != column.column.name && !parent.is_time();
@@ -113,7 +113,9 @@ pub(crate) fn counts_lines_of(column: &Profile<'_>, parents: &[&Profile<'_>]) ->
     let (least, greatest) = (numbers.iter().min().copied(), numbers.iter().max().copied());
     let (Some(least @ 0..=1), Some(0..=MAX_LINES)) = (least, greatest) else { return false };
     let (codes, distinct) = codes_together(parents);
-    column.distinct > 1 && !is_of_code(&column.column.name) && counts_within(numbers, least, &codes, distinct)
+    column.distinct > 1
+        && !denotes_code(&column.column.name)
+        && counts_within(numbers, least, &codes, distinct)
 }
 
 /// Pairs of other columns that may together be the parent of a column.

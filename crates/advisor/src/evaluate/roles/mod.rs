@@ -86,7 +86,7 @@ impl Relations {
             sharing: sharing_values(columns),
             first_code: columns.iter().position(is_unique_code).filter(|_| !has_named_id),
             unique_texts: columns.iter().filter(|column| is_unique_text(column)).count(),
-            has_threads: [names::is_of_process, names::is_of_thread]
+            has_threads: [names::denotes_process, names::denotes_thread]
                 .iter()
                 .all(|is_of| columns.iter().any(|column| is_of(&column.column.name))),
             has_addresses: columns
@@ -133,8 +133,8 @@ pub(super) fn infer_roles(
     let is_message = |column: &Profile<'_>| {
         column.hint == Some(Hint::Text) && matches!(&column.form, Form::Text(words) if words.mean_words > 2.0)
     };
-    let has_talks = columns.iter().any(is_message) && has(names::is_of_talk) && has(names::is_of_author);
-    let (has_traces, has_log) = (has(names::is_of_trace), has(names::is_of_log));
+    let has_talks = columns.iter().any(is_message) && has(names::denotes_talk) && has(names::denotes_author);
+    let (has_traces, has_log) = (has(names::denotes_trace), has(names::denotes_log));
     let rows_have_id = columns.iter().any(|column| column.is_unique() && column.is_named_id());
     let report = |(index, column): (usize, &Profile<'_>)| {
         let given = given.get(index).copied().flatten();
@@ -171,7 +171,7 @@ pub(super) fn infer_roles(
             // without a telling name is rather an amount.
             is_vague: is_vague
                 || (role == Role::Entity
-                    && names::is_of_load(&column.column.name)
+                    && names::denotes_load(&column.column.name)
                     && !names::is_of_rows(&column.column.name, export))
                 || (is_obscure
                     && role == Role::Entity
@@ -185,14 +185,14 @@ pub(super) fn infer_roles(
             is_kind: role == Role::Entity && column.hint == Some(Hint::Dimension),
             recurs: names::recurs(&column.column.name),
             is_contact: names::is_contact(&column.column.name),
-            is_reference: names::is_of_before(&column.column.name)
-                || names::is_of_transmission(&column.column.name)
-                || (has_log && names::is_of_commit(&column.column.name)),
-            is_member: (has_talks && names::is_of_author(&column.column.name))
-                || (has_traces && names::is_of_span(&column.column.name)),
+            is_reference: names::denotes_before(&column.column.name)
+                || names::denotes_transmission(&column.column.name)
+                || (has_log && names::denotes_commit(&column.column.name)),
+            is_member: (has_talks && names::denotes_author(&column.column.name))
+                || (has_traces && names::denotes_span(&column.column.name)),
             holds_parts: column.gathered
                 || names::is_whole(&column.column.name)
-                || (has_talks && names::is_of_talk(&column.column.name)),
+                || (has_talks && names::denotes_talk(&column.column.name)),
             times: column.times.filter(|times| role == Role::Time || !times.reading.is_time_alone()),
             null_share: column.nulls as f64 / column.rows.max(1) as f64,
             given: given.is_some(),
@@ -222,7 +222,7 @@ fn block_number(
     relations: &Relations,
 ) -> Option<(Role, Vec<String>)> {
     let Form::Whole(whole) = &column.form else { return None };
-    if !names::is_of_block(&column.column.name) {
+    if !names::denotes_block(&column.column.name) {
         return None;
     }
     // Without any time, the heights of a chain count the minutes; blocks of a field are few.
@@ -243,7 +243,7 @@ fn block_number(
 
 /// Whether a column is typical of ledgers, other than their block numbers.
 fn is_of_ledger(column: &Profile<'_>) -> bool {
-    names::is_of_transaction(&column.column.name)
+    names::denotes_transaction(&column.column.name)
         || matches!(&column.form, Form::Text(words) if words.opaque > 0.9)
 }
 

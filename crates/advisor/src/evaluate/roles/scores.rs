@@ -220,7 +220,7 @@ fn score_company(index: usize, columns: &[Profile<'_>], relations: &Relations, s
     }
     let is_of_system = |column: &Profile<'_>| {
         let name = &column.column.name;
-        names::is_of_process(name) || names::is_of_thread(name)
+        names::denotes_process(name) || names::denotes_thread(name)
     };
     if relations.has_threads && columns.get(index).is_some_and(is_of_system) {
         scores.add(Role::Dimension, 6.0, "a process or thread ID of the operating system");

@@ -7,7 +7,7 @@
 use crate::evaluate::figures::evaluation::Evaluation;
 use crate::evaluate::figures::partition_key::PartitionKeyReport;
 use crate::evaluate::options::JoinedColumn;
-use crate::evaluate::roles::names::{is_bare_id, is_bare_number, is_later, is_of_log, is_of_period};
+use crate::evaluate::roles::names::{denotes_log, denotes_period, is_bare_id, is_bare_number, is_later};
 use crate::evaluate::roles::{Role, RoleReport, is_identifier};
 use crate::evaluate::verdict::knowledge::Knowledge;
 use evenkeel_model::units::PartitionCount;
@@ -159,7 +159,7 @@ impl<Q: Fn(&PartitionKeyReport) -> bool> EntityWeights<'_, Q> {
     fn weight(&self, report: &RoleReport) -> f64 {
         let base = match report.role {
             // No read names a place in the log of a database.
-            Role::Entity if is_of_log(&report.column) => OF_LOG,
+            Role::Entity if denotes_log(&report.column) => OF_LOG,
             Role::Entity => 1.0,
             Role::Dimension => 0.1,
             _ => return 0.0,
@@ -226,7 +226,7 @@ impl<'a> Workload<'a> {
                     && knowledge.natural_key.is_empty()
                     && !is_bare_id(&only.column)
                     && !is_bare_number(&only.column)
-                    && !is_of_log(&only.column)
+                    && !denotes_log(&only.column)
             }
             [_, _, ..] => true,
         };
@@ -306,7 +306,7 @@ impl<'a> Workload<'a> {
     pub(crate) fn rarely_fixed(&self, key: &[String]) -> f64 {
         let rarely = |column: &&String| match self.knowledge.role(column) {
             Some(Role::Time | Role::LineNumber | Role::Measure | Role::Text) => true,
-            Some(Role::Dimension) => is_of_period(column),
+            Some(Role::Dimension) => denotes_period(column),
             _ => false,
         };
         key.iter().filter(rarely).count() as f64
@@ -353,7 +353,7 @@ impl<'a> Workload<'a> {
         let is_named = |report: &&RoleReport| {
             report.role == Role::RowId
                 && (natural.is_empty() || is_identifier(&report.column))
-                && !is_of_log(&report.column)
+                && !denotes_log(&report.column)
         };
         let ids: Vec<&String> =
             self.knowledge.roles.iter().filter(is_named).map(|report| &report.column).collect();
