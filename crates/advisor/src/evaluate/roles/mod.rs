@@ -13,6 +13,7 @@ pub(super) mod forms;
 mod line_numbers;
 mod name_scores;
 pub(super) mod names;
+mod naming;
 pub(super) mod numbering;
 pub(super) mod profile;
 mod role;
@@ -31,6 +32,7 @@ use crate::evaluate::roles::epochs::MOSTLY_ASCENDING;
 use crate::evaluate::roles::forms::Form;
 use crate::evaluate::roles::name_scores::score_name;
 use crate::evaluate::roles::names::Hint;
+use crate::evaluate::roles::naming::Naming;
 use crate::evaluate::roles::numbering::Numbering;
 use crate::evaluate::roles::profile::Profile;
 use crate::evaluate::roles::scores::{
@@ -124,17 +126,7 @@ pub(super) fn infer_roles(
     given: &[Option<Role>],
 ) -> Vec<RoleReport> {
     let name = |index: &usize| columns.get(*index).map(|column| column.column.name.clone());
-    let counted = names::counted(columns.iter().map(|column| column.column.name.as_str()));
-    let is_counted = |index: usize| counted.get(index).copied().unwrap_or_default();
-    let names_tell =
-        columns.iter().enumerate().any(|(index, column)| column.hint.is_some() && !is_counted(index));
-    let has = |is_one: fn(&str) -> bool| columns.iter().any(|column| is_one(&column.column.name));
-    // A message has a text, an author and a conversation.
-    let is_message = |column: &Profile<'_>| {
-        column.hint == Some(Hint::Text) && matches!(&column.form, Form::Text(words) if words.mean_words > 2.0)
-    };
-    let has_talks = columns.iter().any(is_message) && has(names::denotes_talk) && has(names::denotes_author);
-    let (has_traces, has_log) = (has(names::denotes_trace), has(names::denotes_log));
+    let naming = Naming::from_columns(columns);
     let rows_have_id = columns.iter().any(|column| column.is_unique() && column.is_named_id());
     let report = |(index, column): (usize, &Profile<'_>)| {
         let given = given.get(index).copied().flatten();
@@ -149,8 +141,7 @@ pub(super) fn infer_roles(
         }
         let is_telling = column.hint.is_some()
             || relations.dependencies.determines.get(index).is_some_and(|others| !others.is_empty());
-        // A column named by a number is a property, even if other columns follow from it.
-        let is_obscure = names_tell && (!is_telling || is_counted(index));
+        let is_obscure = naming.is_obscure(index, is_telling);
         RoleReport {
             column: column.column.name.clone(),
             role,
@@ -185,14 +176,9 @@ pub(super) fn infer_roles(
             is_kind: role == Role::Entity && column.hint == Some(Hint::Dimension),
             recurs: names::recurs(&column.column.name),
             is_contact: names::is_contact(&column.column.name),
-            is_reference: names::denotes_before(&column.column.name)
-                || names::denotes_transmission(&column.column.name)
-                || (has_log && names::denotes_commit(&column.column.name)),
-            is_member: (has_talks && names::denotes_author(&column.column.name))
-                || (has_traces && names::denotes_span(&column.column.name)),
-            holds_parts: column.gathered
-                || names::is_whole(&column.column.name)
-                || (has_talks && names::denotes_talk(&column.column.name)),
+            is_reference: naming.is_reference(&column.column.name),
+            is_member: naming.is_member(&column.column.name),
+            holds_parts: column.gathered || naming.is_whole(&column.column.name),
             times: column.times.filter(|times| role == Role::Time || !times.reading.is_time_alone()),
             null_share: column.nulls as f64 / column.rows.max(1) as f64,
             given: given.is_some(),
