@@ -7,9 +7,10 @@ use crate::evaluate::candidates::sampled_columns::SampledColumns;
 use crate::evaluate::candidates::unique_keys::{minimal_unique, rows_once};
 use crate::evaluate::figures::uniqueness::{UniqueBy, Uniqueness};
 use crate::evaluate::roles::Role;
-use crate::evaluate::roles::forms::{Form, Words};
+use crate::evaluate::roles::forms::Form;
 use crate::evaluate::roles::names::{Hint, denotes_receipt, is_later};
 use crate::evaluate::roles::profile::{Profile, distinct_together};
+use crate::evaluate::roles::texts::Words;
 use evenkeel_model::units::Micros;
 
 /// Expected number of chance repeats above which having none is evidence of a natural key.

@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use crate::evaluate::roles::forms::{Form, Words};
+use crate::evaluate::roles::forms::Form;
 use crate::evaluate::roles::names::{self, Hint};
 use crate::evaluate::roles::profile::Profile;
+use crate::evaluate::roles::texts::Words;
 
 /// Which columns determine which, by position.
 #[derive(Debug, Default)]

@@ -20,6 +20,7 @@ mod role;
 mod scores;
 mod sequences;
 mod shared_values;
+pub(super) mod texts;
 mod value_numbers;
 mod words;
 

@@ -1,10 +1,11 @@
 //! Evidence for each role of a column, as scores that are added up.
 
 use crate::evaluate::roles::epochs::MOSTLY_ASCENDING;
-use crate::evaluate::roles::forms::{Form, WholeNumbers, Words};
+use crate::evaluate::roles::forms::{Form, WholeNumbers};
 use crate::evaluate::roles::names::Hint;
 use crate::evaluate::roles::numbering::Numbering;
 use crate::evaluate::roles::profile::Profile;
+use crate::evaluate::roles::texts::Words;
 use crate::evaluate::roles::{Relations, Role, names};
 use evenkeel_model::table::ColumnType;
 
