@@ -38,6 +38,7 @@ pub use figures::interval::{Interval, Intervals};
 pub use figures::judged_windows::WindowFigures;
 pub use figures::layout::{LayoutReport, MERGE_FAN_IN};
 pub use figures::loads::{KeyLoads, LoadWindow, Loads};
+pub use figures::merged_profile::MergedProfile;
 pub use figures::moment::Examined;
 pub use figures::over_time::{OverTime, Spread};
 pub use figures::partition_key::{HeavyHitter, PartitionKeyReport, PerBatch, PlacementReport, SkewCauses};
@@ -57,9 +58,7 @@ pub use pass::evaluator::{Evaluator, ROWS_PER_PARTITION_OF_WINDOW};
 pub use pass::loads::count_loads;
 pub use pass::shards::{assemble, count_share, spans, whole_shares};
 pub use pass::share::Share;
-pub use profiles::{
-    DEFAULT_PROFILE_BYTES, MergedProfile, Profile, ProfileError, advise_and_save, advise_merged,
-};
+pub use profiles::{DEFAULT_PROFILE_BYTES, Profile, ProfileError, advise_and_save, advise_merged};
 pub use roles::carried_times::CarriedTimes;
 pub(crate) use roles::is_identifier;
 pub use roles::{Role, RoleError, RoleReport};

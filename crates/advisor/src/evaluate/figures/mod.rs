@@ -7,6 +7,7 @@ pub(super) mod interval;
 pub(super) mod judged_windows;
 pub(super) mod layout;
 pub(super) mod loads;
+pub(super) mod merged_profile;
 pub(super) mod moment;
 pub(super) mod over_time;
 pub(super) mod partition_key;

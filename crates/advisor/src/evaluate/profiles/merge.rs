@@ -4,11 +4,10 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use serde::Serialize;
-
 use crate::evaluate::EvaluateError;
 use crate::evaluate::advice::{Advice, AdvisorReport, Counting, EvaluatedExport};
 use crate::evaluate::figures::evaluation::Evaluation;
+use crate::evaluate::figures::merged_profile::MergedProfile;
 use crate::evaluate::look::Look;
 use crate::evaluate::options::{AdvisorOptions, EvaluateOptions};
 use crate::evaluate::pass::evaluator::Evaluator;
@@ -24,15 +23,6 @@ use evenkeel_stats::sketch::Repeats;
 
 /// Most values of heavy keys that a merged profile keeps.
 const MAX_VALUES: usize = 4096;
-
-/// Profile that was merged.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct MergedProfile {
-    /// File of the profile, or the rows that it was made from.
-    pub file: String,
-    /// Number of rows.
-    pub rows: u64,
-}
 
 /// Judges the keys of several exports from their profiles, as if they were one. Keys that only some
 /// of them count are left out, with a note. The keys and the counting parameters come from the

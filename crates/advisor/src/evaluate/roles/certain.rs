@@ -7,7 +7,7 @@ use crate::evaluate::roles::epochs::{
 use crate::evaluate::roles::forms::{Form, WholeNumbers};
 use crate::evaluate::roles::names::{self, Hint};
 use crate::evaluate::roles::profile::Profile;
-use crate::evaluate::roles::role::Role;
+use crate::role::Role;
 use evenkeel_model::table::ColumnType;
 
 /// Smallest number of values with which rising numbers named like times are times, in whatever

@@ -16,7 +16,7 @@ pub(super) mod names;
 mod naming;
 pub(super) mod numbering;
 pub(super) mod profile;
-mod role;
+mod role_report;
 mod scores;
 mod sequences;
 mod shared_values;
@@ -24,7 +24,8 @@ pub(super) mod texts;
 mod value_numbers;
 mod words;
 
-pub use crate::evaluate::roles::role::{Role, RoleError, RoleReport};
+pub use crate::evaluate::roles::role_report::RoleReport;
+pub use crate::role::{Role, RoleError};
 
 use crate::evaluate::roles::certain::{certain, is_smooth};
 use crate::evaluate::roles::companions::companions;
