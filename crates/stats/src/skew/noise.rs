@@ -243,6 +243,11 @@ pub struct NoiseFloor {
 
 /// Standard deviations beyond which chance is no explanation.
 pub const BEYOND_CHANCE: f64 = 5.0;
+/// Keys with fewer rows than this on average are as numerous as the rows allow: more rows bring
+/// more keys.
+const MIN_ROWS_PER_KEY: f64 = 2.0;
+/// Fewest rows of a key, on average and in total, for which more rows are taken to bring no keys.
+const REPEATED_ROWS: (f64, u64) = (20.0, 100);
 /// Number of pairs of keys in one partition below which they are treated as rare events.
 const FEW_PAIRS: f64 = 50.0;
 
@@ -301,6 +306,23 @@ impl NoiseFloor {
             cv_left: skew.cv - weighted,
             deviations: deviations(skew, keys),
         }
+    }
+
+    /// Whether there are fewer keys than partitions, and each has so many rows that more rows would
+    /// hardly bring other keys.
+    #[must_use]
+    pub(super) fn has_only_repeated_keys(&self, skew: &SkewFigures) -> bool {
+        let (per_key, total) = REPEATED_ROWS;
+        self.keys_per_partition < 1.0
+            && skew.rows >= total
+            && skew.rows as f64 >= per_key * self.distinct_keys as f64
+    }
+
+    /// Whether there are about as many keys as the rows allow, so that their number reflects the
+    /// number of rows.
+    #[must_use]
+    pub fn keys_follow_rows(&self, rows: u64) -> bool {
+        (rows as f64) < MIN_ROWS_PER_KEY * self.distinct_keys as f64
     }
 }
 
