@@ -3,14 +3,16 @@
 mod partition_key;
 mod primary_key;
 mod statements;
+mod words;
 
 use crate::evaluate::candidates::workload::StatementReport;
 use crate::evaluate::figures::evaluation::Evaluation;
-use crate::evaluate::figures::partition_key::{PartitionKeyReport, PlacementReport};
+use crate::evaluate::figures::partition_key::PlacementReport;
 use crate::evaluate::figures::recommendation::{RankedKey, Recommendation};
 use crate::evaluate::verdict::findings::partition_key::{balance, defects, node_counts, values};
 use crate::evaluate::verdict::findings::primary_key::{append, nulls, rows_lost, unique_by_chance};
 use crate::evaluate::verdict::findings::statements::reach;
+use crate::evaluate::verdict::findings::words::percent;
 use evenkeel_model::finding::{Finding, FindingCode, Severity, Subject};
 use evenkeel_model::units::{ByteRate, Micros, PartitionCount};
 use evenkeel_stats::skew::Verdict;
@@ -157,14 +159,6 @@ fn peak(
             advice: "Use more partitions, or buffer the peak.".to_owned(),
         });
     }
-}
-
-pub(super) fn hash(key: &PartitionKeyReport) -> Subject {
-    Subject::PartitionKey(key.partition_key.clone())
-}
-
-pub(super) fn percent(fraction: f64) -> String {
-    format!("{:.1} %", fraction * 100.0)
 }
 
 fn time(evaluation: &Evaluation, sorted_by: Option<&str>, findings: &mut Vec<Finding>) {

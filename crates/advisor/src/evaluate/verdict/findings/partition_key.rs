@@ -5,7 +5,7 @@ use crate::evaluate::figures::partition_key::{PartitionKeyReport, PlacementRepor
 use crate::evaluate::figures::pattern::Pattern;
 use crate::evaluate::nulls::can_be_filled_in;
 use crate::evaluate::verdict::MIN_KEYS_PER_PARTITION;
-use crate::evaluate::verdict::findings::{hash, percent};
+use crate::evaluate::verdict::findings::words::{hash, percent};
 use evenkeel_model::finding::{Finding, FindingCode, Severity, Subject};
 use evenkeel_placement::placement::systems::system;
 use evenkeel_stats::skew::Verdict;

@@ -4,7 +4,7 @@ use crate::evaluate::figures::evaluation::Evaluation;
 use crate::evaluate::figures::primary_key::{DuplicateExample, PrimaryKeyReport};
 use crate::evaluate::figures::recommendation::Recommendation;
 use crate::evaluate::figures::uniqueness::{UniqueBy, Uniqueness};
-use crate::evaluate::verdict::findings::percent;
+use crate::evaluate::verdict::findings::words::percent;
 use crate::evaluate::verdict::reasons::unique_words;
 use evenkeel_model::finding::{Finding, FindingCode, Severity, Subject};
 
