@@ -37,7 +37,7 @@ pub enum AtATime {
 
 /// Up to this max/mean a table counts as even for any reason: the fullest partition has 15 % more
 /// than its share.
-const EVEN_MAX_OVER_MEAN: f64 = 1.15;
+pub const EVEN_MAX_OVER_MEAN: f64 = 1.15;
 /// Up to this max/mean a table counts as even if chance explains it: it sustains three quarters of
 /// the inserts that it would with equal partitions. 100 keys for each of 1000 partitions give this
 /// value.
@@ -49,10 +49,11 @@ const EVEN_EFFECTIVE: f64 = 0.9;
 const HEAVY_ADDS: f64 = 0.1;
 /// Standard deviations beyond which chance does not explain empty partitions.
 const EMPTY_BEYOND_CHANCE: f64 = 5.0;
-/// YDB advises at least 100 distinct keys per partition.
-const MIN_KEYS_PER_PARTITION: f64 = 100.0;
-/// Fewest rows per partition that allow a verdict: a handful of rows cannot be spread evenly.
-const MIN_ROWS_PER_PARTITION: u64 = 10;
+/// Smallest number of distinct keys per partition that YDB advises.
+pub const MIN_KEYS_PER_PARTITION: u64 = 100;
+/// Fewest rows per partition that allow a verdict: a handful of rows cannot be spread evenly. Some
+/// keys need more.
+pub const MIN_ROWS_PER_PARTITION: u64 = 10;
 /// From this balance on, rows count as spread over the partitions at a time: half-way between all
 /// in one partition and all partitions equal.
 const EVEN_BALANCE: f64 = 0.5;
@@ -110,7 +111,7 @@ impl Verdict {
         if floor.deviations > BEYOND_CHANCE || leaves_empty(skew, floor) {
             return Self::Uneven;
         }
-        let few_keys = floor.keys_per_partition < MIN_KEYS_PER_PARTITION;
+        let few_keys = floor.keys_per_partition < MIN_KEYS_PER_PARTITION as f64;
         if few_keys && floor.keys_follow_rows(skew.rows) {
             return Self::FewRows;
         }

@@ -13,13 +13,9 @@ use std::borrow::Cow;
 use serde::Serialize;
 
 use evenkeel_model::units::Micros;
+use evenkeel_stats::throughput::enough_rows;
 use evenkeel_stats::windows::{Moment, Scale, Window};
 
-/// Rows per partition that a window needs to be judged alone. This few suffice because the effect
-/// of chance on few rows is taken into account.
-const MIN_ROWS_PER_PARTITION: u64 = 2;
-/// Minimum number of rows that a window needs to be judged alone.
-const MIN_ROWS: u64 = 16;
 /// If a row shares its moment with fewer other rows than this on average, rows are spread over
 /// moments, and no moment over partitions. For one row, more than [`MAX_OTHERS`] count as that, so
 /// that a few bursts do not represent all rows.
@@ -63,11 +59,6 @@ pub struct Examined {
     pub one_in: u64,
     /// Minimum number of rows that a window needs to be judged.
     pub fewest_rows: u64,
-}
-
-/// Returns the rows that a window needs to be judged alone.
-pub(crate) fn enough_rows(partitions: usize) -> u64 {
-    MIN_ROWS.max(MIN_ROWS_PER_PARTITION * partitions as u64)
 }
 
 fn rows_of(window: &Window) -> u64 {

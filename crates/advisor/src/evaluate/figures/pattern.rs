@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use serde::Serialize;
 
 use crate::evaluate::figures::judged_windows::JudgedWindow;
-use crate::evaluate::figures::moment::enough_rows;
 use evenkeel_model::units::Micros;
 use evenkeel_stats::skew::{AtATime, SkewFigures, balance};
+use evenkeel_stats::throughput::enough_rows;
 
 /// Movement of the load of partitions through time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

@@ -13,6 +13,3 @@ mod reasons;
 mod sizing;
 pub(super) mod threshold;
 pub(super) mod workload_cost;
-
-/// Minimum number of distinct values per partition that YDB advises.
-pub(super) const MIN_KEYS_PER_PARTITION: u64 = 100;

@@ -4,11 +4,10 @@ use crate::evaluate::candidates::workload::{Reach, StatementReport};
 use crate::evaluate::figures::partition_key::{PartitionKeyReport, PlacementReport};
 use crate::evaluate::figures::recommendation::RankedKey;
 use crate::evaluate::nulls::can_be_filled_in;
-use crate::evaluate::verdict::MIN_KEYS_PER_PARTITION;
 use crate::evaluate::verdict::sizing::Needed;
 use crate::evaluate::verdict::workload_cost::Workload;
 use evenkeel_model::units::PartitionCount;
-use evenkeel_stats::skew::Verdict;
+use evenkeel_stats::skew::{MIN_KEYS_PER_PARTITION, Verdict};
 
 /// Multiple of the required rate that an even key must sustain.
 const HEADROOM: f64 = 2.0;

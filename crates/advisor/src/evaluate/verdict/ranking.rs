@@ -6,7 +6,6 @@ use crate::evaluate::candidates::workload::{StatementReport, fan_out};
 use crate::evaluate::figures::evaluation::Evaluation;
 use crate::evaluate::figures::recommendation::{RankedKey, Recommendation};
 use crate::evaluate::options::AdvisorOptions;
-use crate::evaluate::verdict::MIN_KEYS_PER_PARTITION;
 use crate::evaluate::verdict::alternatives::Recommended;
 use crate::evaluate::verdict::ddl::{Proposed, propose_table};
 pub(crate) use crate::evaluate::verdict::knowledge::Knowledge;
@@ -20,7 +19,7 @@ use evenkeel_model::table::Candidate;
 use evenkeel_model::time_reading::TimeReading;
 use evenkeel_model::units::PartitionCount;
 use evenkeel_model::workload::PlannedStatement;
-use evenkeel_stats::skew::Verdict;
+use evenkeel_stats::skew::{MIN_KEYS_PER_PARTITION, Verdict};
 
 /// Smallest number of values per partition with which an entity needs no second column.
 const MIN_VALUES_PER_PARTITION: u64 = 4;

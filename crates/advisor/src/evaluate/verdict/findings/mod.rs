@@ -15,10 +15,8 @@ use crate::evaluate::verdict::findings::statements::reach;
 use crate::evaluate::verdict::findings::words::percent;
 use evenkeel_model::finding::{Finding, FindingCode, Severity, Subject};
 use evenkeel_model::units::{ByteRate, Micros, PartitionCount};
-use evenkeel_stats::skew::Verdict;
+use evenkeel_stats::skew::{MIN_ROWS_PER_PARTITION, Verdict};
 
-/// Rows per partition below which a key is not judged; some keys need more.
-const MIN_ROWS_PER_PARTITION: f64 = 10.0;
 /// Sample size below which a sample is not reliable.
 const MIN_SAMPLED: u64 = 10_000;
 /// Fraction of rows out of time order above which they are reported.
@@ -111,7 +109,7 @@ fn few_rows(evaluation: &Evaluation, partitions: PartitionCount) -> Option<Findi
             evaluation.rows
         ),
         measured: each,
-        threshold: MIN_ROWS_PER_PARTITION,
+        threshold: MIN_ROWS_PER_PARTITION as f64,
         advice: "Evaluate more rows, or fewer partitions. Until then the balance of these keys is not judged.".to_owned(),
     })
 }

@@ -4,18 +4,14 @@ use crate::evaluate::figures::evaluation::Evaluation;
 use crate::evaluate::figures::partition_key::{PartitionKeyReport, PlacementReport};
 use crate::evaluate::figures::pattern::Pattern;
 use crate::evaluate::nulls::can_be_filled_in;
-use crate::evaluate::verdict::MIN_KEYS_PER_PARTITION;
 use crate::evaluate::verdict::findings::words::{hash, percent};
 use evenkeel_model::finding::{Finding, FindingCode, Severity, Subject};
 use evenkeel_placement::placement::systems::system;
-use evenkeel_stats::skew::Verdict;
+use evenkeel_stats::skew::{EVEN_MAX_OVER_MEAN, MIN_KEYS_PER_PARTITION, Verdict};
 
 /// Max/mean above which an uneven key is a problem: the fullest partition has half as much again as
 /// its share.
 const PROBLEM_MAX_OVER_MEAN: f64 = 1.5;
-
-/// Largest max/mean of a key that is even, whatever the reason.
-const EVEN_MAX_OVER_MEAN: f64 = 1.15;
 
 /// Adds the problems of how a key spreads rows. They follow the verdict: an even key has notes at
 /// most, and any other key has a reason.
