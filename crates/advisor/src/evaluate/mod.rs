@@ -10,6 +10,11 @@
 //! ```
 //! One pass over the data serves all candidates. The modules here work on arrays and figures; they
 //! never see a stored table.
+//!
+//! A verdict is decided in three places: `pass/cells.rs` has `stats::skew` judge each placement by
+//! its counts (`crates/stats/src/skew/verdict.rs`); `figures/pattern.rs` says how rows are spread
+//! at a time, which enters that verdict; and `verdict/*` judges the keys against each other and
+//! against what the user asked for.
 
 mod advice;
 mod candidates;
