@@ -1,5 +1,5 @@
-//! Arrivals: rows of inputs on their way from the tasks that read them to those that write them, and
-//! the entries that tasks report.
+//! Arrivals: rows of inputs on their way from the tasks that read them to those that write them,
+//! and the entries that tasks report.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
-//! Results: plain values that reports render and JSON holds, and what follows from the counts alone.
+//! Results: plain values that reports render and JSON holds, and what follows from counts alone.
 //!
-//! Nothing here reads an export, compares candidates or knows what the user asked for; one candidate
-//! at a time, it derives from counts and sampled values:
+//! Nothing here reads an export or compares candidates. For one candidate at a time, it derives
+//! from counts and sampled values:
 //!
 //! - `moment`: the windows in which the balance at a time is judged
 //! - `judged_windows`, `over_time`, `pattern`: how the rows of windows are spread, the `AtATime`
