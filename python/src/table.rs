@@ -9,7 +9,7 @@ use datafusion_ffi::proto::logical_extension_codec::FFI_LogicalExtensionCodec;
 use datafusion_ffi::table_provider::FFI_TableProvider;
 use evenkeel::Table;
 use evenkeel::ingest::{IngestMode, IngestOptions};
-use evenkeel::query::{LEAST_QUERY_MEMORY, QueryLimits, default_memory};
+use evenkeel::query::{MIN_QUERY_MEMORY, QueryLimits, default_memory};
 use evenkeel::source::Deletes;
 use evenkeel::table::{ColumnType, write_create_table};
 use evenkeel::units::{ByteSize, Version};
@@ -131,8 +131,8 @@ impl NativeTable {
         let timeout =
             timeout.map(Duration::try_from_secs_f64).transpose().map_err(|error| usage(py, error))?;
         let memory = memory.map_or_else(|| Ok(default_memory()), |text| size(py, text))?;
-        if memory < LEAST_QUERY_MEMORY {
-            let least = LEAST_QUERY_MEMORY;
+        if memory < MIN_QUERY_MEMORY {
+            let least = MIN_QUERY_MEMORY;
             return Err(usage(py, format!("a memory of {memory} is too small; the least is {least}")));
         }
         let limits = QueryLimits { memory, spill: None, timeout };

@@ -47,7 +47,7 @@ impl Limits {
         let Some(nodes) = self.nodes else { return load.partitions.sustained };
         let partitions = batches.first().map_or(0, Vec::len);
         let nodes = nodes.clamp(1, partitions.max(1));
-        let node_of = Assignment::RoundRobin.deal(&vec![1.0; partitions], nodes);
+        let node_of = Assignment::RoundRobin.assign(&vec![1.0; partitions], nodes);
         let sums = |of_partitions: &[u64]| {
             let mut sums = vec![0u64; nodes];
             for (amount, node) in of_partitions.iter().zip(&node_of) {
@@ -75,7 +75,7 @@ impl Limits {
     fn loads(&self, batches: &[Vec<u64>]) -> (Vec<Vec<f64>>, Vec<f64>) {
         let partitions = batches.first().map_or(0, Vec::len);
         let resources = self.nodes.map_or(partitions, |nodes| nodes.clamp(1, partitions.max(1)));
-        let resource_of = Assignment::RoundRobin.deal(&vec![1.0; partitions], resources);
+        let resource_of = Assignment::RoundRobin.assign(&vec![1.0; partitions], resources);
         let sums = |of_partitions: &mut dyn Iterator<Item = f64>| {
             let mut sums = vec![0.0; resources];
             for (amount, resource) in of_partitions.zip(&resource_of) {

@@ -7,7 +7,7 @@ use evenkeel_model::units::ByteSize;
 use evenkeel_report::{Heading, Layout, count, grid, percent, rate, spark, spark_of};
 
 /// Largest number of values drawn in one line.
-const MOST_DRAWN: usize = 120;
+const MAX_DRAWN: usize = 120;
 
 /// Renders one row per query.
 #[must_use]
@@ -164,7 +164,7 @@ fn over_time(bench: &IngestBench, layout: Layout) -> String {
             values(key, |batch| batch.effective_partitions, Some(all)),
             values(key, |batch| batch.share_of_fullest, Some(1.0)),
             values(key, |batch| batch.seconds, None),
-            spark(&key.rows_per_partition.iter().copied().take(MOST_DRAWN).collect::<Vec<_>>()),
+            spark(&key.rows_per_partition.iter().copied().take(MAX_DRAWN).collect::<Vec<_>>()),
         ]
     });
     let headings = [
@@ -180,7 +180,7 @@ fn over_time(bench: &IngestBench, layout: Layout) -> String {
 /// Draws values over time as bars, scaled to `full` or, if it is `None`, to the largest value. If
 /// there are many values, neighbours share the bar of the largest of them.
 fn line(values: &[f64], full: Option<f64>) -> String {
-    let together = values.len().div_ceil(MOST_DRAWN / 2).max(1);
+    let together = values.len().div_ceil(MAX_DRAWN / 2).max(1);
     let full = full.unwrap_or_else(|| values.iter().copied().fold(0.0, f64::max));
     let values = values.chunks(together).map(|chunk| chunk.iter().copied().fold(0.0, f64::max));
     values.map(|value| spark_of(value, full)).collect()

@@ -21,7 +21,7 @@ use crate::cli::{Failure, Output};
 const TOKEN_VARIABLE: &str = "EVENKEEL_CLUSTER_TOKEN";
 
 /// Least executor timeout: executors without a free core poll for work every 5 s.
-const LEAST_EXECUTOR_TIMEOUT: Duration = Duration::from_secs(6);
+const MIN_EXECUTOR_TIMEOUT: Duration = Duration::from_secs(6);
 
 /// Start the processes of a cluster: one scheduler, and executors.
 #[derive(Debug, ClapArgs)]
@@ -231,7 +231,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
 
 async fn scheduler(args: SchedulerArgs, out: &mut Output) -> Result<(), Failure> {
     let security = args.server.security()?;
-    if duration(args.executor_timeout) < LEAST_EXECUTOR_TIMEOUT {
+    if duration(args.executor_timeout) < MIN_EXECUTOR_TIMEOUT {
         let message = "--executor-timeout must be at least 6s: a busy executor sends a heartbeat every 5 s";
         return Err(Failure::wrong_usage(message));
     }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
-use evenkeel::compact::{CompactionOptions, CompactionPolicy, CompactionReport, LEAST_MEMORY, Scope};
+use evenkeel::compact::{CompactionOptions, CompactionPolicy, CompactionReport, MIN_MEMORY, Scope};
 use evenkeel::units::ByteSize;
 use evenkeel::{Table, TableError, report};
 
@@ -44,7 +44,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
-    check_memory(args.memory, LEAST_MEMORY)?;
+    check_memory(args.memory, MIN_MEMORY)?;
     if args.max_depth == 0 || args.target.0 == 0 {
         return Err(Failure::wrong_usage("--max-depth and --target must be at least 1"));
     }

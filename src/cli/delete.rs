@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
-use evenkeel::ingest::{IngestOptions, LEAST_MEMORY};
+use evenkeel::ingest::{IngestOptions, MIN_MEMORY};
 use evenkeel::query::Params;
 use evenkeel::units::{ByteSize, Version};
 use evenkeel::{Table, TableError, report};
@@ -80,7 +80,7 @@ fn failure(error: TableError) -> Failure {
 }
 
 pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
-    check_memory(args.write_memory, LEAST_MEMORY)?;
+    check_memory(args.write_memory, MIN_MEMORY)?;
     let limits = args.limits.limits()?;
     let params = Params::parse(&args.params).map_err(Failure::usage)?;
     let mut table = Table::open(&args.dir).await?;

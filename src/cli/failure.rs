@@ -159,7 +159,7 @@ fn may_be_damage(error: &anyhow::Error) -> bool {
         Some(TableError::Query(query)) => Some(query),
         _ => error.downcast_ref::<QueryError>(),
     };
-    query.is_some_and(QueryError::is_of_a_file)
+    query.is_some_and(QueryError::is_file_error)
 }
 
 fn is_closed_pipe(error: &anyhow::Error) -> bool {

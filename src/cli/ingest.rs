@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args as ClapArgs, ValueEnum};
 use evenkeel::compact::{CompactionOptions, CompactionReport};
-use evenkeel::ingest::{IngestError, IngestFiles, IngestMode, IngestOptions, IngestReport, LEAST_MEMORY};
+use evenkeel::ingest::{IngestError, IngestFiles, IngestMode, IngestOptions, IngestReport, MIN_MEMORY};
 use evenkeel::source::{Deletes, InputOptions, Reading};
 use evenkeel::storage::Place;
 use evenkeel::units::ByteSize;
@@ -217,7 +217,7 @@ fn rejects_of(dir: &Path) -> PathBuf {
 
 /// Returns the plan, and notes on omitted parts of the inputs.
 fn plan(args: &Args, out: &Output) -> Result<(IngestFiles, Vec<String>), Failure> {
-    check_memory(args.memory, LEAST_MEMORY)?;
+    check_memory(args.memory, MIN_MEMORY)?;
     let rejects = match (args.on_error, &args.rejects) {
         (OnError::Fail, Some(_)) => {
             return Err(Failure::wrong_usage("--rejects needs --on-error reject"));

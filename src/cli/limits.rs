@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use clap::Args as ClapArgs;
-use evenkeel::query::{LEAST_QUERY_MEMORY, LimitExceeded, QueryError, QueryLimits, Watch, default_memory};
+use evenkeel::query::{LimitExceeded, MIN_QUERY_MEMORY, QueryError, QueryLimits, Watch, default_memory};
 use evenkeel::units::{ByteSize, Micros};
 use tempfile::TempDir;
 
@@ -46,7 +46,7 @@ impl LimitArgs {
     /// Returns the limits of each query.
     pub(crate) fn limits(self) -> Result<QueryLimits, Failure> {
         let memory = self.memory.unwrap_or_else(default_memory);
-        check_memory(memory, LEAST_QUERY_MEMORY)?;
+        check_memory(memory, MIN_QUERY_MEMORY)?;
         Ok(QueryLimits { memory, spill: spill_directory(), timeout: self.timeout.0 })
     }
 }

@@ -220,9 +220,9 @@ fn types(text: &str) -> Result<Vec<ColumnType>, Failure> {
 /// Returns the types that a system may support. Decimal is not modelled, and one type of interval
 /// is enough.
 fn types_of_systems() -> impl Iterator<Item = ColumnType> {
-    let is_asked =
+    let is_requested =
         |column_type: &ColumnType| !matches!(column_type, ColumnType::Decimal { .. } | ColumnType::Interval);
-    ColumnType::ALL.into_iter().filter(is_asked)
+    ColumnType::ALL.into_iter().filter(is_requested)
 }
 
 fn refused(function: Function) -> Vec<String> {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{ArgGroup, Args as ClapArgs};
 use evenkeel::compact::{CompactionOptions, CompactionReport};
-use evenkeel::repartition::LEAST_MEMORY;
+use evenkeel::repartition::MIN_MEMORY;
 use evenkeel::repartition::RepartitionPlan;
 use evenkeel::storage::TableStorage;
 use evenkeel::table::{PlacementFunction, TableDefinition};
@@ -97,7 +97,7 @@ struct Repartitioned {
 }
 
 pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
-    check_memory(args.memory, LEAST_MEMORY)?;
+    check_memory(args.memory, MIN_MEMORY)?;
     let partitions = partition_count(args.partitions, args.nodes)?;
     let change = |definition: &mut TableDefinition| {
         if !args.partition_key.is_empty() {

@@ -118,9 +118,9 @@ fn codes_of_findings() -> BTreeSet<String> {
     use FindingCode as F;
     let others = [
         F::FallsBehind,
-        F::NoRoomForAFault,
+        F::NoFaultHeadroom,
         F::IdleNodes,
-        F::UnevenDeal,
+        F::UnevenAssignment,
         F::HotPartition,
         F::AssumedCapacity,
         F::TooFewRows,

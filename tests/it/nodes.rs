@@ -166,7 +166,7 @@ fn fewer_partitions_than_nodes_are_warned_of() {
         .map(|finding| (finding["code"].as_str().unwrap(), finding["subject"].as_str().unwrap()))
         .collect();
     assert!(codes.contains(&("idle_nodes", "(user_id), 8 nodes, 6 partitions")), "{codes:?}");
-    assert!(codes.contains(&("uneven_deal", "(user_id), 8 nodes, 12 partitions")), "{codes:?}");
+    assert!(codes.contains(&("uneven_assignment", "(user_id), 8 nodes, 12 partitions")), "{codes:?}");
 }
 
 #[test]

@@ -3,4 +3,5 @@
 pub mod evaluate;
 pub mod joins;
 pub mod lint;
+mod role;
 pub mod targets;

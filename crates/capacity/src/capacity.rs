@@ -122,9 +122,9 @@ impl ScaleModel {
     ///     node_rows_per_second: 3000.0,
     /// };
     /// // Two nodes have two partitions of six, the others one.
-    /// let asked = model.utilization(6000.0, &[]);
-    /// assert_eq!((asked.mean, asked.hottest), (0.5, 2.0 / 3.0));
-    /// assert_eq!(asked.sustained_rows_per_second, Some(9000.0));
+    /// let usage = model.utilization(6000.0, &[]);
+    /// assert_eq!((usage.mean, usage.hottest), (0.5, 2.0 / 3.0));
+    /// assert_eq!(usage.sustained_rows_per_second, Some(9000.0));
     /// # Ok(())
     /// # }
     /// ```
@@ -139,7 +139,7 @@ impl ScaleModel {
         let shares: Vec<f64> = (0..self.partitions.len()).map(share).collect();
         let count = self.nodes.max(1);
         let mut nodes = vec![0.0; count];
-        for (node, share) in self.assignment.deal(&shares, count).into_iter().zip(&shares) {
+        for (node, share) in self.assignment.assign(&shares, count).into_iter().zip(&shares) {
             if let Some(demand) = nodes.get_mut(node) {
                 *demand += share * rows_per_second / self.node_rows_per_second;
             }

@@ -125,7 +125,7 @@ pub(super) fn falls_behind_with_fault(
         }
     };
     Some(Finding {
-        code: FindingCode::NoRoomForAFault,
+        code: FindingCode::NoFaultHeadroom,
         severity: Severity::Warning,
         subject: Subject::from(design.name()),
         message: format!(

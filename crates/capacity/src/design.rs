@@ -65,7 +65,7 @@ impl Design<'_> {
             recovery: self.parameters.recovery,
         };
         let loads = arrivals.loads(&capacities);
-        let node_of = cluster.assignment.deal(&loads, cluster.nodes);
+        let node_of = cluster.assignment.assign(&loads, cluster.nodes);
         let Some(of_partitions) = load.concentrations.get(&self.shape.partitions).copied() else {
             return Err(CapacityError::Columns);
         };

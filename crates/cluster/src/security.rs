@@ -22,7 +22,7 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(300);
 /// Interval of keep-alive pings, and the time limit of their answers.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
 /// Least number of characters of a token.
-const LEAST_TOKEN: usize = 16;
+const MIN_TOKEN: usize = 16;
 
 /// Secret that a request must carry to be served. It is never printed.
 #[derive(Clone, PartialEq, Eq)]
@@ -41,9 +41,9 @@ impl Token {
     /// The reason why the text is not a token.
     pub fn new(text: &str) -> Result<Self, String> {
         let text = text.trim();
-        if text.len() < LEAST_TOKEN {
+        if text.len() < MIN_TOKEN {
             return Err(format!(
-                "a token has at least {LEAST_TOKEN} characters; 'openssl rand -hex 32' generates one"
+                "a token has at least {MIN_TOKEN} characters; 'openssl rand -hex 32' generates one"
             ));
         }
         if !text.bytes().all(|byte| byte.is_ascii_graphic()) {

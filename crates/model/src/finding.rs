@@ -182,11 +182,11 @@ finding_codes! {
     /// A design cannot keep up with the load.
     FallsBehind => "falls_behind",
     /// A design keeps up only while no node fails.
-    NoRoomForAFault => "no_room_for_a_fault",
+    NoFaultHeadroom => "no_fault_headroom",
     /// Some nodes have no partition.
     IdleNodes => "idle_nodes",
     /// The partitions cannot be divided evenly among the nodes.
-    UnevenDeal => "uneven_deal",
+    UnevenAssignment => "uneven_assignment",
     /// One partition has more rows than a node should have.
     HotPartition => "hot_partition",
     /// The capacity of nodes was not given.

@@ -6,7 +6,7 @@ use arrow::datatypes::{DataType, Int64Type};
 use chrono::{NaiveDate, NaiveTime, Timelike};
 
 /// Number of values whose bits are examined.
-const MOST_BITS: usize = 1_000;
+const MAX_BITS: usize = 1_000;
 
 /// The start of the day in eight digits, from 1900 to 2099, in microseconds since 1970.
 pub(crate) fn date_of_digits(number: i64) -> Option<i64> {
@@ -52,7 +52,7 @@ pub(crate) fn has_workers(array: &ArrayRef) -> bool {
     let Ok(numbers) = cast(array, &DataType::Int64) else { return false };
     let numbers = numbers.as_primitive::<Int64Type>();
     let (mut workers, mut low, mut all) = (std::collections::BTreeSet::new(), 0usize, 0usize);
-    for number in numbers.iter().flatten().take(MOST_BITS) {
+    for number in numbers.iter().flatten().take(MAX_BITS) {
         workers.insert(number >> SEQUENCE_BITS & 0x3FF);
         low += usize::from(number & 0xFFF < 64);
         all += 1;

@@ -7,7 +7,7 @@ use arrow::compute::take;
 
 /// Maximum number of keys to place in order to find the partitions of a statement; a longer list
 /// reads all partitions.
-pub const MOST_KEYS: usize = 10_000;
+pub const MAX_KEYS: usize = 10_000;
 
 /// A statement with the conditions of each of its scans, or the reason why it cannot be planned.
 #[derive(Debug, Clone)]
@@ -56,11 +56,11 @@ impl ScanCondition {
 }
 
 /// Returns all combinations of one value per column, as one array per column; `None` if there are
-/// more than [`MOST_KEYS`], or if a column has no values.
+/// more than [`MAX_KEYS`], or if a column has no values.
 #[must_use]
 pub fn combinations(values: &[ArrayRef]) -> Option<Vec<ArrayRef>> {
     let keys = values.iter().try_fold(1usize, |count, list| count.checked_mul(list.len()))?;
-    if keys > MOST_KEYS {
+    if keys > MAX_KEYS {
         return None;
     }
     let mut repeat = keys;
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn too_many_keys_and_columns_without_values_have_no_combinations() {
-        assert_eq!(combinations(&[numbers(100), numbers(100)]).unwrap()[0].len(), MOST_KEYS);
+        assert_eq!(combinations(&[numbers(100), numbers(100)]).unwrap()[0].len(), MAX_KEYS);
         assert!(combinations(&[numbers(100), numbers(101)]).is_none());
         assert!(combinations(&[numbers(i64::from(u16::MAX)), numbers(0)]).is_none());
     }

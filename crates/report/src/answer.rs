@@ -15,9 +15,9 @@ use evenkeel_stats::skew::Verdict;
 /// Width of a line of text.
 const WIDTH: usize = 98;
 /// Maximum number of reasons.
-const MOST_REASONS: usize = 3;
+const MAX_REASONS: usize = 3;
 /// Maximum number of keys in the table.
-const MOST_KEYS: usize = 8;
+const MAX_KEYS: usize = 8;
 /// Maximum number of characters of a key in the table.
 const WIDEST_KEY: usize = 36;
 
@@ -41,7 +41,7 @@ fn recommendation(assessment: &AdvisorReport) -> String {
     let recommendation = &assessment.recommendation;
     let mut text = heading(Layout::Plain, "Recommendation");
     text.push_str(&recommended_keys(recommendation));
-    for reason in recommendation.reasons.iter().take(MOST_REASONS) {
+    for reason in recommendation.reasons.iter().take(MAX_REASONS) {
         text.push_str(&item(reason));
     }
     text
@@ -58,7 +58,7 @@ fn alternatives(assessment: &AdvisorReport) -> String {
 
 fn keys(assessment: &AdvisorReport) -> String {
     let statements = has_statements(assessment);
-    let rows = ranked(assessment).take(MOST_KEYS).map(|(ranked, key, placement)| {
+    let rows = ranked(assessment).take(MAX_KEYS).map(|(ranked, key, placement)| {
         let mut row = vec![
             cut(&key.partition_key.join(", "), WIDEST_KEY),
             distinct_values(key),

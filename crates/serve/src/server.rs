@@ -29,7 +29,7 @@ use crate::threads::turns;
 const TIME_TO_LOG_IN: Duration = Duration::from_secs(20);
 
 /// Most logins at a time.
-const MOST_LOGINS: usize = 256;
+const MAX_LOGINS: usize = 256;
 
 /// Time for connections to close once their queries were ended.
 const TIME_TO_CLOSE: Duration = Duration::from_secs(2);
@@ -97,7 +97,7 @@ impl Server {
             turns: Arc::new(Semaphore::new(turns)),
             metrics: Arc::default(),
             connections: Arc::default(),
-            logins: Arc::new(Semaphore::new(MOST_LOGINS)),
+            logins: Arc::new(Semaphore::new(MAX_LOGINS)),
             keys: RandomPidSecretKeyGenerator::default(),
             stage: stages,
         });
@@ -174,7 +174,7 @@ async fn listen(address: SocketAddr, option: &'static str) -> Result<TcpListener
     TcpListener::bind(address).await.map_err(|source| ServeError::Listen { address, option, source })
 }
 
-/// Leads a connection through its login. At most [`MOST_LOGINS`] logins run at a time.
+/// Leads a connection through its login. At most [`MAX_LOGINS`] logins run at a time.
 async fn connect(stream: TcpStream, shared: Arc<Shared>) {
     add(&shared.metrics.connections, 1);
     let Ok(login) = Arc::clone(&shared.logins).try_acquire_owned() else {

@@ -22,13 +22,13 @@ pub struct Slots {
 }
 
 /// Number of slots of the smallest table.
-const FEWEST_SLOTS: usize = 1 << 10;
+const MIN_SLOTS: usize = 1 << 10;
 
 impl Slots {
     /// Creates a table that holds `values` values without growing.
     #[must_use]
     pub fn with_capacity(values: usize) -> Self {
-        Self { slots: vec![0; (values * 2 + 2).next_power_of_two().max(FEWEST_SLOTS)], taken: 0 }
+        Self { slots: vec![0; (values * 2 + 2).next_power_of_two().max(MIN_SLOTS)], taken: 0 }
     }
 
     /// Returns the number for which `same` holds among the numbers of this hash; otherwise assigns
@@ -76,7 +76,7 @@ impl Slots {
     /// table doubles, and both copies exist while it does.
     #[must_use]
     pub fn bytes_after(&self, values: usize) -> usize {
-        let mut slots = self.slots.len().max(FEWEST_SLOTS);
+        let mut slots = self.slots.len().max(MIN_SLOTS);
         let mut before = 0;
         while (self.taken as usize + values) * 2 > slots {
             before = slots;
@@ -86,7 +86,7 @@ impl Slots {
     }
 
     fn grow(&mut self) {
-        let size = (self.slots.len() * 2).max(FEWEST_SLOTS);
+        let size = (self.slots.len() * 2).max(MIN_SLOTS);
         let old = std::mem::replace(&mut self.slots, vec![0; size]);
         for entry in old.into_iter().filter(|entry| *entry != 0) {
             let mut position = (entry >> 32) as usize & (size - 1);

@@ -11,7 +11,7 @@ use std::path::Path;
 use bytes::Bytes;
 
 /// Most bytes that are copied on the thread of the caller.
-const MOST_BYTES: u64 = 1 << 20;
+const MAX_BYTES: u64 = 1 << 20;
 
 /// An open file, and known facts about it.
 pub(crate) struct CachedFile {
@@ -23,7 +23,7 @@ impl CachedFile {
     /// Opens a file to read `bytes` bytes of it; `None` if that has to be done on a thread that may
     /// block.
     pub(crate) fn open(path: &Path, bytes: u64) -> Option<Self> {
-        if bytes > MOST_BYTES {
+        if bytes > MAX_BYTES {
             return None;
         }
         let file = File::open(path).ok()?;

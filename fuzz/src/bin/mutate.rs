@@ -27,7 +27,7 @@ thread_local! {
 }
 
 /// Longest input, in bytes.
-const MOST_BYTES: usize = 4096;
+const MAX_BYTES: usize = 4096;
 
 fn main() {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -60,7 +60,7 @@ fn main() {
         let mut last = start;
         while last - start < Duration::from_secs(seconds) {
             let mut bytes = mutations::mutate(&mut random, &seeds);
-            bytes.truncate(MOST_BYTES);
+            bytes.truncate(MAX_BYTES);
             INPUT.with_borrow_mut(|input| input.clone_from(&bytes));
             target(&bytes);
             let now = Instant::now();

@@ -117,9 +117,9 @@ pub(super) fn judge_declared(options: &mut AdvisorOptions, args: &Args, declared
 fn partitions(args: &Args) -> Result<Vec<PartitionCount>, Failure> {
     let nodes: &[u64] = if args.nodes.is_empty() { &DEFAULT_NODES } else { &args.nodes };
     let sum: f64 = args.weights.iter().sum();
-    let is_asked = !args.partitions.is_empty() || !args.nodes.is_empty();
+    let is_given = !args.partitions.is_empty() || !args.nodes.is_empty();
     let counts =
-        if (1.0..=1e6).contains(&sum) && args.weights.iter().all(|weight| weight.fract() == 0.0) && !is_asked
+        if (1.0..=1e6).contains(&sum) && args.weights.iter().all(|weight| weight.fract() == 0.0) && !is_given
         {
             // Partition counts that the sum of the weights divides.
             let near = |nodes: &u64| (nodes * 4).next_multiple_of(sum as u64);

@@ -25,7 +25,7 @@ use crate::cli::{Failure, Output};
 
 /// Maximum number of inputs whose columns are all compared; of more, such as from an expanded
 /// pattern, only the first and the last are.
-const MOST_COMPARED: usize = 64;
+const MAX_COMPARED: usize = 64;
 
 /// One of several tables.
 pub(super) struct OpenTable {
@@ -59,7 +59,7 @@ pub(super) async fn open(args: &Args, options: &InputOptions) -> Result<Option<V
         let different = |tables: &[Option<OpenTable>]| {
             are_different_tables(&tables.iter().flatten().map(|table| &table.export).collect::<Vec<_>>())
         };
-        if inputs.len() > MOST_COMPARED {
+        if inputs.len() > MAX_COMPARED {
             let ends: Vec<Option<OpenTable>> =
                 [inputs.first(), inputs.last()].into_iter().flatten().map(|input| one(input).ok()).collect();
             if !different(&ends) {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
-use evenkeel::compact::{CompactionOptions, CompactionPolicy, CompactionReport, LEAST_MEMORY};
+use evenkeel::compact::{CompactionOptions, CompactionPolicy, CompactionReport, MIN_MEMORY};
 use evenkeel::delta::{DeltaExport, DeltaOptions};
 use evenkeel::units::ByteSize;
 use evenkeel::{Table, report};
@@ -54,7 +54,7 @@ struct Exported {
 }
 
 pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
-    check_memory(args.memory, LEAST_MEMORY)?;
+    check_memory(args.memory, MIN_MEMORY)?;
     let mut table = Table::open(&args.dir).await?;
     let compaction = match args.compact {
         true => {

@@ -10,7 +10,7 @@ use crate::cli::shell::lexer::{first_statement, is_blank, is_complete};
 use crate::cli::shell::{Flow, Shell, running};
 
 /// Most files that may run each other.
-const MOST_INCLUDED: usize = 20;
+const MAX_INCLUDED: usize = 20;
 
 impl Shell<'_> {
     /// Runs the statements from standard input. The first error ends the script.
@@ -79,12 +79,11 @@ impl Shell<'_> {
     /// Runs the statements and commands in a file.
     pub(super) async fn include(&mut self, path: &Path) -> Result<Flow, Failure> {
         let text = read_text(path, SQL)?;
-        if self.including == MOST_INCLUDED {
+        if self.including == MAX_INCLUDED {
             let path = path.display();
-            return Err(anyhow::anyhow!(
-                "{path}: {MOST_INCLUDED} files run each other; does one run itself?"
-            )
-            .into());
+            return Err(
+                anyhow::anyhow!("{path}: {MAX_INCLUDED} files run each other; does one run itself?").into()
+            );
         }
         self.including += 1;
         let ended = self.run_text(&text, Some(&path.display().to_string())).await;

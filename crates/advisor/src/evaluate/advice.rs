@@ -11,6 +11,7 @@ use crate::evaluate::candidates::considered::ConsideredCandidate;
 use crate::evaluate::candidates::few_values::FewValues;
 use crate::evaluate::candidates::workload::{StatementReport, equality_columns};
 use crate::evaluate::figures::evaluation::Evaluation;
+use crate::evaluate::figures::merged_profile::MergedProfile;
 use crate::evaluate::figures::recommendation::{RankedKey, Recommendation};
 use crate::evaluate::look::{Look, look};
 use crate::evaluate::measured::{MeasuredDistribution, measure};
@@ -19,9 +20,8 @@ use crate::evaluate::pass::evaluator::Evaluator;
 use crate::evaluate::pass::examples::{find_examples, find_values};
 use crate::evaluate::pass::partition_key::FoundKey;
 use crate::evaluate::pass::reader::read_into;
-use crate::evaluate::profiles::MergedProfile;
 use crate::evaluate::roles::RoleReport;
-use crate::evaluate::roles::names::is_of_events;
+use crate::evaluate::roles::names::denotes_events;
 use crate::evaluate::verdict::findings::find_findings;
 use crate::evaluate::verdict::ranking::{Choice, Knowledge, recommend};
 use crate::evaluate::widening::{read_as_times, widened_columns, wider_types};
@@ -240,9 +240,9 @@ fn advise_counted(
     let requested = options.clone();
     let mut look = look(export, &mut options, widens, stop)?;
     let times = &look.fractional_times;
-    let is_asked = export.changed_types().keys().any(|name| times.contains_key(name));
+    let has_given_type = export.changed_types().keys().any(|name| times.contains_key(name));
     let mut timed = None;
-    if widens && requested.also_counted == AlsoCounted::Nothing && !times.is_empty() && !is_asked {
+    if widens && requested.also_counted == AlsoCounted::Nothing && !times.is_empty() && !has_given_type {
         let with_times = export.with_times(times);
         let mut time_options = requested;
         let formats = times.iter().map(|(name, format)| format!("{name}={format}"));
@@ -311,7 +311,7 @@ impl EvaluatedExport {
             natural_key: &look.natural_key,
             identifying: &look.identifying,
             joined: &options.joined,
-            of_events: is_of_events(&options.table),
+            of_events: denotes_events(&options.table),
         };
         let Choice { partitions, ranking, statements, recommendation } =
             recommend(&evaluation, &options.statements, export, options, &knowledge);

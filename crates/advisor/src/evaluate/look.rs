@@ -23,7 +23,7 @@ use evenkeel_placement::placement::Function;
 use evenkeel_placement::placement::systems::About;
 
 /// Maximum number of partition keys that are counted in addition to those that are judged.
-const MOST_ALSO_COUNTED: usize = 24;
+const MAX_ALSO_COUNTED: usize = 24;
 
 /// Outcome of a look at rows from all over the export.
 #[derive(Debug, Clone)]
@@ -193,7 +193,7 @@ fn add_more_keys(more: MoreKeys, export: &Export, options: &mut AdvisorOptions) 
 /// Counts a key in addition to the judged ones, if all functions accept its values and memory
 /// suffices.
 fn count_too(key: Candidate, export: &Export, options: &mut EvaluateOptions) {
-    if options.also_counted.len() >= MOST_ALSO_COUNTED || options.partition_keys.contains(&key) {
+    if options.also_counted.len() >= MAX_ALSO_COUNTED || options.partition_keys.contains(&key) {
         return;
     }
     let signed = |function: &Function| match function {

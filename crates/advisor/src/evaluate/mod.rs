@@ -10,6 +10,11 @@
 //! ```
 //! One pass over the data serves all candidates. The modules here work on arrays and figures; they
 //! never see a stored table.
+//!
+//! A verdict is decided in three places: `pass/cells.rs` has `stats::skew` judge each placement by
+//! its counts (`crates/stats/src/skew/verdict.rs`); `figures/pattern.rs` says how rows are spread
+//! at a time, which enters that verdict; and `verdict/*` judges the keys against each other and
+//! against what the user asked for.
 
 mod advice;
 mod candidates;
@@ -38,6 +43,7 @@ pub use figures::interval::{Interval, Intervals};
 pub use figures::judged_windows::WindowFigures;
 pub use figures::layout::{LayoutReport, MERGE_FAN_IN};
 pub use figures::loads::{KeyLoads, LoadWindow, Loads};
+pub use figures::merged_profile::MergedProfile;
 pub use figures::moment::Examined;
 pub use figures::over_time::{OverTime, Spread};
 pub use figures::partition_key::{HeavyHitter, PartitionKeyReport, PerBatch, PlacementReport, SkewCauses};
@@ -57,9 +63,7 @@ pub use pass::evaluator::{Evaluator, ROWS_PER_PARTITION_OF_WINDOW};
 pub use pass::loads::count_loads;
 pub use pass::shards::{assemble, count_share, spans, whole_shares};
 pub use pass::share::Share;
-pub use profiles::{
-    DEFAULT_PROFILE_BYTES, MergedProfile, Profile, ProfileError, advise_and_save, advise_merged,
-};
+pub use profiles::{DEFAULT_PROFILE_BYTES, Profile, ProfileError, advise_and_save, advise_merged};
 pub use roles::carried_times::CarriedTimes;
 pub(crate) use roles::is_identifier;
 pub use roles::{Role, RoleError, RoleReport};

@@ -16,7 +16,7 @@ use evenkeel_stats::sketch::key_identities;
 
 /// Maximum number of distinct keys that are kept; further keys of an export are left out, with a
 /// note.
-pub const MOST_KEYS: usize = 5_000_000;
+pub const MAX_KEYS: usize = 5_000_000;
 
 /// Distinct keys.
 #[derive(Debug, Clone)]
@@ -68,7 +68,7 @@ impl Domain {
                 positions.iter().filter_map(|column| batch.columns().get(*column)).collect();
             let identities = key_identities(of_key.iter().copied());
             let is_new = |(row, identity): (u32, &u64)| {
-                if seen.len() < MOST_KEYS {
+                if seen.len() < MAX_KEYS {
                     return seen.insert(*identity).then_some(row);
                 }
                 is_full |= !seen.contains(identity);
@@ -89,7 +89,7 @@ impl Domain {
         }
         let mut notes = Vec::new();
         if is_full {
-            notes.push(format!("only the first {MOST_KEYS} distinct keys are checked; there are more"));
+            notes.push(format!("only the first {MAX_KEYS} distinct keys are checked; there are more"));
         }
         let types =
             positions.iter().filter_map(|column| columns.get(*column)).map(|column| column.column_type);

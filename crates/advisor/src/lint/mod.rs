@@ -27,7 +27,7 @@ use evenkeel_placement::placement::{Function, PlacementError};
 
 pub use crate::lint::alternatives::LintAlternative;
 use crate::lint::alternatives::Trial;
-pub use crate::lint::domain::{Domain, MOST_KEYS};
+pub use crate::lint::domain::{Domain, MAX_KEYS};
 use crate::lint::findings::findings;
 pub use crate::lint::spread::{HashSpread, Workers};
 

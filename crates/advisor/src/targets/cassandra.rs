@@ -23,15 +23,15 @@ const TYPES: TypeNames = TypeNames {
     interval: None,
 };
 /// Number of rows per partition key above which reads and repairs suffer: the usual rule of thumb.
-const MOST_ROWS_PER_KEY: u64 = 100_000;
+const MAX_ROWS_PER_KEY: u64 = 100_000;
 
 impl Dialect for Cassandra {
     fn statements(&self, design: &TableDesign<'_>, notes: &mut Vec<String>) -> String {
         let lines = columns(design.columns, MARK, notes, type_of);
         let clustering: Vec<&String> = design.beside_partition_key().collect();
-        if let Some(rows) = design.heaviest_rows.filter(|rows| *rows > MOST_ROWS_PER_KEY) {
+        if let Some(rows) = design.heaviest_rows.filter(|rows| *rows > MAX_ROWS_PER_KEY) {
             notes.push(format!(
-                "{rows} rows share a value of ({}), and more will: Cassandra keeps them in one partition, which should have fewer than {MOST_ROWS_PER_KEY}; add a column such as the month to the partition key",
+                "{rows} rows share a value of ({}), and more will: Cassandra keeps them in one partition, which should have fewer than {MAX_ROWS_PER_KEY}; add a column such as the month to the partition key",
                 design.partition_key.join(", ")
             ));
         }

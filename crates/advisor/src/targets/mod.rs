@@ -26,7 +26,7 @@ use evenkeel_model::bounded::quote;
 use evenkeel_model::table::Column;
 use evenkeel_placement::placement::Function;
 
-use crate::evaluate::Role;
+use crate::role::Role;
 
 /// Width of a line of a comment.
 const WIDTH: usize = 98;

@@ -2,7 +2,7 @@
 
 use evenkeel_model::table::{Column, ColumnType};
 
-use crate::evaluate::Role;
+use crate::role::Role;
 use crate::targets::sql::{SqlType, TypeNames, columns, names, not_null, quoted};
 use crate::targets::{Dialect, TableDesign};
 

@@ -29,7 +29,7 @@ use evenkeel_store::log::{PortionEntry, Snapshot, SourceEntry};
 use evenkeel_store::portion::GROUP_MEMORY;
 
 /// Size in bytes below which an input is read by one task.
-const LEAST_SPLIT_BYTES: u64 = 8 << 20;
+const MIN_SPLIT_BYTES: u64 = 8 << 20;
 /// Number of portions to check concurrently.
 const LOOKS_AT_ONCE: usize = 16;
 /// Tasks per core, so that a slow one does not delay the others for long.
@@ -101,7 +101,7 @@ fn check(
         let (input, bytes) = shared(cluster, input)?;
         sizes.insert(bytes);
         // An input that may be skipped is read by one task, which knows before it reads a row.
-        let whole = bytes < LEAST_SPLIT_BYTES || (!plan.again && known_sizes.contains(&bytes));
+        let whole = bytes < MIN_SPLIT_BYTES || (!plan.again && known_sizes.contains(&bytes));
         let rows = if whole {
             None
         } else {

@@ -1,6 +1,7 @@
 //! Our plan nodes. Each has one input and works on its partitions one by one, so that a stage can
 //! be cut anywhere between nodes.
 
+mod arrivals;
 mod count;
 mod read;
 mod scan;
@@ -30,10 +31,11 @@ use futures::TryStreamExt;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+pub(super) use arrivals::{ManifestEntry, arrival_order, arrival_schema};
 pub(super) use count::{CountAssignment, CountSpec};
-pub(super) use read::{InputPart, ReadSpec, arrival_schema};
+pub(super) use read::{InputPart, ReadSpec};
 pub(super) use scan::ScanSpec;
-pub(super) use write::{ManifestEntry, WriteSpec, arrival_order};
+pub(super) use write::WriteSpec;
 
 /// Specification of a node, in the form that is sent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -4,9 +4,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, RecordBatch, StringArray, UInt32Array, UInt64Array, new_null_array};
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use datafusion::common::internal_err;
+use arrow::array::{ArrayRef, RecordBatch, UInt32Array, UInt64Array, new_null_array};
+use arrow::datatypes::{DataType, SchemaRef};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::stream::{RecordBatchReceiverStream, RecordBatchStreamAdapter};
@@ -14,14 +13,13 @@ use futures::stream::{self, TryStreamExt};
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
-use super::{ManifestEntry, Work, external, json_lines, read_assignments};
+use super::arrivals::{ManifestEntry, NOTES, arrival_schema};
+use super::{Work, external, json_lines, read_assignments};
 use evenkeel_input::source::{Conform, Input, InputOptions, InputPath, SourceError};
 use evenkeel_model::table::{TableDefinition, TableSpec};
 use evenkeel_placement::placement::Placement;
 use evenkeel_store::ingest::IngestError;
 
-/// Partition number of rows that are notes, with other reports of the reader.
-pub(super) const NOTES: u32 = u32::MAX;
 /// Bits of a row's position within one input, which limit the rows of an input.
 const ROWS_BITS: u32 = 40;
 /// Number of batches to read ahead.
@@ -54,18 +52,6 @@ impl InputPart {
     fn is_first(&self) -> bool {
         self.rows.as_ref().is_none_or(|rows| rows.start == 0)
     }
-}
-
-/// Returns the columns of arrivals: the table's columns, all nullable; the partition (UInt32), the
-/// position (UInt64), and a note (Utf8) in rows that contain nothing else.
-pub(crate) fn arrival_schema(spec: &TableSpec) -> SchemaRef {
-    let columns = spec.schema().fields().iter().map(|field| field.as_ref().clone().with_nullable(true));
-    let own = [
-        Field::new("__partition", DataType::UInt32, false),
-        Field::new("__sequence", DataType::UInt64, false),
-        Field::new("__note", DataType::Utf8, true),
-    ];
-    Arc::new(Schema::new(columns.chain(own).collect::<Vec<_>>()))
 }
 
 #[derive(Debug)]
@@ -240,13 +226,4 @@ impl Reader<'_> {
     fn send(&self, batch: Result<RecordBatch>) -> bool {
         self.sender.blocking_send(batch).is_ok()
     }
-}
-
-/// Returns the notes in a batch of arrivals.
-pub(super) fn notes_in(batch: &RecordBatch) -> Result<Vec<ManifestEntry>> {
-    let Some(notes) = batch.columns().last().and_then(|column| column.as_any().downcast_ref::<StringArray>())
-    else {
-        return internal_err!("notes are text");
-    };
-    notes.iter().flatten().map(|line| serde_json::from_str(line).map_err(external)).collect()
 }

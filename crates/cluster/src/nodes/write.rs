@@ -15,15 +15,14 @@ use futures::TryStreamExt;
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
-use super::read::{NOTES, arrival_schema, notes_in};
+use super::arrivals::{ManifestEntry, NOTES, arrival_order, arrival_schema, notes_in};
 use super::scan::storage_of;
 use super::{Work, external, json_lines};
 use evenkeel_engine::query::key_ordering;
-use evenkeel_input::source::Reject;
 use evenkeel_model::table::{TableDefinition, TableSpec};
 use evenkeel_model::units::{ByteSize, PartitionId, Version};
 use evenkeel_store::ingest::{IngestError, IngestMode, key_of};
-use evenkeel_store::log::{PortionEntry, Sequence, TableLog};
+use evenkeel_store::log::{Sequence, TableLog};
 use evenkeel_store::portion::PortionEncoder;
 
 /// Number of manifest entries that a task sends at a time.
@@ -40,34 +39,6 @@ pub(crate) struct WriteSpec {
     pub target: ByteSize,
     /// Memory budget of an unfinished row group.
     pub group_memory: ByteSize,
-}
-
-/// Entry of the report of a task to the client.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum ManifestEntry {
-    /// A stored portion. It is invisible until it is committed.
-    Portion { task: String, portion: PortionEntry },
-    /// Summary of a task's work on one partition.
-    Partition { task: String, partition: PartitionId, rows_in: u64, replaced: u64, portions: u64 },
-    /// A part of an input that was read; the first part has the size and XXH3-128 of the whole
-    /// input.
-    Source {
-        number: u64,
-        /// Number of its first row in the input.
-        first: u64,
-        name: String,
-        content: Option<(u64, String)>,
-        rows: u64,
-        rejected: u64,
-        notes: Vec<String>,
-    },
-    /// An input whose content is in the table already.
-    Skipped { number: u64, name: String, bytes: u64, xxh3: String },
-    /// An empty input.
-    Empty { number: u64, name: String },
-    /// A row that does not fit the table.
-    Reject { number: u64, reject: Box<Reject> },
 }
 
 #[derive(Debug)]
@@ -87,13 +58,6 @@ impl Write {
     fn manifest_schema() -> SchemaRef {
         Arc::new(Schema::new(vec![Field::new("entry", DataType::Utf8, false)]))
     }
-}
-
-/// Returns the columns by which arrivals are sorted: partition, primary key, position.
-pub(crate) fn arrival_order(table: &TableSpec) -> Vec<usize> {
-    let columns = table.columns().len();
-    let key = table.primary_key().iter().copied();
-    std::iter::once(columns).chain(key).chain([columns + 1]).collect()
 }
 
 impl Work for Write {

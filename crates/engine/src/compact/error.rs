@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use crate::compact::options::LEAST_MEMORY;
+use crate::compact::options::MIN_MEMORY;
 use crate::query::QueryError;
 use evenkeel_model::units::{ByteSize, PartitionId};
 use evenkeel_store::log::{LogError, PortionDamage};
@@ -26,7 +26,7 @@ pub enum CompactionError {
     Merge { partition: PartitionId, reason: String },
     #[error("a worker stopped: {reason}")]
     Worker { reason: String },
-    #[error("a memory budget of {found} is too small; the minimum is {LEAST_MEMORY}")]
+    #[error("a memory budget of {found} is too small; the minimum is {MIN_MEMORY}")]
     Memory { found: ByteSize },
     #[error("interrupted; commits made so far stay, and the rest is unchanged")]
     Interrupted,

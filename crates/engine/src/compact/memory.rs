@@ -1,7 +1,7 @@
 //! Division of memory within a compaction.
 
 use crate::compact::error::CompactionError;
-use crate::compact::options::LEAST_MEMORY;
+use crate::compact::options::MIN_MEMORY;
 use evenkeel_model::units::ByteSize;
 use evenkeel_store::portion::GROUP_MEMORY;
 
@@ -24,7 +24,7 @@ const LARGE_BATCHES: (ByteSize, usize) = (ByteSize::mib(6), 8192);
 const LARGE: ByteSize = ByteSize::mib(512);
 /// Base memory of a row group in progress. One part in `GROUP_PART` of the budget is added to it:
 /// large groups compress better.
-const LEAST_GROUP: ByteSize = ByteSize::mib(6);
+const MIN_GROUP: ByteSize = ByteSize::mib(6);
 const GROUP_PART: u64 = 64;
 /// Divisor of the budget: a portion in progress takes at most this part of it.
 const TARGET_PART: u64 = 16;
@@ -64,12 +64,12 @@ impl MemoryPlan {
         target: ByteSize,
         table: TableShape,
     ) -> Result<Self, CompactionError> {
-        if memory < LEAST_MEMORY {
+        if memory < MIN_MEMORY {
             return Err(CompactionError::Memory { found: memory });
         }
         let target = target.min(ByteSize(memory.0 / TARGET_PART));
         let (per_run, batch_rows) = if memory < LARGE { SMALL_BATCHES } else { LARGE_BATCHES };
-        let group = ByteSize(LEAST_GROUP.0 + memory.0 / GROUP_PART).min(GROUP_MEMORY);
+        let group = ByteSize(MIN_GROUP.0 + memory.0 / GROUP_PART).min(GROUP_MEMORY);
         let width = (table.row_bytes * UNCOMPRESSED).max(1);
         let batch_rows = batch_rows.min((BATCH_BYTES / width).max(1) as usize);
         // The compressed row group, and the part of it that is decoded.

@@ -24,7 +24,7 @@ mod run;
 mod worker;
 
 pub use crate::compact::error::CompactionError;
-pub use crate::compact::options::{CompactionOptions, LEAST_MEMORY};
+pub use crate::compact::options::{CompactionOptions, MIN_MEMORY};
 pub use crate::compact::policy::CompactionPolicy;
 pub use crate::compact::portions::Scope;
 pub use crate::compact::report::{CompactionProgress, CompactionReport};

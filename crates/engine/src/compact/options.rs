@@ -9,7 +9,7 @@ use crate::compact::portions::Scope;
 use evenkeel_model::units::ByteSize;
 
 /// Smallest memory budget of a compaction.
-pub const LEAST_MEMORY: ByteSize = ByteSize::mib(128);
+pub const MIN_MEMORY: ByteSize = ByteSize::mib(128);
 
 /// Options of a compaction.
 #[derive(Debug, Clone)]
@@ -18,7 +18,7 @@ pub struct CompactionOptions {
     pub policy: CompactionPolicy,
     /// Whether to merge everything, or only portions that the policy finds worth merging.
     pub scope: Scope,
-    /// Memory budget of the whole process; at least [`LEAST_MEMORY`].
+    /// Memory budget of the whole process; at least [`MIN_MEMORY`].
     pub memory: ByteSize,
     /// Time at which expiry is judged, in microseconds since 1970; `None` for the current time.
     pub now: Option<i64>,

@@ -89,13 +89,13 @@ fn balance_at_a_time(figures: &SkewFigures, commits: &[CommitBalance]) -> AtATim
 }
 
 /// Fewest commits that allow a judgement over time.
-const FEWEST_COMMITS: usize = 4;
+const MIN_COMMITS: usize = 4;
 
 /// Median over the commits with enough rows to be judged; `None` if there are too few of them.
 fn median_effective(commits: &[CommitBalance], partitions: usize) -> Option<f64> {
     let judged = commits.iter().filter(|commit| are_enough_rows(commit.rows, partitions));
     let effective: Vec<f64> = judged.map(|commit| commit.effective_partitions).collect();
-    if effective.len() < FEWEST_COMMITS { None } else { median(effective) }
+    if effective.len() < MIN_COMMITS { None } else { median(effective) }
 }
 
 #[cfg(test)]

@@ -60,7 +60,7 @@ impl QueryError {
     /// Whether the error is about reading a file, which may be damaged or gone, rather than about
     /// the query.
     #[must_use]
-    pub fn is_of_a_file(&self) -> bool {
+    pub fn is_file_error(&self) -> bool {
         let Self::DataFusion(error) = self else { return matches!(self, Self::Storage(_)) };
         match error.find_root() {
             // Filters are evaluated while a file is read; a value that they reject does not mean a

@@ -31,7 +31,7 @@ pub use crate::query::limits::watch::{
     AfterFailedAllocation, Watch, outlive_failed_allocations, report_failed_allocation, stopped_threads,
 };
 pub use crate::query::limits::{
-    LEAST_QUERY_MEMORY, LimitExceeded, QueryLimits, default_memory, expect_panics, panics_are_caught,
+    LimitExceeded, MIN_QUERY_MEMORY, QueryLimits, default_memory, expect_panics, panics_are_caught,
     process_memory, running_queries,
 };
 pub use crate::query::local_joins::JoinSummary;

@@ -20,4 +20,4 @@ use evenkeel_model::units::ByteSize;
 
 /// Smallest memory budget of a repartitioning: the minimum of an ingest, plus the memory for
 /// reading.
-pub const LEAST_MEMORY: ByteSize = ByteSize::mib(256);
+pub const MIN_MEMORY: ByteSize = ByteSize::mib(256);

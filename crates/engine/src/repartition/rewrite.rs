@@ -17,7 +17,7 @@ use crate::repartition::error::RepartitionError;
 use evenkeel_model::table::TableSpec;
 use evenkeel_model::units::{ByteSize, PartitionId};
 use evenkeel_storage::TableStorage;
-use evenkeel_store::ingest::{Committed, Ingest, IngestError, IngestMode, IngestOptions, LEAST_MEMORY};
+use evenkeel_store::ingest::{Committed, Ingest, IngestError, IngestMode, IngestOptions, MIN_MEMORY};
 use evenkeel_store::log::{Snapshot, TableLog};
 
 /// Partitions that are read concurrently. The rows of a single one would go to only a few new
@@ -57,7 +57,7 @@ pub(crate) async fn rewrite(
     let per_partition = PER_PORTION.0 * table.snapshot().max_depth().max(1);
     let reading = (memory.0 / READING_PART / per_partition).clamp(1, PARTITIONS_AT_ONCE as u64);
     let left = memory.0.saturating_sub(reading * per_partition);
-    let options = IngestOptions { mode: IngestMode::Upsert, memory: ByteSize(left).max(LEAST_MEMORY) };
+    let options = IngestOptions { mode: IngestMode::Upsert, memory: ByteSize(left).max(MIN_MEMORY) };
     let reading = reading as usize;
     let mut ingest = Ingest::new(log.clone(), empty, &options)?;
     ingest.stop_on(Arc::clone(interrupt));

@@ -24,7 +24,7 @@ const TEXTS: [&str; 7] = ["querytext", "query_text", "text", "query", "statement
 /// Names of the column with the number of runs, in lower case.
 const RUNS: [&str; 7] = ["count", "calls", "execution_count", "runs", "executions", "cnt", "count()"];
 /// Maximum number of statements that are planned, by number of runs.
-const MOST_STATEMENTS: usize = 1000;
+const MAX_STATEMENTS: usize = 1000;
 /// Maximum length of a statement in bytes.
 const LONGEST: usize = 1 << 20;
 
@@ -272,13 +272,13 @@ impl LogTotals {
             log.runs_on_other_tables = others.iter().map(|(_, runs)| runs).sum();
             reads = on_table;
         }
-        log.runs_beyond = reads.iter().skip(MOST_STATEMENTS).map(|(_, runs)| runs).sum();
+        log.runs_beyond = reads.iter().skip(MAX_STATEMENTS).map(|(_, runs)| runs).sum();
         let statement = |(number, (read, runs)): (usize, (Read, f64))| Statement {
             name: format!("q{number}"),
             sql: read.sql.trim_end().to_owned(),
             runs,
         };
-        log.statements = (1..).zip(reads.into_iter().take(MOST_STATEMENTS)).map(statement).collect();
+        log.statements = (1..).zip(reads.into_iter().take(MAX_STATEMENTS)).map(statement).collect();
         log
     }
 }

@@ -5,7 +5,7 @@ use thiserror::Error;
 
 use crate::source::format::{InputFormat, MAX_RECORD_BYTES};
 use crate::source::reject::Reject;
-use crate::source::systems::ydb::scheme_error::SchemeError;
+use crate::source::scheme_error::SchemeError;
 use evenkeel_model::bounded::{names, quote};
 use evenkeel_model::table::ColumnType;
 use evenkeel_storage::StorageError;

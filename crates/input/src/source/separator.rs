@@ -6,7 +6,7 @@ use csv::{ByteRecord, ReaderBuilder};
 const OTHERS: [u8; 6] = [b'\t', b';', b'|', b'^', b'~', 0x01];
 
 /// Fewest rows that show that blanks separate fields.
-const FEWEST_ROWS: usize = 10;
+const MIN_ROWS: usize = 10;
 
 /// Records whose fields are counted.
 const RECORDS: usize = 50;
@@ -49,7 +49,7 @@ fn are_numbers_between_blanks(head: &[u8]) -> bool {
     };
     count > 1
         && names.split(' ').all(|name| !name.is_empty())
-        && rows.len() >= FEWEST_ROWS
+        && rows.len() >= MIN_ROWS
         && rows.iter().all(is_row)
 }
 

@@ -17,7 +17,7 @@ use evenkeel_advisor::evaluate::{AdvisorReport, Drift, Recommendation, Role, Rol
 use evenkeel_model::units::{ByteSize, PartitionCount, counted};
 
 /// Number of columns whose roles are shown.
-const MOST_COLUMNS: usize = 24;
+const MAX_COLUMNS: usize = 24;
 
 /// Renders an evaluation: first the answer, then the figures that it rests on.
 #[must_use]
@@ -158,10 +158,10 @@ fn roles(assessment: &AdvisorReport, layout: Layout) -> String {
         evidence.extend(report.copy_of.as_ref().map(|original| format!("one-to-one with {original}")));
         vec![report.column.clone(), report.role.words().to_owned(), evidence.join("; ")]
     };
-    let rows: Vec<Vec<String>> = assessment.roles.iter().take(MOST_COLUMNS).map(row).collect();
+    let rows: Vec<Vec<String>> = assessment.roles.iter().take(MAX_COLUMNS).map(row).collect();
     let headings = [Heading::text("column"), Heading::text("role"), Heading::text("evidence")];
     let text = section(layout, "Column roles", &headings, rows);
-    let more = assessment.roles.len().saturating_sub(MOST_COLUMNS);
+    let more = assessment.roles.len().saturating_sub(MAX_COLUMNS);
     let more =
         if more > 0 { format!("{more} more columns: --format json has them; ") } else { String::new() };
     if text.is_empty() { text } else { text + &format!("\n{more}correct a role with --role COLUMN=ROLE\n") }

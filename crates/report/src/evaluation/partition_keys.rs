@@ -15,7 +15,7 @@ use evenkeel_stats::skew::Verdict;
 const HEAVIEST: usize = 3;
 
 /// Largest number of partitions whose rows are drawn in one line.
-const MOST_DRAWN: usize = 128;
+const MAX_DRAWN: usize = 128;
 
 /// Number of placement functions beyond which only `KEYS_OF_MANY` keys are shown with each.
 const MANY_FUNCTIONS: usize = 4;
@@ -150,7 +150,7 @@ pub(super) fn candidates(assessment: &AdvisorReport, layout: Layout) -> String {
 /// Draws the rows of each partition as a line of bars.
 pub(super) fn partitions(assessment: &AdvisorReport, layout: Layout) -> String {
     let rows = ranked(assessment).map(|(_, key, placement)| {
-        let drawn = if placement.skew.partitions <= MOST_DRAWN {
+        let drawn = if placement.skew.partitions <= MAX_DRAWN {
             spark(&placement.rows_per_partition)
         } else {
             format!("{} partitions", placement.skew.partitions)

@@ -117,14 +117,14 @@ pub(crate) fn visited(visit: &FanOut) -> String {
 }
 
 /// Maximum number of statements in a table; statements of a log are sorted by their runs.
-const MOST_STATEMENTS: usize = 20;
+const MAX_STATEMENTS: usize = 20;
 
 pub(super) fn statements(assessment: &AdvisorReport, layout: Layout) -> String {
     let planned: Vec<&StatementReport> = assessment
         .statements
         .iter()
         .filter(|statement| statement.problem.is_none())
-        .take(MOST_STATEMENTS)
+        .take(MAX_STATEMENTS)
         .collect();
     let Some(first) = planned.first() else { return String::new() };
     let mut headings = vec![("partition key".to_owned(), false)];

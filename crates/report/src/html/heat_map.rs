@@ -8,10 +8,10 @@ use evenkeel_advisor::evaluate::Window;
 use evenkeel_model::units::Micros;
 
 /// Largest number of consecutive windows that are drawn with the gaps between them.
-const MOST_WITH_GAPS: i64 = 2000;
+const MAX_WITH_GAPS: i64 = 2000;
 /// Least height of the picture on the page, in pixels, so that few partitions are still visible.
-const LEAST_HEIGHT: usize = 160;
-const MOST_HEIGHT: usize = 420;
+const MIN_HEIGHT: usize = 160;
+const MAX_HEIGHT: usize = 420;
 
 /// Colours from no rows over the even share to all rows, dark blue to yellow; the first one marks
 /// windows without rows.
@@ -56,7 +56,7 @@ fn colour(rows: u64, of_window: u64, partitions: usize) -> u8 {
 pub(super) fn heat_map(windows: &[Window], partitions: usize, length: Micros) -> String {
     let (Some(first), Some(last)) = (windows.first(), windows.last()) else { return String::new() };
     let span = last.number - first.number + 1;
-    let gaps = span <= MOST_WITH_GAPS;
+    let gaps = span <= MAX_WITH_GAPS;
     let width = if gaps { usize::try_from(span).unwrap_or(windows.len()) } else { windows.len() };
     let mut pixels = vec![0u8; width * partitions];
     for (index, window) in windows.iter().enumerate() {
@@ -70,7 +70,7 @@ pub(super) fn heat_map(windows: &[Window], partitions: usize, length: Micros) ->
         }
     }
     let Some(png) = encode(&pixels, width, partitions) else { return String::new() };
-    let height = partitions.clamp(1, MOST_HEIGHT).max(LEAST_HEIGHT);
+    let height = partitions.clamp(1, MAX_HEIGHT).max(MIN_HEIGHT);
     format!(
         "<img class=\"heat\" style=\"height:{height}px\" alt=\"rows of {partitions} partitions in {} windows of {length}\" \
          src=\"data:image/png;base64,{}\">\n{}",
@@ -94,7 +94,7 @@ pub(super) fn key_heat_map(cells: &[Vec<u32>]) -> String {
         .collect();
     let Some(png) = encode(&pixels, width, cells.len()) else { return String::new() };
     format!(
-        "<img class=\"heat\" style=\"height:{LEAST_HEIGHT}px\" alt=\"rows of {} ranges of keys in {width} slices of time\" \
+        "<img class=\"heat\" style=\"height:{MIN_HEIGHT}px\" alt=\"rows of {} ranges of keys in {width} slices of time\" \
          src=\"data:image/png;base64,{}\">\n",
         cells.len(),
         STANDARD.encode(png)

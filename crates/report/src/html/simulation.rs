@@ -59,11 +59,11 @@ pub fn simulation_html(simulation: &Simulation) -> String {
 /// Returns some of the keys that ranges begin with, from the first to the last.
 fn labels(keys: &[String]) -> Vec<String> {
     const LABELS: usize = 5;
-    const MOST_CHARACTERS: usize = 26;
+    const MAX_CHARACTERS: usize = 26;
     let last = keys.len().saturating_sub(1);
     let shown = LABELS.min(keys.len());
     let at = |label: usize| keys.get(label * last / shown.saturating_sub(1).max(1));
-    let short = |key: &String| match key.char_indices().nth(MOST_CHARACTERS) {
+    let short = |key: &String| match key.char_indices().nth(MAX_CHARACTERS) {
         Some((end, _)) => format!("{}…", key.get(..end).unwrap_or_default()),
         None => key.clone(),
     };

@@ -11,13 +11,13 @@ const WIDTH: f64 = 480.0;
 const HEIGHT: f64 = 160.0;
 /// Largest number of partitions with separate bars; beyond it, neighbours share the bar of the
 /// fullest of them.
-const MOST_BARS: usize = 240;
+const MAX_BARS: usize = 240;
 /// Characters of a value that fit next to its bar.
 const LABEL: usize = 24;
 
 /// Draws the rows per partition as bars, with the band of chance around their mean.
 pub(super) fn partition_bars(rows: &[u64], expected_cv: f64) -> String {
-    let together = rows.len().div_ceil(MOST_BARS).max(1);
+    let together = rows.len().div_ceil(MAX_BARS).max(1);
     let bars: Vec<u64> =
         rows.chunks(together).map(|chunk| chunk.iter().copied().max().unwrap_or(0)).collect();
     let mean = rows.iter().sum::<u64>() as f64 / rows.len().max(1) as f64;

@@ -9,7 +9,7 @@ use pgwire::messages::PgWireBackendMessage;
 use pgwire::messages::response::{CommandComplete, TransactionStatus};
 
 use crate::connection::{
-    Answered, Connection, Cursor, MOST_PORTALS, no_cursor, no_statement, too_many_portals,
+    Answered, Connection, Cursor, MAX_PORTALS, no_cursor, no_statement, too_many_portals,
 };
 use crate::failure::{Failure, SqlState};
 use crate::parameters::Parameter;
@@ -131,7 +131,7 @@ impl Connection {
             let message = format!("cursor \"{name}\" already exists");
             return Err(Failure::new(SqlState::DUPLICATE_CURSOR, message).into());
         }
-        if self.cursors.len() >= MOST_PORTALS {
+        if self.cursors.len() >= MAX_PORTALS {
             return Err(too_many_portals().into());
         }
         let rows = self.start(query, parameters).await?;

@@ -16,7 +16,7 @@ use pgwire::messages::response::EmptyQueryResponse;
 
 use crate::connection::work::setting_batch;
 use crate::connection::{
-    Answered, Connection, MOST_PORTALS, MOST_STATEMENTS, Portal, PortalState, PortalStatement, Prepared,
+    Answered, Connection, MAX_PORTALS, MAX_STATEMENTS, Portal, PortalState, PortalStatement, Prepared,
     format_of, located, named, no_cursor, no_statement, returns_rows, tag, too_many_portals,
 };
 use crate::failure::{Failure, SqlState};
@@ -28,9 +28,9 @@ use crate::values::{Format, format_at};
 impl Connection {
     pub(super) async fn parse(&mut self, parse: Parse) -> Answered {
         let name = parse.name.unwrap_or_default();
-        if self.statements.len() >= MOST_STATEMENTS && !self.statements.contains_key(&name) {
+        if self.statements.len() >= MAX_STATEMENTS && !self.statements.contains_key(&name) {
             let message =
-                format!("a connection has at most {MOST_STATEMENTS} prepared statements; close some");
+                format!("a connection has at most {MAX_STATEMENTS} prepared statements; close some");
             return Err(Failure::new(SqlState::TOO_LARGE, message).into());
         }
         if !name.is_empty() && self.statements.contains_key(&name) {
@@ -59,7 +59,7 @@ impl Connection {
     pub(super) async fn bind(&mut self, bind: Bind) -> Answered {
         let name = bind.statement_name.unwrap_or_default();
         let portal = bind.portal_name.unwrap_or_default();
-        if self.portals.len() >= MOST_PORTALS && !self.portals.contains_key(&portal) {
+        if self.portals.len() >= MAX_PORTALS && !self.portals.contains_key(&portal) {
             return Err(too_many_portals().into());
         }
         let formats: Vec<Format> =

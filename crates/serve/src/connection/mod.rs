@@ -43,11 +43,11 @@ use crate::tables::OpenTables;
 use crate::values::Format;
 
 /// Most prepared statements of a connection.
-const MOST_STATEMENTS: usize = 1000;
+const MAX_STATEMENTS: usize = 1000;
 /// Most portals and cursors of a connection: each holds a query that has begun.
-const MOST_PORTALS: usize = 64;
+const MAX_PORTALS: usize = 64;
 /// Messages that are kept while a query runs. More wait in the socket.
-const MOST_PENDING: usize = 8;
+const MAX_PENDING: usize = 8;
 
 /// Why a message was not answered.
 enum Problem {
@@ -385,6 +385,6 @@ fn no_cursor(name: &str) -> Failure {
 }
 
 fn too_many_portals() -> Failure {
-    let message = format!("a connection has at most {MOST_PORTALS} open portals and cursors; close some");
+    let message = format!("a connection has at most {MAX_PORTALS} open portals and cursors; close some");
     Failure::new(SqlState::LIMIT, message)
 }

@@ -16,7 +16,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use crate::catalog::CatalogSession;
-use crate::connection::{Answered, Connection, MOST_PENDING, Problem, is_end, named};
+use crate::connection::{Answered, Connection, MAX_PENDING, Problem, is_end, named};
 use crate::failure::{Failure, SqlState};
 use crate::metrics::Outcome;
 use crate::parameters::Parameter;
@@ -192,7 +192,7 @@ impl Connection {
         let running = Arc::clone(&self.registered.running);
         let mut work = std::pin::pin!(work);
         loop {
-            let listens = self.pending.len() < MOST_PENDING;
+            let listens = self.pending.len() < MAX_PENDING;
             tokio::select! {
                 reason = running.cancelled() => return Err(reason.failure().into()),
                 () = until(deadline) => return Err(self.out_of_time().into()),

@@ -87,7 +87,7 @@ pub(crate) enum Command {
 }
 
 /// Most parameters of a statement: their number has 16 bits in messages.
-const MOST_PARAMETERS: usize = 65_535;
+const MAX_PARAMETERS: usize = 65_535;
 
 impl Piece {
     /// Word at a position, in lower case unless it is quoted.
@@ -131,8 +131,8 @@ impl Piece {
 
     /// Returns the command of the statement.
     pub(crate) fn command(&self, known: &KnownNames) -> Result<Command, Failure> {
-        if self.parameters() > MOST_PARAMETERS {
-            let message = format!("a statement has at most {MOST_PARAMETERS} parameters, from $1 on");
+        if self.parameters() > MAX_PARAMETERS {
+            let message = format!("a statement has at most {MAX_PARAMETERS} parameters, from $1 on");
             return Err(Failure::new(SqlState::TOO_LARGE, message));
         }
         let Some(first) = self.word(0) else { return query(&self.sql, known) };

@@ -7,10 +7,10 @@ use crate::simulate::splits::ModelParameters;
 const USUAL_SPLITS: f64 = 16.0;
 /// Smallest number of rows of the export that should be needed to make a split hot in a window;
 /// fewer may coincide by chance.
-pub(super) const FEWEST_HOT_ROWS: f64 = 20.0;
+pub(super) const MIN_HOT_ROWS: f64 = 20.0;
 /// Fewest windows that show the effect of a load: the split is watched, divided after the delay,
 /// and seen again.
-const FEWEST_WINDOWS: f64 = 5.0;
+const MIN_WINDOWS: f64 = 5.0;
 
 /// Returns the parameters with the given scale, or with the one that makes the usual number of
 /// splits of `bytes` bytes.
@@ -23,7 +23,7 @@ pub(super) fn scaled(options: &SimulateOptions, bytes: u64) -> ModelParameters {
         // The measured load is not scaled. Only at a given rate may each row represent several, up
         // to a limit: with fewer rows in a window, hot splits would arise by chance.
         if options.rate.is_some() {
-            let most = round_to_two_digits(parameters.hot_rows() / FEWEST_HOT_ROWS);
+            let most = round_to_two_digits(parameters.hot_rows() / MIN_HOT_ROWS);
             parameters.load_scale = parameters.scale.min(most);
         }
     } else {
@@ -44,7 +44,7 @@ fn round_to_two_digits(number: f64) -> f64 {
 fn few_rows(parameters: &ModelParameters) -> Option<String> {
     let rows = parameters.hot_rows();
     // Rounding may lower the number slightly.
-    (rows < 0.9 * FEWEST_HOT_ROWS).then(|| {
+    (rows < 0.9 * MIN_HOT_ROWS).then(|| {
         format!(
             "a split is hot from {rows:.1} rows of the export in a window on, which this few rows reach by \
                 chance: use more rows, a longer --window or a smaller --scale"
@@ -56,7 +56,7 @@ fn few_rows(parameters: &ModelParameters) -> Option<String> {
 pub(super) fn unsure(parameters: &ModelParameters, span: f64) -> Option<String> {
     let windows = span / parameters.window.get() as f64;
     few_rows(parameters).or_else(|| {
-        (windows < FEWEST_WINDOWS).then(|| {
+        (windows < MIN_WINDOWS).then(|| {
             format!(
                 "all rows arrive within {windows:.1} windows of {}, too few to see splits divide: use \
                     more rows, a shorter --window or a lower --rate",
@@ -116,7 +116,7 @@ mod tests {
             // The rows of a hot window are the rows of the real table divided by the rows that each
             // row of the export represents.
             let rows = scaled.split_rate * scaled.window.seconds() / scaled.load_scale;
-            assert!(rows >= 0.9 * FEWEST_HOT_ROWS && scaled.load_scale <= scaled.scale, "{rows}");
+            assert!(rows >= 0.9 * MIN_HOT_ROWS && scaled.load_scale <= scaled.scale, "{rows}");
             assert_eq!(unsure(&scaled, 1e15), None);
         }
     }

@@ -12,6 +12,6 @@ mod reservoir;
 
 pub use counter::{DistinctKeys, HeavyKey, KeyCounter, KeyCounts};
 pub use identity::{column_identities, combine, fold, key_identities};
-pub use part_file::{MOST_BYTES_ON_DISK, SpillError};
+pub use part_file::{MAX_BYTES_ON_DISK, SpillError};
 pub use repeats::{RepeatedKey, RepeatedKeys, Repeats};
 pub use reservoir::Reservoir;

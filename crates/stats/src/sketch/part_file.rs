@@ -8,7 +8,7 @@ use thiserror::Error;
 
 /// Usual limit for the temporary file of a [`KeyCounter`](crate::sketch::KeyCounter): a billion
 /// rows.
-pub const MOST_BYTES_ON_DISK: u64 = 8 << 30;
+pub const MAX_BYTES_ON_DISK: u64 = 8 << 30;
 
 /// Error if keys cannot be kept on disk.
 #[derive(Debug, Error)]

@@ -13,7 +13,10 @@ pub use crate::skew::noise::{
     BEYOND_CHANCE, KeyWeights, MaxOverMeanByChance, NoiseFloor, deviations_of_pairs, expected_cv_equal_keys,
     expected_cv_weighted, expected_empty_partitions, expected_max_over_mean_equal_keys,
 };
-pub use crate::skew::verdict::{AtATime, Verdict, are_enough_rows, balance, leaves_empty};
+pub use crate::skew::verdict::{
+    AtATime, EVEN_MAX_OVER_MEAN, MIN_KEYS_PER_PARTITION, MIN_ROWS_PER_PARTITION, Verdict, are_enough_rows,
+    balance, leaves_empty,
+};
 
 /// Skew of one vector of counts. If S is 0, nothing can be uneven, and every figure equals that of
 /// a perfectly even table.

@@ -37,7 +37,7 @@ pub enum AtATime {
 
 /// Up to this max/mean a table counts as even for any reason: the fullest partition has 15 % more
 /// than its share.
-const EVEN_MAX_OVER_MEAN: f64 = 1.15;
+pub const EVEN_MAX_OVER_MEAN: f64 = 1.15;
 /// Up to this max/mean a table counts as even if chance explains it: it sustains three quarters of
 /// the inserts that it would with equal partitions. 100 keys for each of 1000 partitions give this
 /// value.
@@ -47,17 +47,13 @@ const EVEN_EFFECTIVE: f64 = 0.9;
 /// Unequal rows of keys are a separate reason if they add this share to the CV of as many equal
 /// keys.
 const HEAVY_ADDS: f64 = 0.1;
-/// Keys with fewer rows than this on average are as numerous as the rows allow: more rows bring
-/// more keys.
-const FEWEST_ROWS_PER_KEY: f64 = 2.0;
 /// Standard deviations beyond which chance does not explain empty partitions.
 const EMPTY_BEYOND_CHANCE: f64 = 5.0;
-/// YDB advises at least 100 distinct keys per partition.
-const FEWEST_KEYS_PER_PARTITION: f64 = 100.0;
-/// Fewest rows per partition that allow a verdict: a handful of rows cannot be spread evenly.
-const FEWEST_ROWS_PER_PARTITION: u64 = 10;
-/// Fewest rows of a key, on average and in total, for which more rows are taken to bring no keys.
-const REPEATED_ROWS: (f64, u64) = (20.0, 100);
+/// Smallest number of distinct keys per partition that YDB advises.
+pub const MIN_KEYS_PER_PARTITION: u64 = 100;
+/// Fewest rows per partition that allow a verdict: a handful of rows cannot be spread evenly. Some
+/// keys need more.
+pub const MIN_ROWS_PER_PARTITION: u64 = 10;
 /// From this balance on, rows count as spread over the partitions at a time: half-way between all
 /// in one partition and all partitions equal.
 const EVEN_BALANCE: f64 = 0.5;
@@ -67,7 +63,7 @@ const MOVING_FRACTION: f64 = 0.6;
 /// Whether the rows suffice to judge the balance of a table, or of one window or commit.
 #[must_use]
 pub fn are_enough_rows(rows: u64, partitions: usize) -> bool {
-    rows >= FEWEST_ROWS_PER_PARTITION * partitions as u64
+    rows >= MIN_ROWS_PER_PARTITION * partitions as u64
 }
 
 /// Returns effective partitions on a scale from 0, all rows in one, to 1, all partitions equal; 1
@@ -115,7 +111,7 @@ impl Verdict {
         if floor.deviations > BEYOND_CHANCE || leaves_empty(skew, floor) {
             return Self::Uneven;
         }
-        let few_keys = floor.keys_per_partition < FEWEST_KEYS_PER_PARTITION;
+        let few_keys = floor.keys_per_partition < MIN_KEYS_PER_PARTITION as f64;
         if few_keys && floor.keys_follow_rows(skew.rows) {
             return Self::FewRows;
         }
@@ -186,25 +182,6 @@ impl Verdict {
 pub fn leaves_empty(skew: &SkewFigures, floor: &NoiseFloor) -> bool {
     let (mean, deviation) = expected_empty_partitions(skew.partitions, floor.distinct_keys);
     skew.empty_partitions as f64 > mean + EMPTY_BEYOND_CHANCE * deviation + 1.0
-}
-
-impl NoiseFloor {
-    /// Whether there are fewer keys than partitions, and each has so many rows that more rows would
-    /// hardly bring other keys.
-    #[must_use]
-    fn has_only_repeated_keys(&self, skew: &SkewFigures) -> bool {
-        let (per_key, total) = REPEATED_ROWS;
-        self.keys_per_partition < 1.0
-            && skew.rows >= total
-            && skew.rows as f64 >= per_key * self.distinct_keys as f64
-    }
-
-    /// Whether there are about as many keys as the rows allow, so that their number reflects the
-    /// number of rows.
-    #[must_use]
-    pub fn keys_follow_rows(&self, rows: u64) -> bool {
-        (rows as f64) < FEWEST_ROWS_PER_KEY * self.distinct_keys as f64
-    }
 }
 
 #[cfg(test)]

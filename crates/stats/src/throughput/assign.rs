@@ -44,7 +44,7 @@ impl Assignment {
 
     /// Returns the node of each partition, given the load of each. 0 nodes count as 1.
     #[must_use]
-    pub fn deal(self, loads: &[f64], nodes: usize) -> Vec<usize> {
+    pub fn assign(self, loads: &[f64], nodes: usize) -> Vec<usize> {
         let (count, nodes) = (loads.len(), nodes.max(1));
         match self {
             Self::RoundRobin => (0..nodes).cycle().take(count).collect(),
@@ -105,9 +105,9 @@ fn heaviest_first(loads: &[f64], partitions: impl Iterator<Item = usize>) -> Vec
 }
 
 /// Returns the node with the least load, or the first of several.
-fn least(carried: &[f64], is_asked: impl Fn(usize) -> bool) -> Option<usize> {
+fn least(carried: &[f64], is_candidate: impl Fn(usize) -> bool) -> Option<usize> {
     let by_load = |a: &(usize, &f64), b: &(usize, &f64)| -> Ordering { a.1.total_cmp(b.1) };
-    carried.iter().enumerate().filter(|(node, _)| is_asked(*node)).min_by(by_load).map(|(node, _)| node)
+    carried.iter().enumerate().filter(|(node, _)| is_candidate(*node)).min_by(by_load).map(|(node, _)| node)
 }
 
 fn give(partition: usize, to: usize, loads: &[f64], node_of: &mut [usize], carried: &mut [f64]) {
@@ -147,19 +147,19 @@ mod tests {
     #[test]
     fn each_rule_deals_as_it_says() {
         let loads = [5.0, 1.0, 1.0, 4.0, 3.0];
-        assert_eq!(Assignment::RoundRobin.deal(&loads, 2), [0, 1, 0, 1, 0]);
-        assert_eq!(Assignment::Contiguous.deal(&loads, 2), [0, 0, 0, 1, 1]);
+        assert_eq!(Assignment::RoundRobin.assign(&loads, 2), [0, 1, 0, 1, 0]);
+        assert_eq!(Assignment::Contiguous.assign(&loads, 2), [0, 0, 0, 1, 1]);
         // 5 | 4, 4 + 3, 5 + 1, then 6 + 1.
-        assert_eq!(Assignment::LeastLoaded.deal(&loads, 2), [0, 0, 0, 1, 1]);
-        assert_eq!(Assignment::RoundRobin.deal(&loads, 8), [0, 1, 2, 3, 4]);
-        assert_eq!(Assignment::Contiguous.deal(&[1.0; 4], 8), [0, 2, 4, 6]);
+        assert_eq!(Assignment::LeastLoaded.assign(&loads, 2), [0, 0, 0, 1, 1]);
+        assert_eq!(Assignment::RoundRobin.assign(&loads, 8), [0, 1, 2, 3, 4]);
+        assert_eq!(Assignment::Contiguous.assign(&[1.0; 4], 8), [0, 2, 4, 6]);
     }
 
     #[test]
     fn the_partitions_of_a_lost_node_go_to_the_others() {
         let loads = [1.0; 6];
-        let dealt = Assignment::RoundRobin.deal(&loads, 3);
-        assert_eq!(Assignment::RoundRobin.without(1, &dealt, &loads, 3), [0, 2, 2, 0, 0, 2]);
+        let assigned = Assignment::RoundRobin.assign(&loads, 3);
+        assert_eq!(Assignment::RoundRobin.without(1, &assigned, &loads, 3), [0, 2, 2, 0, 0, 2]);
         let loads = [8.0, 2.0, 5.0, 3.0, 3.0, 3.0];
         // 8 | 2 + 3 | 5 + 3 + 3: the partition of node 0 moves to the node with 5.
         assert_eq!(Assignment::LeastLoaded.without(0, &[0, 1, 2, 1, 2, 2], &loads, 3), [1, 1, 2, 1, 2, 2]);
@@ -184,15 +184,15 @@ mod tests {
             loads in proptest::collection::vec(0.0f64..10.0, 1..50), nodes in 1usize..9, lost in 0usize..9,
         ) {
             for assignment in ALL {
-                let dealt = assignment.deal(&loads, nodes);
-                prop_assert!(dealt.len() == loads.len() && dealt.iter().all(|node| *node < nodes));
+                let assigned = assignment.assign(&loads, nodes);
+                prop_assert!(assigned.len() == loads.len() && assigned.iter().all(|node| *node < nodes));
                 if assignment != Assignment::LeastLoaded {
-                    let counts = (0..nodes).map(|node| dealt.iter().filter(|other| **other == node).count());
+                    let counts = (0..nodes).map(|node| assigned.iter().filter(|other| **other == node).count());
                     let counts: Vec<usize> = counts.collect();
                     prop_assert!(counts.iter().max().unwrap() - counts.iter().min().unwrap() <= 1, "{counts:?}");
                 }
-                let moved = assignment.without(lost % nodes, &dealt, &loads, nodes);
-                let stay = dealt.iter().zip(&moved).filter(|(from, _)| **from != lost % nodes);
+                let moved = assignment.without(lost % nodes, &assigned, &loads, nodes);
+                let stay = assigned.iter().zip(&moved).filter(|(from, _)| **from != lost % nodes);
                 prop_assert!(stay.clone().all(|(from, to)| from == to));
                 prop_assert!(nodes == 1 || moved.iter().all(|node| *node != lost % nodes));
             }

@@ -34,16 +34,22 @@ pub const DEFAULT_PARTITION_RATE: f64 = 1e6;
 
 /// Rows per partition that a window needs to be judged. This is enough because the effect of chance
 /// on this few rows is taken into account.
-const FEWEST_ROWS_PER_PARTITION: u64 = 2;
+const MIN_ROWS_PER_PARTITION: u64 = 2;
 /// Fewest rows that a window needs.
-const FEWEST_ROWS: u64 = 16;
+const MIN_ROWS: u64 = 16;
 /// Relative difference below which rates count as equal.
 const ROUNDING: f64 = 1e-9;
+
+/// Returns the rows that a window needs to be judged.
+#[must_use]
+pub fn enough_rows(partitions: usize) -> u64 {
+    MIN_ROWS.max(MIN_ROWS_PER_PARTITION * partitions as u64)
+}
 
 /// Whether a window has enough rows for its shares to be judged.
 #[must_use]
 pub fn is_judged(rows: u64, partitions: usize) -> bool {
-    rows >= FEWEST_ROWS.max(FEWEST_ROWS_PER_PARTITION * partitions as u64)
+    rows >= enough_rows(partitions)
 }
 
 /// Returns the share of the fullest partition of a window, minus the excess over 1/N that chance

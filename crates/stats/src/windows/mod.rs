@@ -11,7 +11,7 @@ mod lengths;
 mod moments;
 mod range;
 
-pub use crate::windows::axis::{MOST_WINDOWS, NO_WINDOW, TimeAxis, WindowedRows};
+pub use crate::windows::axis::{MAX_WINDOWS, NO_WINDOW, TimeAxis, WindowedRows};
 pub use crate::windows::counts::{Window, WindowCounts};
 pub use crate::windows::moments::{
     Moment, MomentAxis, MomentCounts, MomentRows, Scale, moment_counters, most_moments,

@@ -197,7 +197,7 @@ mod tests {
     use object_store::memory::InMemory;
 
     use super::*;
-    use crate::ingest::{Ingest, IngestMode, IngestOptions, LEAST_MEMORY};
+    use crate::ingest::{Ingest, IngestMode, IngestOptions, MIN_MEMORY};
     use evenkeel_model::table::{PlacementFunction, TableDefinition, TableSpec};
     use evenkeel_model::units::PartitionCount;
     use evenkeel_storage::TableStorage;
@@ -225,7 +225,7 @@ mod tests {
         let values = StringArray::from_iter_values(keys.clone().map(|key| key.to_string()));
         let columns: Vec<arrow::array::ArrayRef> =
             vec![Arc::new(Int64Array::from_iter_values(keys)), Arc::new(values)];
-        let options = IngestOptions { mode: IngestMode::Upsert, memory: LEAST_MEMORY };
+        let options = IngestOptions { mode: IngestMode::Upsert, memory: MIN_MEMORY };
         let mut ingest = Ingest::new(log.clone(), base.clone(), &options).unwrap();
         ingest.push(RecordBatch::try_new(Arc::clone(base.spec().schema()), columns).unwrap()).await.unwrap();
         ingest.finish(Vec::new()).await.unwrap().snapshot

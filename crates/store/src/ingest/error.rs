@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use arrow::error::ArrowError;
 use thiserror::Error;
 
-use crate::ingest::options::LEAST_MEMORY;
+use crate::ingest::options::MIN_MEMORY;
 use crate::log::LogError;
 use crate::portion::PortionError;
 use evenkeel_input::source::{Reject, SourceError};
@@ -61,7 +61,7 @@ pub enum IngestError {
     RejectsExist { path: PathBuf },
     #[error("{path}: cannot write rejected rows there: {source}", path = path.display())]
     Rejects { path: PathBuf, source: std::io::Error },
-    #[error("a memory budget of {found} is too small; the minimum is {LEAST_MEMORY}")]
+    #[error("a memory budget of {found} is too small; the minimum is {MIN_MEMORY}")]
     Memory { found: ByteSize },
     #[error("a batch has the columns ({found}), the table has ({expected})", found = quote(found))]
     Schema { expected: String, found: String },

@@ -1,7 +1,7 @@
 //! Division of the memory budget of an ingest.
 
 use crate::ingest::error::IngestError;
-use crate::ingest::options::LEAST_MEMORY;
+use crate::ingest::options::MIN_MEMORY;
 use crate::portion::GROUP_MEMORY;
 use evenkeel_model::units::{ByteSize, PartitionCount};
 
@@ -12,9 +12,9 @@ const BASE: ByteSize = ByteSize::mib(70);
 /// (measured).
 const PER_ENCODER: ByteSize = ByteSize::mib(20);
 /// A row group being written holds this fraction of the budget (a divisor), but at least
-/// `LEAST_GROUP`, which `PER_ENCODER` covers, and at most the largest useful size.
+/// `MIN_GROUP`, which `PER_ENCODER` covers, and at most the largest useful size.
 const GROUP_PART: u64 = 16;
-const LEAST_GROUP: ByteSize = ByteSize::mib(8);
+const MIN_GROUP: ByteSize = ByteSize::mib(8);
 /// Encoders take at most this fraction of the budget (a divisor), so that enough is left for rows.
 const ENCODERS_SHARE: u64 = 4;
 /// Memory per buffered byte: the byte itself, slack of the allocator, encoded portions in flight
@@ -27,7 +27,7 @@ const PER_ENCODED_BYTE: f64 = 2.6;
 const LARGEST_BUFFER: ByteSize = ByteSize::mib(1024);
 /// Lower limit on the share of the buffer that one portion may take, divided among the encoders:
 /// rows that all belong to one of many partitions should not end up in many small portions.
-const LEAST_PORTION_SHARE: f64 = 0.125;
+const MIN_PORTION_SHARE: f64 = 0.125;
 
 /// Memory limits of an ingest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,15 +53,15 @@ impl MemoryPlan {
         partitions: PartitionCount,
         cores: usize,
     ) -> Result<Self, IngestError> {
-        if memory < LEAST_MEMORY {
+        if memory < MIN_MEMORY {
             return Err(IngestError::Memory { found: memory });
         }
         let most = (memory.0 / ENCODERS_SHARE / PER_ENCODER.0).max(1) as usize;
         let encoders = cores.clamp(1, most).min(partitions.len());
         let left = memory.0.saturating_sub(BASE.0 + encoders as u64 * PER_ENCODER.0);
-        let share = (2.0 / partitions.len() as f64).max(LEAST_PORTION_SHARE / encoders as f64).min(1.0);
+        let share = (2.0 / partitions.len() as f64).max(MIN_PORTION_SHARE / encoders as f64).min(1.0);
         let buffer = left as f64 / (PER_BUFFERED_BYTE + PER_ENCODED_BYTE * encoders as f64 * share);
-        let group = ByteSize(memory.0 / GROUP_PART).clamp(LEAST_GROUP, GROUP_MEMORY);
+        let group = ByteSize(memory.0 / GROUP_PART).clamp(MIN_GROUP, GROUP_MEMORY);
         let buffer = ByteSize(buffer as u64).min(LARGEST_BUFFER);
         Ok(Self { buffer, portion: ByteSize((buffer.0 as f64 * share) as u64), group, encoders })
     }
@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn a_budget_below_the_least_is_refused() {
         let count = PartitionCount::new(16).unwrap();
-        assert!(MemoryPlan::new(LEAST_MEMORY, count, 1).is_ok());
-        assert!(MemoryPlan::new(ByteSize(LEAST_MEMORY.0 - 1), count, 1).is_err());
+        assert!(MemoryPlan::new(MIN_MEMORY, count, 1).is_ok());
+        assert!(MemoryPlan::new(ByteSize(MIN_MEMORY.0 - 1), count, 1).is_err());
     }
 }

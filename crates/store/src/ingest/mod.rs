@@ -38,7 +38,7 @@ pub use deletes::{marked_schema, split_marked};
 pub use encode::key_of;
 pub use error::IngestError;
 pub use files::ingest_files;
-pub use options::{DEFAULT_MEMORY, IngestMode, IngestOptions, LEAST_MEMORY};
+pub use options::{DEFAULT_MEMORY, IngestMode, IngestOptions, MIN_MEMORY};
 pub use plan::{IngestFiles, IngestProgress};
 pub use reading::notes_of;
 pub use report::{IngestReport, SourceReport};

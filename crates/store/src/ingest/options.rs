@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use evenkeel_model::units::ByteSize;
 
 /// Smallest memory budget of an ingest.
-pub const LEAST_MEMORY: ByteSize = ByteSize::mib(128);
+pub const MIN_MEMORY: ByteSize = ByteSize::mib(128);
 /// Memory budget of an ingest if none is given.
 pub const DEFAULT_MEMORY: ByteSize = ByteSize::mib(1024);
 
@@ -27,7 +27,7 @@ pub enum IngestMode {
 pub struct IngestOptions {
     /// Handling of keys that already exist.
     pub mode: IngestMode,
-    /// Memory budget of the whole process during the ingest; at least [`LEAST_MEMORY`].
+    /// Memory budget of the whole process during the ingest; at least [`MIN_MEMORY`].
     pub memory: ByteSize,
 }
 

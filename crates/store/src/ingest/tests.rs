@@ -39,7 +39,7 @@ pub(super) async fn table_with(columns: Vec<Column>) -> (TableLog, Snapshot) {
 }
 
 fn options(mode: IngestMode) -> IngestOptions {
-    IngestOptions { mode, memory: LEAST_MEMORY }
+    IngestOptions { mode, memory: MIN_MEMORY }
 }
 
 fn batch(base: &Snapshot, rows: &[(i64, &str)]) -> RecordBatch {
@@ -158,7 +158,7 @@ async fn a_batch_with_other_columns_and_a_budget_that_is_too_small_are_refused()
     let error = ingest.push(batch(&base, &[(1, "a")]).project(&[0]).unwrap()).await.unwrap_err().to_string();
     assert_eq!(error, "a batch has the columns (k Int64), the table has (k Int64, v Utf8)");
     assert_eq!(ingest.rows(), 0);
-    let memory = ByteSize(LEAST_MEMORY.0 - 1);
+    let memory = ByteSize(MIN_MEMORY.0 - 1);
     let small = Ingest::new(log, base, &IngestOptions { mode: IngestMode::Upsert, memory });
     assert!(matches!(small.unwrap_err(), IngestError::Memory { .. }));
 }
@@ -267,7 +267,7 @@ impl RemoteWriter {
         Self(std::sync::Mutex::new(Some(written)))
     }
 
-    fn is_asked(&self) -> bool {
+    fn is_requested(&self) -> bool {
         self.0.lock().unwrap().is_none()
     }
 }
@@ -323,7 +323,7 @@ async fn portions_written_elsewhere_are_committed_or_deleted() {
     let (occupied, idle) = (plan(&folder, &[], Some("occupied")), broken());
     let failed = ingest_files_with(log.clone(), snapshot.clone(), &occupied, &idle).await;
     assert!(matches!(failed.unwrap_err(), IngestError::RejectsExist { .. }));
-    assert!(!idle.is_asked());
+    assert!(!idle.is_requested());
     assert_eq!(log.newest().await.unwrap().version(), snapshot.version());
     assert_eq!(rows(&log, &snapshot).await, expected(&[(1, "a"), (2, "b")]));
     // With a file for rejected rows, these are read, and the portions deleted if that fails.

@@ -46,7 +46,7 @@ impl Ingest {
     /// Starts an ingest into the table at `base`.
     ///
     /// # Errors
-    /// [`IngestError::Memory`] if the budget is below [`crate::ingest::LEAST_MEMORY`].
+    /// [`IngestError::Memory`] if the budget is below [`crate::ingest::MIN_MEMORY`].
     pub fn new(log: TableLog, base: Snapshot, options: &IngestOptions) -> Result<Self, IngestError> {
         let (spec, mode) = (Arc::clone(base.spec()), options.mode);
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);

@@ -7,7 +7,7 @@ use arrow::datatypes::Int64Type;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use super::*;
-use crate::ingest::options::LEAST_MEMORY;
+use crate::ingest::options::MIN_MEMORY;
 use crate::ingest::tests::table_with;
 use evenkeel_model::table::{Column, ColumnType};
 use evenkeel_model::units::Version;
@@ -18,7 +18,7 @@ async fn table() -> (TableLog, Snapshot) {
 }
 
 fn start(log: &TableLog, base: &Snapshot, mode: IngestMode) -> Ingest {
-    Ingest::new(log.clone(), base.clone(), &IngestOptions { mode, memory: LEAST_MEMORY }).unwrap()
+    Ingest::new(log.clone(), base.clone(), &IngestOptions { mode, memory: MIN_MEMORY }).unwrap()
 }
 
 fn batch(base: &Snapshot, rows: &[(i64, &str)]) -> RecordBatch {

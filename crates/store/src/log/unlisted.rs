@@ -21,7 +21,7 @@ const POINTER: &str = "_log/latest.json";
 /// Commits requested concurrently.
 const COMMITS_AT_ONCE: u64 = 8;
 /// Maximum number of commits to read without a listing: twice the number between two checkpoints.
-const MOST_COMMITS: u64 = 2 * CHECKPOINT_INTERVAL;
+const MAX_COMMITS: u64 = 2 * CHECKPOINT_INTERVAL;
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Pointer {
@@ -68,7 +68,7 @@ impl TableLog {
     /// must decide: a commit is missing although a later one exists, which may have been written
     /// between the two reads, or there are enough commits for a checkpoint among them.
     async fn read_forward(&self, base: Snapshot) -> Result<Option<Snapshot>, LogError> {
-        let last = base.version().0 + MOST_COMMITS;
+        let last = base.version().0 + MAX_COMMITS;
         let mut snapshot = base;
         loop {
             let first = snapshot.version().0 + 1;

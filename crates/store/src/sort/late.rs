@@ -4,7 +4,7 @@
 pub(super) type Entry = (u64, u32);
 
 /// If more than one in this many rows is out of order, all rows are sorted.
-const MOST_LATE: usize = 8;
+const MAX_LATE: usize = 8;
 
 /// Sorts entries that are mostly in order: takes out the others, sorts them, and merges them back.
 /// If too many are out of order, sorts all of them.
@@ -27,7 +27,7 @@ pub(super) fn sort_nearly_sorted(entries: Vec<Entry>) -> Vec<Entry> {
 /// Separates entries that are in order from those taken out. If too many would be taken out, the
 /// error holds all entries.
 fn split_late(entries: Vec<Entry>) -> Result<(Vec<Entry>, Vec<Entry>), Vec<Entry>> {
-    let most = entries.len() / MOST_LATE;
+    let most = entries.len() / MAX_LATE;
     let mut in_order: Vec<Entry> = Vec::with_capacity(entries.len());
     let mut late = Vec::new();
     for entry in &entries {

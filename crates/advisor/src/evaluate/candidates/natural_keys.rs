@@ -7,9 +7,10 @@ use crate::evaluate::candidates::sampled_columns::SampledColumns;
 use crate::evaluate::candidates::unique_keys::{minimal_unique, rows_once};
 use crate::evaluate::figures::uniqueness::{UniqueBy, Uniqueness};
 use crate::evaluate::roles::Role;
-use crate::evaluate::roles::forms::{Form, Words};
-use crate::evaluate::roles::names::{Hint, is_later, is_of_receipt};
+use crate::evaluate::roles::forms::Form;
+use crate::evaluate::roles::names::{Hint, denotes_receipt, is_later};
 use crate::evaluate::roles::profile::{Profile, distinct_together};
+use crate::evaluate::roles::texts::Words;
 use evenkeel_model::units::Micros;
 
 /// Expected number of chance repeats above which having none is evidence of a natural key.
@@ -18,9 +19,9 @@ const EVIDENCE: f64 = 5.0;
 const REPEATS_PER_EXCEPTION: f64 = 100.0;
 
 /// Mean number of words below which texts may be names of things, or search terms.
-const MOST_WORDS_OF_NAMES: f64 = 4.0;
+const MAX_WORDS_OF_NAMES: f64 = 4.0;
 /// Largest mean number of characters with which texts may be names of things.
-const MOST_CHARACTERS_OF_NAMES: f64 = 60.0;
+const MAX_CHARACTERS_OF_NAMES: f64 = 60.0;
 
 /// If one key has this many times as many repeats expected by chance as another, the other is an
 /// accident.
@@ -37,7 +38,7 @@ const NEARLY_UNIQUE: f64 = 0.9;
 const OFTEN: usize = 20;
 
 /// Maximum number of levels of a measurement.
-const MOST_LEVELS: usize = 16;
+const MAX_LEVELS: usize = 16;
 
 /// Columns that distinguish the sampled rows.
 #[derive(Debug, Clone)]
@@ -210,8 +211,8 @@ impl SampledColumns<'_> {
     pub(super) fn names_things(&self, at: usize) -> bool {
         let Some(column) = self.columns.get(at) else { return false };
         let is_short = |words: &Words| {
-            words.mean_chars <= MOST_CHARACTERS_OF_NAMES
-                && words.mean_words < MOST_WORDS_OF_NAMES
+            words.mean_chars <= MAX_CHARACTERS_OF_NAMES
+                && words.mean_words < MAX_WORDS_OF_NAMES
                 && words.structured < 0.5
         };
         (self.role(at) == Role::Text || self.is_wordy(at))
@@ -248,7 +249,7 @@ impl SampledColumns<'_> {
     fn is_level(&self, at: usize) -> bool {
         self.role(at) == Role::Measure
             && self.columns.get(at).is_some_and(|column| {
-                (2..=MOST_LEVELS).contains(&column.distinct)
+                (2..=MAX_LEVELS).contains(&column.distinct)
                     && column.nulls == 0
                     && column.heaviest * column.distinct <= 2 * column.rows
             })
@@ -284,8 +285,8 @@ impl SampledColumns<'_> {
     /// Whether a column is the time at which rows were received or loaded, and there is another
     /// time.
     pub(super) fn is_time_of_receipt(&self, at: usize) -> bool {
-        let is_of_receipt = |at: usize| self.role(at) == Role::Time && is_of_receipt(self.name(at));
-        is_of_receipt(at) && self.has_earlier_time()
+        let denotes_receipt = |at: usize| self.role(at) == Role::Time && denotes_receipt(self.name(at));
+        denotes_receipt(at) && self.has_earlier_time()
     }
 
     /// Whether a column numbers the rows within others of a key.
@@ -304,127 +305,5 @@ fn ln_sets(column_count: usize, size: usize) -> f64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::evaluate::candidates::testing::{TestExport, numbers, texts, times};
-
-    /// The keys that are found, by the names of their columns, and whether each is natural.
-    fn found(export: &TestExport) -> Vec<(String, bool)> {
-        let sampled = export.sampled();
-        let keys = sampled.unique_keys(&export.rows.batches).keys;
-        let named = |mut key: UniqueKey| {
-            key.columns.sort_unstable();
-            (sampled.names(&key.columns).join(","), key.by_nature)
-        };
-        keys.into_iter().map(named).collect()
-    }
-
-    fn natural(export: &TestExport) -> Vec<String> {
-        found(export).into_iter().filter(|(_, by_nature)| *by_nature).map(|(key, _)| key).collect()
-    }
-
-    #[test]
-    fn ids_in_sequence_are_natural_and_numbers_that_rarely_repeat_may_not_be() {
-        // No two rows share a number: of numbers up to 100, this is no chance.
-        for (number, by_nature) in
-            [(numbers(100, |row| row + 1), true), (numbers(100, |row| row * 48_271 % 999_983), false)]
-        {
-            let export = TestExport::new(&[("number", Role::Entity, number)]);
-            assert_eq!(found(&export), [("number".to_owned(), by_nature)]);
-        }
-    }
-
-    #[test]
-    fn combinations_that_fill_a_grid_are_one_dense_key() {
-        let grid = |cells: i64| {
-            TestExport::new(&[
-                ("warehouse", Role::Entity, numbers(cells, |row| row % 1_000 / 50)),
-                ("item", Role::Entity, numbers(cells, |row| row % 50)),
-                ("stock", Role::Measure, numbers(cells, |row| 100 + 3 * row)),
-            ])
-        };
-        let export = grid(1_000);
-        assert_eq!(found(&export), [("warehouse,item".to_owned(), true)]);
-        let key = export.sampled().unique_keys(&export.rows.batches).keys.remove(0);
-        assert!(key.is_dense_among(1_000), "{key:?}");
-        // Two of each cell: no columns distinguish them.
-        assert_eq!(found(&grid(2_000)), []);
-    }
-
-    #[test]
-    fn rows_that_were_sent_again_do_not_hide_the_key_of_their_content() {
-        let export = TestExport::new(&[
-            ("number", Role::Entity, numbers(400, |row| row / 2)),
-            ("at", Role::Time, times(400, |row| row / 2 % 90)),
-            ("received_at", Role::Time, times(400, |row| row + 7)),
-        ]);
-        assert_eq!(natural(&export), ["number"]);
-        // Without another time, the receipt is the time of the row.
-        let export = TestExport::new(&[("received_at", Role::Time, times(400, |row| row))]);
-        assert!(!export.sampled().is_time_of_receipt(0));
-    }
-
-    #[test]
-    fn one_row_of_a_thousand_may_repeat_a_natural_key() {
-        for (repeated, expected) in [(0, 1), (1, 1), (3, 1), (4, 0)] {
-            let number = |row: i64| if row < 2 * repeated && row % 2 == 0 { row + 1 } else { row };
-            let export = TestExport::new(&[
-                ("number", Role::Entity, numbers(3_000, number)),
-                ("amount", Role::Measure, numbers(3_000, |row| 3 * row + 100)),
-            ]);
-            assert_eq!(natural(&export), vec!["number"; expected], "{repeated}");
-        }
-    }
-
-    #[test]
-    fn things_of_events_will_meet_again_at_another_moment() {
-        let export = TestExport::new(&[
-            ("user", Role::Entity, numbers(300, |row| row % 20)),
-            ("shop", Role::Entity, numbers(300, |row| row / 20)),
-            ("at", Role::Time, times(300, |row| row)),
-            ("number", Role::RowId, numbers(300, |row| row)),
-        ]);
-        let sampled = export.sampled();
-        assert!(sampled.meets_once(&[0, 1]));
-        for key in [[0].as_slice(), &[0, 2], &[0, 3]] {
-            assert!(!sampled.meets_once(key), "{key:?}");
-        }
-        // Rows that are no events have all of their pairs.
-        let export = TestExport::new(&[
-            ("user", Role::Entity, numbers(300, |row| row % 20)),
-            ("shop", Role::Entity, numbers(300, |row| row / 20)),
-        ]);
-        assert!(!export.sampled().meets_once(&[0, 1]));
-        assert_eq!(found(&export), [("user,shop".to_owned(), true)]);
-    }
-
-    #[test]
-    fn short_texts_that_repeat_name_things() {
-        let name = |row: i64| format!("Ann Lee {}", row % 9);
-        let export = TestExport::new(&[
-            ("a", Role::Text, texts(90, name)),
-            ("b", Role::Text, texts(90, |row| format!("a remark on what became of {}", row % 9))),
-            ("c", Role::Text, texts(90, |row| format!("Ann Lee {row}"))),
-            ("d", Role::Text, texts(90, |row| format!("{{\"a\": {}}}", row % 9))),
-            ("e", Role::Text, texts(90, |row| "x".repeat(61) + &(row % 9).to_string())),
-            ("f", Role::Dimension, texts(90, |row| format!("x{}", row % 9))),
-            ("g", Role::Text, numbers(90, |row| row % 9)),
-        ]);
-        let sampled = export.sampled();
-        let found: Vec<usize> = (0..9).filter(|at| sampled.names_things(*at)).collect();
-        assert_eq!(found, [0]);
-    }
-
-    #[test]
-    fn the_number_of_sets_is_that_of_the_triangle_of_pascal() {
-        let mut row = vec![1.0f64];
-        for columns in 0..=40 {
-            for (size, sets) in row.iter().enumerate() {
-                let found = ln_sets(columns, size);
-                assert!((found - sets.ln()).abs() < 1e-9, "{size} of {columns}: {found}");
-            }
-            let inner: Vec<f64> = row.windows(2).map(|pair| pair[0] + pair[1]).collect();
-            row = [[1.0].as_slice(), inner.as_slice(), [1.0].as_slice()].concat();
-        }
-    }
-}
+#[path = "natural_keys_tests.rs"]
+mod tests;

@@ -3,17 +3,17 @@
 use crate::evaluate::candidates::considered::{Considerations, ConsideredCandidate, Purpose};
 use crate::evaluate::candidates::natural_keys::UniqueKey;
 use crate::evaluate::candidates::sampled_columns::SampledColumns;
-use crate::evaluate::candidates::unique_keys::MOST_KEY_COLUMNS;
+use crate::evaluate::candidates::unique_keys::MAX_KEY_COLUMNS;
 use crate::evaluate::roles::Role;
 use crate::evaluate::roles::profile::{Profile, distinct_together};
 use evenkeel_model::table::Candidate;
 
 /// Maximum number of natural keys that primary keys are made of.
-const MOST_VARIANTS: usize = 2;
+const MAX_VARIANTS: usize = 2;
 /// Maximum number of partition keys that primary keys are made for.
-const MOST_LIKELY: usize = 2;
+const MAX_LIKELY: usize = 2;
 /// Maximum number of primary keys that are evaluated.
-const MOST_PRIMARY_KEYS: usize = 6;
+const MAX_PRIMARY_KEYS: usize = 6;
 
 impl SampledColumns<'_> {
     /// Finds candidates for the primary key: the smallest natural key, with each of the likely
@@ -41,7 +41,7 @@ impl SampledColumns<'_> {
                 continue;
             }
             let keys = self.best_unique_keys(keys, partition_key);
-            for key in keys.iter().take(if place == 0 { MOST_VARIANTS } else { 1 }) {
+            for key in keys.iter().take(if place == 0 { MAX_VARIANTS } else { 1 }) {
                 for (order, columns) in self.orders(partition_key, key) {
                     let names: Vec<&str> = columns.iter().map(|at| self.name(*at)).collect();
                     let unique = if key.by_nature {
@@ -61,7 +61,7 @@ impl SampledColumns<'_> {
                 }
             }
         }
-        considered.all.truncate(MOST_PRIMARY_KEYS);
+        considered.all.truncate(MAX_PRIMARY_KEYS);
         considered.all
     }
 
@@ -111,10 +111,10 @@ impl SampledColumns<'_> {
             };
             kept.iter().filter(stands_for).cloned()
         };
-        let mut keys: Vec<Vec<usize>> = of_role(Role::Entity).take(MOST_LIKELY).collect();
+        let mut keys: Vec<Vec<usize>> = of_role(Role::Entity).take(MAX_LIKELY).collect();
         keys.extend(of_role(Role::RowId).take(1));
-        for key in kept.iter().take(MOST_LIKELY) {
-            if keys.len() < MOST_LIKELY && !keys.contains(key) {
+        for key in kept.iter().take(MAX_LIKELY) {
+            if keys.len() < MAX_LIKELY && !keys.contains(key) {
                 keys.push(key.clone());
             }
         }
@@ -184,8 +184,8 @@ impl SampledColumns<'_> {
             let profiles: Vec<&Profile<'_>> = key.iter().filter_map(|at| self.columns.get(*at)).collect();
             distinct_together(&profiles, 0..self.rows)
         };
-        let mut told_apart = distinct(&key);
-        while key.len() < MOST_KEY_COLUMNS && told_apart < self.rows {
+        let mut distinguished = distinct(&key);
+        while key.len() < MAX_KEY_COLUMNS && distinguished < self.rows {
             let others = usable.iter().filter(|at| !key.contains(at));
             let best = others
                 .map(|at| (distinct(&[key.as_slice(), &[*at]].concat()), *at))
@@ -194,12 +194,12 @@ impl SampledColumns<'_> {
                 // A column that distinguishes hardly any more rows does not complete a key, nor
                 // does one of a few kinds that leaves most equal rows equal.
                 Some((with, at))
-                    if (with - told_apart) * 100 > self.rows
+                    if (with - distinguished) * 100 > self.rows
                         && (self.role(at) != Role::Dimension
-                            || (self.rows - with) * 2 <= self.rows - told_apart) =>
+                            || (self.rows - with) * 2 <= self.rows - distinguished) =>
                 {
                     key.push(at);
-                    told_apart = with;
+                    distinguished = with;
                 }
                 _ => break,
             }

@@ -5,7 +5,9 @@ use arrow::array::RecordBatch;
 use crate::evaluate::nulls::can_be_filled_in;
 use crate::evaluate::roles::carried_times::CarriedTimes;
 use crate::evaluate::roles::forms::Form;
-use crate::evaluate::roles::names::{is_later, is_of_birth, is_of_creation, is_of_creator, is_of_events};
+use crate::evaluate::roles::names::{
+    denotes_birth, denotes_creation, denotes_creator, denotes_events, is_later,
+};
 use crate::evaluate::roles::numbering::counts_lines_of;
 use crate::evaluate::roles::profile::Profile;
 use crate::evaluate::roles::{Relations, Role, RoleReport, infer_roles};
@@ -93,7 +95,7 @@ impl<'a> SampledColumns<'a> {
             .collect();
         let roles = infer_roles(export, &columns, &Relations::from_columns(&columns), given);
         let time = time.map(str::to_owned).or_else(|| event_time(&columns, &roles));
-        let names_events = is_of_events(export) || time.as_deref().is_some_and(is_of_events);
+        let names_events = denotes_events(export) || time.as_deref().is_some_and(denotes_events);
         Self {
             names_events,
             rows: rows.batches.iter().map(RecordBatch::num_rows).sum(),
@@ -283,15 +285,15 @@ fn event_time(columns: &[Profile<'_>], roles: &[RoleReport]) -> Option<String> {
     };
     let is_native = |column: &Profile<'_>| column.column.column_type.is_time();
     // If the user who created a record is known, the time of creation is the record's time.
-    let records = columns.iter().any(|column| is_of_creator(&column.column.name));
+    let records = columns.iter().any(|column| denotes_creator(&column.column.name));
     let rank = |column: &Profile<'_>| {
         let nulls = (column.nulls * 100).div_ceil(column.rows.max(1));
         let of_days = |times: CarriedTimes| times.reading.resolution() >= Micros::DAY;
         let is_date = (is_native(column) && !column.column.column_type.is_timestamp())
             || column.times.is_some_and(of_days);
         let name = &column.column.name;
-        let is_record = records && is_of_creation(name);
-        (is_of_birth(name), is_date, nulls, is_later(name), is_record, !column.rises, !is_native(column))
+        let is_record = records && denotes_creation(name);
+        (denotes_birth(name), is_date, nulls, is_later(name), is_record, !column.rises, !is_native(column))
     };
     let times = of_role(Role::Time).filter(|(column, _)| is_native(column) || column.times.is_some());
     let best = times.min_by_key(|(column, _)| rank(column));
@@ -300,192 +302,5 @@ fn event_time(columns: &[Profile<'_>], roles: &[RoleReport]) -> Option<String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use arrow::array::{ArrayRef, Date32Array, Float64Array, Int8Array};
-
-    use super::*;
-    use crate::evaluate::candidates::testing::{TestExport, numbers, numbers_after_nulls, texts, times};
-
-    #[test]
-    fn a_type_is_widened_only_if_the_system_refuses_it_and_takes_the_wider_one() {
-        let decimal = |precision, scale| ColumnType::Decimal { precision, scale };
-        let wider =
-            |function: &str, column_type: ColumnType| wider_key_type(function.parse().unwrap(), column_type);
-        for (function, column_type, expected) in [
-            ("ydb", ColumnType::Int8, Some(ColumnType::Int32)),
-            ("ydb", ColumnType::Int16, Some(ColumnType::Int32)),
-            ("ydb", ColumnType::Int32, None),
-            ("ydb", ColumnType::Uuid, Some(ColumnType::Utf8)),
-            ("ydb", ColumnType::Date32, Some(ColumnType::Timestamp64)),
-            ("ydb", ColumnType::Date, None),
-            ("ydb", ColumnType::Double, None),
-            ("ydb", decimal(18, 0), Some(ColumnType::Int64)),
-            // Some of these are no Int64.
-            ("ydb", decimal(19, 0), None),
-            ("ydb", decimal(18, 1), None),
-            ("kudu", ColumnType::Uuid, Some(ColumnType::Utf8)),
-            ("kudu", ColumnType::Int8, None),
-            ("mongodb", ColumnType::Uuid, None),
-            ("mongodb", ColumnType::Date32, Some(ColumnType::Timestamp64)),
-        ] {
-            assert_eq!(wider(function, column_type), expected, "{function} {column_type}");
-        }
-        for function in Function::all() {
-            for column_type in ColumnType::ALL {
-                let Some(wider) = wider_key_type(function, column_type) else { continue };
-                assert_eq!(wider_key_type(function, wider), None, "{function} {column_type}");
-            }
-        }
-    }
-
-    #[test]
-    fn what_keeps_a_column_out_of_keys_is_said() {
-        let whole: ArrayRef = Arc::new(Float64Array::from_iter_values((0..100u32).map(f64::from)));
-        let small: ArrayRef = Arc::new(Int8Array::from_iter_values(0..100));
-        let mut export = TestExport::new(&[
-            ("user", Role::Entity, numbers_after_nulls(100, 5, |row| row / 2)),
-            ("shop", Role::Entity, numbers_after_nulls(100, 6, |row| row / 2)),
-            ("kind", Role::Dimension, numbers_after_nulls(100, 1, |row| row % 7)),
-            ("one", Role::Entity, numbers(100, |_| 1)),
-            ("at", Role::Time, times(100, |_| 0)),
-            ("whole", Role::Entity, whole),
-            ("small", Role::Entity, small),
-        ]);
-        let expected = [
-            Some("5 of the 100 rows have NULL, and key columns are NOT NULL"),
-            Some("6 of the 100 rows have NULL, and key columns are NOT NULL"),
-            Some("1 of the 100 rows have NULL, and key columns are NOT NULL"),
-            Some("all of the 100 rows have one value"),
-            // The rows of another export have another time.
-            None,
-            Some("YDB accepts no Double in a key; its numbers are whole, and as Int64 it could be in one"),
-            Some("YDB accepts no Int8 in a key; as Int32 it could be in one"),
-        ];
-        {
-            let sampled = export.sampled();
-            let found: Vec<Option<String>> =
-                sampled.columns.iter().map(|column| sampled.obstacle(column)).collect();
-            assert_eq!(found.iter().map(Option::as_deref).collect::<Vec<_>>(), expected);
-            // Of an entity, a twentieth of the rows is filled in.
-            let can_place: Vec<bool> =
-                (0..7).map(|at| sampled.partition_key_obstacle(at).is_none()).collect();
-            assert_eq!(can_place, [true, false, false, false, true, false, false]);
-        }
-        export.widens = true;
-        let sampled = export.sampled();
-        let can_be_in_key: Vec<bool> = (0..7).map(|at| sampled.can_be_in_key(at)).collect();
-        assert_eq!(can_be_in_key, [false, false, false, false, true, false, true]);
-    }
-
-    #[test]
-    fn the_event_time_is_the_one_in_whose_order_rows_arrive() {
-        let rising = || times(100, |row| row * 60);
-        let mixed = || times(100, |row| row * 37 % 100 * 60);
-        let half_null: ArrayRef = {
-            let date = |row: i32| (row % 2 == 0).then_some(20_000 + row);
-            Arc::new(Date32Array::from_iter((0..100).map(date)))
-        };
-        let dates: ArrayRef = Arc::new(Date32Array::from_iter_values(20_000..20_100));
-        let ids = || numbers(100, |row| row * 7_919 % 1_009);
-        for (columns, expected) in [
-            (vec![("updated_at", rising()), ("created_at", mixed())], Some("created_at")),
-            (vec![("birth_date", rising()), ("updated_at", mixed())], Some("updated_at")),
-            (vec![("day", dates.clone()), ("at", mixed())], Some("at")),
-            (vec![("first", mixed()), ("second", rising())], Some("second")),
-            (vec![("first", mixed()), ("second", mixed())], Some("first")),
-            // Rarely filled, it is the time of few events.
-            (vec![("day", half_null.clone()), ("id", ids())], None),
-            (vec![("day", half_null), ("date", dates)], Some("date")),
-            (vec![("id", ids())], None),
-        ] {
-            let columns: Vec<_> =
-                columns.into_iter().map(|(name, array)| (name, None::<Role>, array)).collect();
-            let mut export = TestExport::new(&columns);
-            assert_eq!(export.sampled().time.as_deref(), expected, "{columns:?}");
-            // The user knows better.
-            export.time = Some("id");
-            assert_eq!(export.sampled().time.as_deref(), Some("id"));
-        }
-    }
-
-    #[test]
-    fn a_copy_gives_way_only_to_an_original_that_can_be_in_a_key() {
-        let name = texts(200, |row| format!("Ann {}th", row * 31 % 20));
-        let code = numbers(200, |row| row * 31 % 20);
-        let fractions: ArrayRef =
-            Arc::new(Float64Array::from_iter_values((0..200u32).map(|row| f64::from(row * 31 % 20))));
-        for (id, is_copy) in [(code, true), (fractions, false)] {
-            let export =
-                TestExport::new(&[("user_id", Role::Entity, id), ("user_name", Role::Entity, name.clone())]);
-            let sampled = export.sampled();
-            assert_eq!(sampled.roles[1].copy_of.as_deref(), Some("user_id"));
-            assert_eq!([sampled.is_copy(0), sampled.is_copy(1)], [false, is_copy]);
-        }
-    }
-
-    #[test]
-    fn rows_have_moments_if_they_have_many_times_that_are_not_later() {
-        for (name, moments, expected) in [("at", 64, false), ("at", 65, true), ("updated_at", 65, false)] {
-            let export = TestExport::new(&[(name, Role::Time, times(500, |row| row % moments))]);
-            let sampled = export.sampled();
-            assert_eq!(sampled.key_time(), Some(0));
-            assert_eq!(sampled.has_moments(), expected, "{name} {moments}");
-            // The name of the export says nothing of events.
-            assert!(!sampled.has_events());
-        }
-    }
-
-    #[test]
-    fn a_natural_key_makes_texts_things_and_numbers_lines_unless_the_user_said_otherwise() {
-        let export = TestExport::new(&[
-            ("a", None, numbers(50, |row| row % 3)),
-            ("b", None, numbers(50, |row| row % 5)),
-            ("c", Some(Role::Text), texts(50, |row| format!("t{row}"))),
-            ("d", None, numbers(50, |row| row % 7)),
-        ]);
-        let mut sampled = export.sampled();
-        for (at, role) in [(0, Role::Text), (1, Role::Measure), (3, Role::Dimension)] {
-            sampled.roles[at].role = role;
-        }
-        sampled.promote(&[0, 1, 2, 3, 99]);
-        let roles: Vec<Role> = sampled.roles.iter().map(|report| report.role).collect();
-        assert_eq!(roles, [Role::Entity, Role::LineNumber, Role::Text, Role::Dimension]);
-    }
-
-    /// The roles, and within what each column counts, of a key of a thing with `things` values
-    /// within each of `wholes` others, and of its lines.
-    fn promoted(wholes: i64, things: i64, key: &[usize]) -> Vec<(Role, Vec<String>)> {
-        let rows: Vec<(i64, i64, i64)> = (0..wholes * things)
-            .flat_map(|pair| (1..=2 + pair * 7 % 5).map(move |line| (pair / things, pair % things, line)))
-            .collect();
-        let column =
-            |of: fn(&(i64, i64, i64)) -> i64| numbers(rows.len() as i64, |row| of(&rows[row as usize]));
-        let export = TestExport::new(&[
-            ("whole", None::<Role>, column(|row| row.0)),
-            ("thing", None, column(|row| row.1)),
-            ("line", None, column(|row| row.2)),
-        ]);
-        let mut sampled = export.sampled();
-        for report in &mut sampled.roles {
-            report.role = Role::Dimension;
-            report.counts_within.clear();
-        }
-        sampled.promote_parents(key);
-        sampled.roles.into_iter().map(|report| (report.role, report.counts_within)).collect()
-    }
-
-    #[test]
-    fn lines_within_two_columns_make_the_finer_one_a_thing_of_the_other() {
-        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
-        let lines = (Role::LineNumber, names(&["whole", "thing"]));
-        let other = (Role::Dimension, Vec::new());
-        let thing = (Role::Entity, names(&["whole"]));
-        assert_eq!(promoted(4, 20, &[0, 1, 2]), [other.clone(), thing, lines.clone()]);
-        // With this many values, it identifies a thing alone.
-        assert_eq!(promoted(4, 81, &[0, 1, 2]), [other.clone(), other.clone(), lines]);
-        // A key of two columns has no lines within two.
-        assert_eq!(promoted(4, 20, &[0, 2]), [other.clone(), other.clone(), other]);
-    }
-}
+#[path = "sampled_columns_tests.rs"]
+mod tests;

@@ -10,15 +10,15 @@ use ahash::AHashSet;
 use crate::evaluate::roles::profile::{Profile, combination};
 
 /// Maximum number of columns of a key.
-pub(crate) const MOST_KEY_COLUMNS: usize = 5;
+pub(crate) const MAX_KEY_COLUMNS: usize = 5;
 /// Maximum number of columns of a key that is found by dropping columns.
-const MOST_WIDE_KEY_COLUMNS: usize = 10;
+const MAX_WIDE_KEY_COLUMNS: usize = 10;
 /// Maximum number of columns that are combined.
-const MOST_COLUMNS: usize = 40;
+const MAX_COLUMNS: usize = 40;
 /// Maximum number of sets that are checked on all sampled rows.
-const MOST_CHECKS: usize = 2_000;
+const MAX_CHECKS: usize = 2_000;
 /// Maximum number of keys that are returned.
-const MOST_KEYS: usize = 60;
+const MAX_KEYS: usize = 60;
 
 /// Outcome of a search.
 #[derive(Debug, Default, PartialEq)]
@@ -38,9 +38,9 @@ pub(crate) fn minimal_unique(
     rows: &[u32],
     tolerated: usize,
 ) -> UniqueKeys {
-    let mut minimal = UniqueKeys { keys: Vec::new(), cut_short: eligible.len() > MOST_COLUMNS };
+    let mut minimal = UniqueKeys { keys: Vec::new(), cut_short: eligible.len() > MAX_COLUMNS };
     let eligible: Vec<&Profile<'_>> =
-        eligible.iter().take(MOST_COLUMNS).filter_map(|index| columns.get(*index)).collect();
+        eligible.iter().take(MAX_COLUMNS).filter_map(|index| columns.get(*index)).collect();
     let positions: Vec<usize> = eligible
         .iter()
         .filter_map(|column| columns.iter().position(|other| other.column.name == column.column.name))
@@ -48,7 +48,7 @@ pub(crate) fn minimal_unique(
     let mut agreed = if tolerated == 0 { neighbours(&eligible, rows) } else { Vec::new() };
     let mut unique: Vec<u64> = Vec::new();
     let mut checks = 0;
-    for size in 1..=MOST_KEY_COLUMNS.min(eligible.len()) {
+    for size in 1..=MAX_KEY_COLUMNS.min(eligible.len()) {
         let mut sets = sets_of(eligible.len(), size);
         while let Some(set) = sets.next_set() {
             if unique.iter().any(|known| set & known == *known)
@@ -57,7 +57,7 @@ pub(crate) fn minimal_unique(
             {
                 continue;
             }
-            if checks >= MOST_CHECKS || unique.len() >= MOST_KEYS {
+            if checks >= MAX_CHECKS || unique.len() >= MAX_KEYS {
                 minimal.cut_short = true;
                 break;
             }
@@ -81,12 +81,12 @@ pub(crate) fn minimal_unique(
     minimal
 }
 
-/// Finds one minimal set wider than the combined sets, up to [`MOST_WIDE_KEY_COLUMNS`]: starting
+/// Finds one minimal set wider than the combined sets, up to [`MAX_WIDE_KEY_COLUMNS`]: starting
 /// from all columns, drops those that are not needed, the last column of the export first, as keys
 /// are usually at the front.
 fn wide_key(columns: &[&Profile<'_>], positions: &[usize], rows: &[u32], tolerated: usize) -> Option<u64> {
     let mut set = columns.iter().enumerate().map(|(bit, _)| 1u64 << bit).sum();
-    if columns.len() <= MOST_KEY_COLUMNS || check(columns, set, rows, tolerated).is_some() {
+    if columns.len() <= MAX_KEY_COLUMNS || check(columns, set, rows, tolerated).is_some() {
         return None;
     }
     let mut last_first: Vec<(usize, usize)> = positions.iter().copied().enumerate().collect();
@@ -97,7 +97,7 @@ fn wide_key(columns: &[&Profile<'_>], positions: &[usize], rows: &[u32], tolerat
             set = without;
         }
     }
-    (set.count_ones() as usize <= MOST_WIDE_KEY_COLUMNS).then_some(set)
+    (set.count_ones() as usize <= MAX_WIDE_KEY_COLUMNS).then_some(set)
 }
 
 /// Sets of `size` of `column_count` columns, as bits, in increasing order.

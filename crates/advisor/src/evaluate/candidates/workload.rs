@@ -12,7 +12,7 @@ use evenkeel_model::units::Micros;
 use evenkeel_model::units::{PartitionCount, PartitionId};
 use evenkeel_model::values::derived_column;
 use evenkeel_model::values::instants;
-use evenkeel_model::workload::{MOST_KEYS, PlannedStatement, ScanCondition, combinations};
+use evenkeel_model::workload::{MAX_KEYS, PlannedStatement, ScanCondition, combinations};
 use evenkeel_placement::placement::{Function, Placement};
 
 /// Whether a statement visits one partition, some or all of them.
@@ -193,10 +193,10 @@ fn distinct(values: &ArrayRef) -> Option<ArrayRef> {
 }
 
 /// Returns one instant of every slice of time between two bounds; `None` if there are more than
-/// [`MOST_KEYS`].
+/// [`MAX_KEYS`].
 fn slices((low, high): (i64, i64), length: Micros) -> Option<ArrayRef> {
     let (first, last) = (length.slice_of(low), length.slice_of(high));
-    if last < first || usize::try_from(last - first).ok()? >= MOST_KEYS {
+    if last < first || usize::try_from(last - first).ok()? >= MAX_KEYS {
         return None;
     }
     let starts = (first..=last).map(|slice| slice.saturating_mul(length.get()));

@@ -13,20 +13,16 @@ use std::borrow::Cow;
 use serde::Serialize;
 
 use evenkeel_model::units::Micros;
+use evenkeel_stats::throughput::enough_rows;
 use evenkeel_stats::windows::{Moment, Scale, Window};
 
-/// Rows per partition that a window needs to be judged alone. This few suffice because the effect
-/// of chance on few rows is taken into account.
-const FEWEST_ROWS_PER_PARTITION: u64 = 2;
-/// Minimum number of rows that a window needs to be judged alone.
-const FEWEST_ROWS: u64 = 16;
 /// If a row shares its moment with fewer other rows than this on average, rows are spread over
-/// moments, and no moment over partitions. For one row, more than [`MOST_OTHERS`] count as that, so
+/// moments, and no moment over partitions. For one row, more than [`MAX_OTHERS`] count as that, so
 /// that a few bursts do not represent all rows.
-const FEWEST_OTHERS: f64 = 1.0;
-const MOST_OTHERS: f64 = 3.0;
+const MIN_OTHERS: f64 = 1.0;
+const MAX_OTHERS: f64 = 3.0;
 /// Minimum number of longer windows in place of displayed ones with too few rows.
-const FEWEST_LONGER: usize = 4;
+const MIN_LONGER: usize = 4;
 
 /// Form in which a key contains the time column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,11 +59,6 @@ pub struct Examined {
     pub one_in: u64,
     /// Minimum number of rows that a window needs to be judged.
     pub fewest_rows: u64,
-}
-
-/// Returns the rows that a window needs to be judged alone.
-pub(crate) fn enough_rows(partitions: usize) -> u64 {
-    FEWEST_ROWS.max(FEWEST_ROWS_PER_PARTITION * partitions as u64)
 }
 
 fn rows_of(window: &Window) -> u64 {
@@ -109,9 +100,9 @@ fn are_shared(windows: &[Window], sample: f64) -> bool {
     let (mut all, mut others) = (0.0, 0.0);
     for rows in windows.iter().map(rows_of) {
         all += rows as f64;
-        others += rows as f64 * (rows.saturating_sub(1) as f64 / sample).min(MOST_OTHERS);
+        others += rows as f64 * (rows.saturating_sub(1) as f64 / sample).min(MAX_OTHERS);
     }
-    others >= FEWEST_OTHERS * all && all > 0.0
+    others >= MIN_OTHERS * all && all > 0.0
 }
 
 /// Chooses the windows to judge `partitions` by, and describes the choice. `shown` are the
@@ -170,7 +161,7 @@ pub(crate) fn examine<'a>(
         let longer = (1..i64::BITS - 1).map(|doubled| 1i64 << doubled);
         let longer = longer.map_while(|times| {
             let joined = joined(shown, times, length);
-            (joined.len() >= FEWEST_LONGER).then_some((times, joined))
+            (joined.len() >= MIN_LONGER).then_some((times, joined))
         });
         for (times, joined) in longer {
             let examined = describe(&joined, Micros::new(length.get().saturating_mul(times)), false, 1);
@@ -232,7 +223,7 @@ mod tests {
     fn thin_windows_are_lengthened_until_they_have_enough_rows() {
         let thin = windows(640, 3);
         let (longer, how) = examined(&thin, false);
-        assert!(how.rows_per_window >= enough_rows(PARTITIONS) && longer.len() >= FEWEST_LONGER);
+        assert!(how.rows_per_window >= enough_rows(PARTITIONS) && longer.len() >= MIN_LONGER);
         assert_eq!(how.window_micros.get() % Micros::MINUTE.get(), 0);
         let rows = |windows: &[Window]| windows.iter().map(rows_of).sum::<u64>();
         assert_eq!(rows(&longer), rows(&thin), "no row is lost");

@@ -7,10 +7,11 @@
 use serde::Serialize;
 
 use crate::evaluate::figures::judged_windows::{JudgedWindow, WindowFigures, together};
-use crate::evaluate::figures::moment::{Examined, enough_rows};
+use crate::evaluate::figures::moment::Examined;
 use crate::evaluate::figures::pattern::{Evidence, Pattern, evidence, pattern};
 use evenkeel_model::units::Micros;
 use evenkeel_stats::skew::{MaxOverMeanByChance, balance, median};
+use evenkeel_stats::throughput::enough_rows;
 use evenkeel_stats::windows::Window;
 
 /// Median, 10th and 90th percentile, minimum and maximum of a figure over windows or batches.

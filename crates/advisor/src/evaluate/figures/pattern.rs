@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use serde::Serialize;
 
 use crate::evaluate::figures::judged_windows::JudgedWindow;
-use crate::evaluate::figures::moment::enough_rows;
 use evenkeel_model::units::Micros;
 use evenkeel_stats::skew::{AtATime, SkewFigures, balance};
+use evenkeel_stats::throughput::enough_rows;
 
 /// Movement of the load of partitions through time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -70,10 +70,10 @@ const ALIKE: f64 = 0.5;
 const RETURNS_BY: f64 = 0.25;
 
 /// Maximum number of pairs of windows that are compared at each distance, chosen evenly.
-const MOST_PAIRS: usize = 128;
+const MAX_PAIRS: usize = 128;
 
 /// Maximum number of distances in time that are compared.
-const MOST_LAGS: i64 = 600;
+const MAX_LAGS: i64 = 600;
 
 /// Computes the evidence for a pattern. `every` are the displayed windows.
 pub(super) fn evidence(
@@ -100,7 +100,7 @@ pub(super) fn evidence(
     };
     // If the rows of every window are spread over the partitions, the windows are similar, and
     // comparing them adds nothing.
-    let lags = if evidence.at_a_time() == AtATime::Spread { 1 } else { MOST_LAGS };
+    let lags = if evidence.at_a_time() == AtATime::Spread { 1 } else { MAX_LAGS };
     let enough: Vec<&JudgedWindow<'_>> =
         every.iter().filter(|window| window.figures.rows >= enough_rows(partitions)).collect();
     let alike = alike_by_lag(&enough, lags);
@@ -120,7 +120,7 @@ fn alike_by_lag(judged: &[&JudgedWindow<'_>], most: i64) -> Vec<Option<f64>> {
     let lags = ((last.window.number - first.window.number) * 2 / 3).clamp(1, most);
     let position: HashMap<i64, &JudgedWindow<'_>> =
         judged.iter().map(|window| (window.window.number, *window)).collect();
-    let step = judged.len().div_ceil(MOST_PAIRS);
+    let step = judged.len().div_ceil(MAX_PAIRS);
     let alike = |lag: i64| {
         let pairs = judged
             .iter()

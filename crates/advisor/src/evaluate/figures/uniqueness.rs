@@ -30,7 +30,7 @@ const OTHERS_TELL_APART: f64 = 0.01;
 /// Smallest number of pairs of equal rows that gives a reliable share of such pairs.
 const ENOUGH_PAIRS: f64 = 10.0;
 /// Maximum number of positions of a text that are compared.
-const MOST_PLACES: usize = 256;
+const MAX_PLACES: usize = 256;
 
 /// Reason why no two rows of an export share a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -111,14 +111,14 @@ impl EqualityChances {
         let repeats = rows * (rows - 1.0) / 2.0 * self.in_time * self.in_others;
         // More rows cover more time, and so other values of it; an id keeps the number of its
         // possible values.
-        let (later, told_apart) = match (self.has_time, self.has_others) {
+        let (later, is_distinguished) = match (self.has_time, self.has_others) {
             (true, false) => (f64::INFINITY, false),
             (true, true) => (repeats * GROWTH, self.in_others <= OTHERS_TELL_APART),
             (false, _) => (repeats * GROWTH * GROWTH, true),
         };
         let by = if repeats >= EVIDENCE {
             UniqueBy::Nature
-        } else if told_apart && later <= HARDLY {
+        } else if is_distinguished && later <= HARDLY {
             UniqueBy::ManyValues
         } else {
             UniqueBy::Chance
@@ -153,7 +153,7 @@ fn possible_values(column: &ArrayRef) -> f64 {
         return greatest.abs_diff(*least) as f64 / step.max(1) as f64 + 1.0;
     }
     let texts = texts(column);
-    let longest = texts.iter().map(Vec::len).max().unwrap_or(0).min(MOST_PLACES);
+    let longest = texts.iter().map(Vec::len).max().unwrap_or(0).min(MAX_PLACES);
     // Two texts are equal if every position has the same byte, or no byte, in both.
     let alike_at = |place: usize| {
         let mut counts: HashMap<Option<u8>, u64> = HashMap::new();
@@ -189,7 +189,7 @@ fn whole_numbers(column: &ArrayRef) -> Option<Vec<i128>> {
 
 /// Returns the bytes of texts and other values.
 fn texts(column: &ArrayRef) -> Vec<Vec<u8>> {
-    let text = |bytes: &[u8]| bytes.get(..MOST_PLACES).unwrap_or(bytes).to_vec();
+    let text = |bytes: &[u8]| bytes.get(..MAX_PLACES).unwrap_or(bytes).to_vec();
     match column.data_type() {
         DataType::FixedSizeBinary(_) => column.as_fixed_size_binary().iter().flatten().map(text).collect(),
         DataType::Binary => column.as_binary::<i32>().iter().flatten().map(text).collect(),

@@ -3,15 +3,15 @@
 use crate::evaluate::EvaluateError;
 use crate::evaluate::options::EvaluateOptions;
 use evenkeel_model::units::ByteSize;
-use evenkeel_stats::windows::{MOST_WINDOWS, moment_counters};
+use evenkeel_stats::windows::{MAX_WINDOWS, moment_counters};
 
 /// Memory of the program itself and of batches in flight (measured).
 const BASE_MEMORY: ByteSize = ByteSize::mib(192);
 
 /// Minimum memory that counting needs beyond that, for all keys and for each partition key.
-const LEAST_FOR_KEYS: ByteSize = ByteSize::mib(32);
+const MIN_FOR_KEYS: ByteSize = ByteSize::mib(32);
 
-const LEAST_PER_KEY: ByteSize = ByteSize::mib(9);
+const MIN_PER_KEY: ByteSize = ByteSize::mib(9);
 
 /// Memory of the candidates.
 #[derive(Debug, Clone, Copy)]
@@ -32,18 +32,18 @@ impl Budgets {
         counters: usize,
         over_time: bool,
     ) -> Result<Self, EvaluateError> {
-        let usual = if over_time { MOST_WINDOWS } else { 0 };
+        let usual = if over_time { MAX_WINDOWS } else { 0 };
         let short = if over_time { moment_counters(counters) } else { 0 };
         let per_key = ((usual + 4) * counters + short) * size_of::<u64>();
         let fixed = BASE_MEMORY.0 + (per_key * partition_keys_of(options)) as u64;
-        let least = ByteSize(fixed + LEAST_FOR_KEYS.0 + LEAST_PER_KEY.0 * partition_keys_of(options) as u64);
+        let least = ByteSize(fixed + MIN_FOR_KEYS.0 + MIN_PER_KEY.0 * partition_keys_of(options) as u64);
         if options.memory < least {
             return Err(EvaluateError::Memory { found: options.memory, least });
         }
         let left = options.memory.0 - fixed;
         // A requested length may use a quarter of the remaining memory for more windows than usual.
         let more = left / 4 / (counters.max(1) * size_of::<u64>() * partition_keys_of(options).max(1)) as u64;
-        let windows = MOST_WINDOWS + usize::try_from(more).unwrap_or(usize::MAX / 2);
+        let windows = MAX_WINDOWS + usize::try_from(more).unwrap_or(usize::MAX / 2);
         let left = if options.window.is_some() { left - left / 4 } else { left };
         let (partition_keys, primary_keys) =
             (partition_keys_of(options) as u64, options.primary_keys.len() as u64);

@@ -12,7 +12,7 @@ use evenkeel_model::units::PartitionCount;
 use evenkeel_placement::placement::{Function, Placement, PlacementError};
 
 /// Maximum number of columns fixed by statements that are tried as conditions.
-const MOST_EQUALITY_COLUMNS: usize = 8;
+const MAX_EQUALITY_COLUMNS: usize = 8;
 
 /// Inputs for the plan of a primary key.
 pub(super) struct PrimaryKeyInputs<'a> {
@@ -73,7 +73,7 @@ impl PrimaryKeyInputs<'_> {
             .equality_columns
             .iter()
             .filter(|name| self.time.is_none_or(|time| time.name != **name));
-        let equal = equal.take(MOST_EQUALITY_COLUMNS).map(|name| (name, ConditionKind::Equal));
+        let equal = equal.take(MAX_EQUALITY_COLUMNS).map(|name| (name, ConditionKind::Equal));
         let mut conditions = Vec::new();
         for (name, kind) in time.into_iter().chain(equal) {
             let column = Candidate::from_columns(std::slice::from_ref(name));

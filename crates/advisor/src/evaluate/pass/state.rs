@@ -14,7 +14,7 @@ use evenkeel_model::table::Candidate;
 use evenkeel_model::wire::{Wire, WireError, seal, unseal};
 
 /// About the most bytes of the sketches of one key.
-const MOST_SKETCH_BYTES: u64 = 7 << 18;
+const MAX_SKETCH_BYTES: u64 = 7 << 18;
 
 impl Evaluator {
     /// Returns the counts so far, for [`Evaluator::merge_state`] of an evaluation with the same
@@ -149,7 +149,7 @@ impl Evaluator {
         let counters = &mut self.counters;
         counters.partition_keys.iter_mut().for_each(PartitionKeyCounter::put_together);
         let partition_keys = counters.partition_keys.iter().enumerate().map(|(at, key)| {
-            (false, key.keys().exact_bytes().unwrap_or(0).saturating_sub(MOST_SKETCH_BYTES), true, at)
+            (false, key.keys().exact_bytes().unwrap_or(0).saturating_sub(MAX_SKETCH_BYTES), true, at)
         });
         let primary_keys = counters.primary_keys.iter().enumerate();
         let primary_keys = primary_keys.map(|(at, key)| (key.has_time(), key.bytes_of_rows(), false, at));

@@ -20,7 +20,7 @@ use evenkeel_model::wire::{Wire, WireError, put_bytes, seal, take_bytes, unseal}
 const MAGIC: &[u8] = b"evenkeel profile ";
 const VERSION: u32 = 1;
 /// Most bytes of the content.
-const MOST_BYTES: u64 = 4 << 30;
+const MAX_BYTES: u64 = 4 << 30;
 const COMPRESSION_LEVEL: i32 = 3;
 
 /// Reads a file as a whole if it begins as profiles do, and else its first bytes only: it may have
@@ -30,7 +30,7 @@ fn bytes_of(path: &Path) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     (&mut file).take(MAGIC.len() as u64).read_to_end(&mut bytes)?;
     if bytes == MAGIC {
-        file.take(MOST_BYTES).read_to_end(&mut bytes)?;
+        file.take(MAX_BYTES).read_to_end(&mut bytes)?;
     }
     Ok(bytes)
 }
@@ -113,7 +113,7 @@ impl Profile {
             put_bytes(&state, bytes);
         });
         let length = content.len() as u64;
-        if length > MOST_BYTES {
+        if length > MAX_BYTES {
             return Err(std::io::Error::other(
                 "it would be larger than 4 GiB; choose a smaller --profile-size",
             ));
@@ -139,7 +139,7 @@ impl Profile {
         let damaged = |reason: &str| ProfileError::Damaged { file: file(), reason: reason.to_owned() };
         let (length, compressed) = compressed.split_first_chunk().ok_or_else(|| damaged("it is cut"))?;
         let most = u64::from_le_bytes(*length);
-        if most > MOST_BYTES {
+        if most > MAX_BYTES {
             return Err(damaged("its content is larger than any profile"));
         }
         let mut content = Vec::new();

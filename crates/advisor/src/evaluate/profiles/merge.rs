@@ -4,11 +4,10 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use serde::Serialize;
-
 use crate::evaluate::EvaluateError;
 use crate::evaluate::advice::{Advice, AdvisorReport, Counting, EvaluatedExport};
 use crate::evaluate::figures::evaluation::Evaluation;
+use crate::evaluate::figures::merged_profile::MergedProfile;
 use crate::evaluate::look::Look;
 use crate::evaluate::options::{AdvisorOptions, EvaluateOptions};
 use crate::evaluate::pass::evaluator::Evaluator;
@@ -23,16 +22,7 @@ use evenkeel_model::table::Candidate;
 use evenkeel_stats::sketch::Repeats;
 
 /// Most values of heavy keys that a merged profile keeps.
-const MOST_VALUES: usize = 4096;
-
-/// Profile that was merged.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct MergedProfile {
-    /// File of the profile, or the rows that it was made from.
-    pub file: String,
-    /// Number of rows.
-    pub rows: u64,
-}
+const MAX_VALUES: usize = 4096;
 
 /// Judges the keys of several exports from their profiles, as if they were one. Keys that only some
 /// of them count are left out, with a note. The keys and the counting parameters come from the
@@ -221,7 +211,7 @@ fn add_saved(evaluation: &mut Evaluation, saved: &[SavedFacts]) -> Vec<FoundKey>
     }
     let values = saved.iter().flat_map(|saved| &saved.values);
     let mut values: HashMap<(usize, u64), KeyOccurrence> =
-        values.map(|(key, occurrence)| (*key, occurrence.clone())).take(MOST_VALUES).collect();
+        values.map(|(key, occurrence)| (*key, occurrence.clone())).take(MAX_VALUES).collect();
     let mut values: Vec<FoundKey> = values
         .drain()
         .map(|((partition_key, identity), occurrence)| FoundKey { partition_key, identity, occurrence })

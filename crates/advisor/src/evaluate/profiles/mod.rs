@@ -28,7 +28,7 @@ use evenkeel_input::source::Extent;
 use evenkeel_model::table::{Candidate, Column, Ttl};
 
 pub use error::ProfileError;
-pub use merge::{MergedProfile, advise_merged};
+pub use merge::advise_merged;
 pub use save::advise_and_save;
 
 /// Default size of a profile.

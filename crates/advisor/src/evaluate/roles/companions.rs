@@ -7,7 +7,7 @@ use crate::evaluate::roles::profile::Profile;
 /// Smallest share of rows with a distinct value in columns that are compared with others.
 const MOSTLY_OWN: f64 = 0.25;
 /// Fewest values of columns that are compared.
-const FEWEST_CORRELATED: usize = 10;
+const MIN_CORRELATED: usize = 10;
 /// Correlation above which two columns of numbers measure about the same.
 const CORRELATED: f64 = 0.995;
 
@@ -15,7 +15,7 @@ const CORRELATED: f64 = 0.995;
 /// it, although rows are not ordered by them. Identifiers are not correlated.
 pub(super) fn companions(columns: &[Profile<'_>]) -> Vec<Option<usize>> {
     let is_wide = |profile: &&Profile<'_>| {
-        profile.distinct >= FEWEST_CORRELATED
+        profile.distinct >= MIN_CORRELATED
             && profile.distinct as f64 > MOSTLY_OWN * profile.rows as f64
             && profile.ascends < MOSTLY_ASCENDING
             && profile.hint != Some(Hint::Identifier)

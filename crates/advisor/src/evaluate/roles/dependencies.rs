@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use crate::evaluate::roles::forms::{Form, Words};
+use crate::evaluate::roles::forms::Form;
 use crate::evaluate::roles::names::{self, Hint};
 use crate::evaluate::roles::profile::Profile;
+use crate::evaluate::roles::texts::Words;
 
 /// Which columns determine which, by position.
 #[derive(Debug, Default)]
@@ -19,7 +20,7 @@ pub(crate) struct Dependencies {
 }
 
 /// Maximum number of columns that are tried in pairs.
-const MOST_PAIRED: usize = 16;
+const MAX_PAIRED: usize = 16;
 /// Number of values above which a column of numbers may be an attribute of a pair.
 const MANY_VALUES: usize = 64;
 /// Share of the rows that must repeat a value for a dependency to mean anything.
@@ -183,7 +184,7 @@ fn follows(at: usize, columns: &[Profile<'_>]) -> Option<(usize, usize)> {
         )
     };
     others.sort_by_key(rank);
-    others.truncate(MOST_PAIRED);
+    others.truncate(MAX_PAIRED);
     for (position, a) in others.iter().enumerate() {
         for b in others.iter().skip(position + 1) {
             if let (Some(first), Some(second)) = (columns.get(*a), columns.get(*b))

@@ -74,7 +74,7 @@ pub(super) fn is_apart_from_times(column: &Profile<'_>, columns: &[Profile<'_>])
     let range = |other: &Profile<'_>| {
         let name = &other.column.name;
         // Births and planned dates are far from the time of an event.
-        let is_near = *name != column.column.name && !names::is_of_birth(name) && !names::is_later(name);
+        let is_near = *name != column.column.name && !names::denotes_birth(name) && !names::is_later(name);
         let micros = other.micros.as_ref().filter(|_| is_near)?;
         Some((*micros.iter().min()?, *micros.iter().max()?))
     };
@@ -88,7 +88,7 @@ pub(super) fn is_apart_from_times(column: &Profile<'_>, columns: &[Profile<'_>])
 /// Name of a date column whose hours, half hours or quarter hours a column numbers. The day on
 /// which clocks are set back has up to four more.
 pub(super) fn part_of_day<'p>(column: &Profile<'_>, columns: &'p [Profile<'_>]) -> Option<&'p str> {
-    let numbers = column.numbers.as_ref().filter(|_| names::is_of_part_of_day(&column.column.name))?;
+    let numbers = column.numbers.as_ref().filter(|_| names::denotes_part_of_day(&column.column.name))?;
     let (least, greatest) = (*numbers.iter().min()?, *numbers.iter().max()?);
     let parts = greatest - least + 1;
     let is_whole_day =
@@ -104,12 +104,12 @@ pub(super) fn part_of_day<'p>(column: &Profile<'_>, columns: &'p [Profile<'_>]) 
 }
 
 /// Fewest spans of time that show that they are equal.
-const FEWEST_SPANS: usize = 30;
+const MIN_SPANS: usize = 30;
 
 /// Name of a time column whose equal spans, such as weeks or quarters, a column counts.
 pub(super) fn truncated_time<'p>(column: &Profile<'_>, columns: &'p [Profile<'_>]) -> Option<&'p str> {
     let numbers = column.numbers.as_ref()?;
-    if column.is_named_id() || column.distinct < FEWEST_SPANS || column.distinct * 2 > column.rows {
+    if column.is_named_id() || column.distinct < MIN_SPANS || column.distinct * 2 > column.rows {
         return None;
     }
     let counts_spans = |other: &&Profile<'_>| {
@@ -150,8 +150,8 @@ const PACED: f64 = 0.9;
 /// number of a sample, a tick. Numbers of things rise by one, regardless of the time between them.
 pub(super) fn paced_by<'p>(column: &Profile<'_>, columns: &'p [Profile<'_>]) -> Option<&'p str> {
     let numbers = column.numbers.as_ref()?;
-    let is_named = column.is_named_id() && !names::is_of_step(&column.column.name);
-    if is_named || column.is_time() || column.distinct < FEWEST_SPANS || column.distinct * 2 > column.rows {
+    let is_named = column.is_named_id() && !names::denotes_step(&column.column.name);
+    if is_named || column.is_time() || column.distinct < MIN_SPANS || column.distinct * 2 > column.rows {
         return None;
     }
     let paces = |other: &&Profile<'_>| {
@@ -195,7 +195,7 @@ pub(super) fn epoch(column: &Profile<'_>) -> Option<TimeReading> {
         None if names::is_later(&column.column.name) => true,
         // "gameStart" is the start of games, and does not identify one.
         Some(Hint::Identifier | Hint::Entity | Hint::Text)
-            if !reading.is_written_out() && !names::is_of_bound(&column.column.name) =>
+            if !reading.is_written_out() && !names::denotes_bound(&column.column.name) =>
         {
             false
         }

@@ -1,24 +1,17 @@
 //! Form of the values of a column: whole numbers, fractions, texts.
 
-use std::net::IpAddr;
-
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Float64Type, Int64Type, UInt64Type};
-use evenkeel_model::time_reading::is_written_date;
+
+use crate::evaluate::roles::texts::{Words, is_decimal};
 
 /// Maximum number of values whose form is examined.
-const MOST_FORMS: usize = 4_000;
+const MAX_FORMS: usize = 4_000;
 
 /// Maximum number of bytes examined of one text: nothing longer is a number, a date, an address or
 /// an id.
 const LONGEST_LOOK: usize = 4_096;
-
-/// Seconds since 1970 of the years 2000 to 2050.
-pub(super) const SECONDS: std::ops::Range<f64> = 946_684_800.0..2_524_608_000.0;
-
-/// Greatest number of bytes of a date with a time of day.
-const LONGEST_DATE: usize = 40;
 
 /// Form of the values.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,32 +50,6 @@ pub(crate) struct WholeNumbers {
     pub(crate) step: u128,
 }
 
-/// Texts.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Words {
-    pub(crate) mean_chars: f64,
-    pub(crate) mean_words: f64,
-    /// Share of the values that have no blanks, and digits.
-    pub(crate) codes: f64,
-    /// Share of the values that are UUIDs or hexadecimal numbers of 16 digits or more.
-    pub(crate) opaque: f64,
-    /// Share of the values that are objects or lists of JSON, or the like.
-    pub(crate) structured: f64,
-    /// Share of the values that are IP addresses or URLs.
-    pub(crate) addresses: f64,
-    /// Share of the values that are IP addresses.
-    pub(crate) networks: f64,
-    /// Share of the values that are numbers with a fraction, also with a sign or a bound: "<0.5".
-    pub(crate) decimals: f64,
-    /// Share of the values that are dates with the year last, or times of day: "31.01.2026 09:30",
-    /// "09:30:00".
-    pub(crate) dates: f64,
-    /// Share of the values that are times of day.
-    pub(crate) clocks: f64,
-    /// Share of the values that are numbers with a fraction and may be seconds since 1970.
-    pub(crate) seconds: f64,
-}
-
 impl Form {
     /// Whether values are words with blanks between them, and no codes.
     pub(crate) fn is_words(&self) -> bool {
@@ -103,7 +70,7 @@ pub(super) fn form(arrays: &[&ArrayRef]) -> Form {
     if !matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View) {
         return Form::Other;
     }
-    let step = (arrays.iter().map(|array| array.len()).sum::<usize>() / MOST_FORMS).max(1);
+    let step = (arrays.iter().map(|array| array.len()).sum::<usize>() / MAX_FORMS).max(1);
     let mut texts = Vec::new();
     for array in arrays {
         let Ok(array) = cast(array, &DataType::Utf8) else { continue };
@@ -186,138 +153,6 @@ fn excerpt(text: &str) -> String {
     }
     let start = text.get(..text.floor_char_boundary(LONGEST_LOOK)).unwrap_or(text);
     start.chars().chain(text.chars().last()).collect()
-}
-
-impl Words {
-    fn from_texts(texts: &[String]) -> Option<Self> {
-        if texts.is_empty() {
-            return None;
-        }
-        let share = |holds: &dyn Fn(&str) -> bool| {
-            texts.iter().filter(|text| holds(text)).count() as f64 / texts.len() as f64
-        };
-        let mean = |count: &dyn Fn(&str) -> usize| {
-            texts.iter().map(|text| count(text)).sum::<usize>() as f64 / texts.len() as f64
-        };
-        Some(Self {
-            mean_chars: mean(&|text| text.chars().count()),
-            mean_words: mean(&|text| text.split_whitespace().count()),
-            codes: share(&|text| {
-                !text.contains(char::is_whitespace) && text.chars().any(|c| c.is_ascii_digit())
-            }),
-            opaque: share(&is_opaque),
-            structured: share(&is_structured),
-            addresses: share(&is_address),
-            networks: share(&|text| text.parse::<IpAddr>().is_ok()),
-            decimals: share(&is_decimal),
-            dates: share(&|text| {
-                text.len() <= LONGEST_DATE
-                    && (is_written_date(text)
-                        || is_iso_date(text)
-                        || is_time_of_day(text)
-                        || is_month_of_year(text)
-                        || is_end_of_time(text))
-            }),
-            clocks: share(&is_time_of_day),
-            seconds: share(&|text| {
-                is_decimal(text) && text.parse().is_ok_and(|seconds: f64| SECONDS.contains(&seconds))
-            }),
-        })
-    }
-}
-
-/// Whether a text is a date that means "no end": "31.12.9999", "31/12/2999".
-fn is_end_of_time(text: &str) -> bool {
-    let ends = ["9999", "2999"].into_iter().filter(|year| text.contains(year));
-    ends.into_iter().any(|year| is_written_date(&text.replace(year, "2099")))
-}
-
-/// Whether a text is a date as in ISO 8601, which columns have as text if words stand for NULL.
-fn is_iso_date(text: &str) -> bool {
-    let (date, rest) = text.split_at_checked(10).unwrap_or((text, ""));
-    let parts: Vec<&str> = date.split('-').collect();
-    let [year, month, day] = parts.as_slice() else { return false };
-    let within = |part: &str, most: &str| part.len() == 2 && ("01"..=most).contains(&part);
-    let is_time = || rest.starts_with(['T', ' ']) && rest.get(1..).is_some_and(|time| time.contains(':'));
-    year.len() == 4
-        && year.bytes().all(|byte| byte.is_ascii_digit())
-        && within(month, "12")
-        && within(day, "31")
-        && (rest.is_empty() || is_time())
-}
-
-/// Whether a text is a month of a year: "Jan-2026", "Jan 26", "01/2026", "2026-01".
-fn is_month_of_year(text: &str) -> bool {
-    let Some((month, year)) = text.split_once(['-', ' ', '/']) else { return false };
-    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let is_month = |text: &str| text.len() == 2 && ("01"..="12").contains(&text);
-    let is_year = |text: &str| is_number(text) && text.len() == 4 && ("1900".."2100").contains(&text);
-    match is_number(month) {
-        true => {
-            (text.contains('/') && is_month(month) && is_year(year))
-                || (!text.contains(' ') && is_year(month) && is_month(year))
-        }
-        false => {
-            is_number(year) && [2, 4].contains(&year.len()) && is_written_date(&format!("01-{month}-2026"))
-        }
-    }
-}
-
-/// Whether a text is a UUID or a long hexadecimal number.
-pub(super) fn is_opaque(text: &str) -> bool {
-    let text = text.strip_prefix("0x").unwrap_or(text);
-    let digits = text.chars().filter(char::is_ascii_hexdigit).count();
-    let others = text.chars().filter(|c| !c.is_ascii_hexdigit());
-    digits >= 16 && others.clone().all(|c| c == '-') && others.count() <= 4
-}
-
-/// Whether a text is an IP address, a URL, or the path of one.
-fn is_address(text: &str) -> bool {
-    text.parse::<IpAddr>().is_ok() || text.contains("://") || text.starts_with('/')
-}
-
-/// Whether a text is a number with a fraction.
-fn is_decimal(text: &str) -> bool {
-    let number = text.trim().trim_start_matches(['<', '>', '=', '+', '-', ' ']);
-    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    number.split_once(['.', ',']).is_some_and(|(whole, fraction)| digits(whole) && digits(fraction))
-}
-
-/// Whether a text is a time of day, with or without seconds and their fraction.
-fn is_time_of_day(text: &str) -> bool {
-    let half = [" AM", " PM", " am", " pm"].iter().find_map(|half| text.strip_suffix(half));
-    let padded =
-        half.map(|text| if text.find(':') == Some(1) { format!("0{text}") } else { text.to_owned() });
-    let text = padded.as_deref().unwrap_or(text.trim_end_matches(['Z', 'z']));
-    let parts: Vec<&str> = text.split(':').collect();
-    let hours = if half.is_some() { 12 } else { 24 };
-    let within =
-        |part: &str, most: u32| part.len() == 2 && part.parse().is_ok_and(|number: u32| number <= most);
-    let is_second = |part: &str| {
-        let (second, fraction) = part.split_once('.').unwrap_or((part, "0"));
-        within(second, 60) && fraction.bytes().all(|byte| byte.is_ascii_digit())
-    };
-    match parts.as_slice() {
-        [hour, minute] => within(hour, hours) && within(minute, 59),
-        [hour, minute, second] => within(hour, hours) && within(minute, 59) && is_second(second),
-        _ => false,
-    }
-}
-
-/// Whether a text is enclosed in braces or brackets and has several parts.
-pub(super) fn is_structured(text: &str) -> bool {
-    let text = text.trim();
-    let enclosed = |open, close| text.starts_with(open) && text.ends_with(close);
-    // As PHP writes them: a:2:{s:4:"name";i:7;}.
-    let is_serialized = || {
-        let mut parts = text.splitn(3, ':');
-        let kind = parts.next().is_some_and(|kind| kind == "a" || kind == "O");
-        let length = parts.next().is_some_and(|length| length.parse::<u32>().is_ok());
-        kind && length && parts.next().is_some_and(|rest| rest.starts_with(['{', '"']))
-    };
-    (enclosed('{', '}') && (text.contains([':', '=']) || text.len() == 2))
-        || enclosed('[', ']')
-        || (text.ends_with('}') && is_serialized())
 }
 
 impl WholeNumbers {
@@ -425,143 +260,5 @@ pub(super) fn whole_numbers(array: &ArrayRef) -> Option<Vec<i128>> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use arrow::array::{Float64Array, Int64Array};
-
-    use super::*;
-
-    #[test]
-    fn measured_texts_are_numbers_with_a_fraction_or_a_bound() {
-        for text in ["1.5", "-0,25", "<0.5", "> 12.75", "+3.0"] {
-            assert!(is_decimal(text), "{text}");
-        }
-        for text in ["15", "1.2.3", "v1.5", "10.0.0.1", "1.", ".5", "a,b", "2026-01-01", ""] {
-            assert!(!is_decimal(text), "{text}");
-        }
-    }
-
-    #[test]
-    fn numbers_with_marks_and_missing_values_are_numbers() {
-        let form = |texts: &[&str]| form_of_texts(texts.iter().map(|text| (*text).to_owned()).collect());
-        for texts in [
-            ["NA", "12", "-5", "0"],
-            ["1,083", "91", "2,000,000", "7"],
-            ["$5,000", "-$12", "€ 7", "£1"],
-            ["12%", "5 %", "n/a", "100%"],
-        ] {
-            assert!(matches!(form(&texts), Form::Whole(_)), "{texts:?}");
-        }
-        assert_eq!(form(&["NULL", "1.5", "2", "1,000.25"]), Form::Fractions);
-        assert_eq!(form(&["NA", "1e+05", "4700.28", "0"]), Form::Fractions);
-        for texts in [
-            ["12", "5", "7", "4711"],
-            ["NA", "007", "12", "5"],
-            ["NA", "A5", "12", "5"],
-            ["1,08", "91", "x", "1,2,3"],
-        ] {
-            assert!(matches!(form(&texts), Form::Text(_)), "{texts:?}");
-        }
-        assert!(matches!(form(&["NA", "-", "NA", "-"]), Form::Text(_)));
-    }
-
-    #[test]
-    fn dates_with_the_year_last_and_times_of_day_are_told_from_codes() {
-        for text in ["31.01.2026", "1/31/2026", "28-02-1999", "01.07.2025 06:00", "31/12/2026 23:59:59.5"] {
-            assert!(is_written_date(text), "{text}");
-        }
-        for text in
-            ["2026-01-31", "31.13.2026", "10.0.0.1", "1.2.3", "31.01.26", "01-02-3000", "31.01.2026 x", ""]
-        {
-            assert!(!is_written_date(text), "{text}");
-        }
-        for text in
-            ["01Sep23", "01-SEP-23", "1-Jan-2026", "31-DEC-25 10.15.00.000000 PM", "05/Mar/2026 10:00:00"]
-        {
-            assert!(is_written_date(text), "{text}");
-        }
-        for text in ["SEP23", "01Sep", "32Sep23", "1Set23", "A01Sep23", "01Sep234", "", "01Sep23 x"] {
-            assert!(!is_written_date(text), "{text}");
-        }
-        for text in ["09:30", "09:30:00", "23:59:60.123456", "00:00:00Z", "7:10 PM", "11:05:09 am"] {
-            assert!(is_time_of_day(text), "{text}");
-        }
-        for text in [
-            "9:30",
-            "PM",
-            " AM",
-            "7 PM",
-            "09:61",
-            "aa:bb:cc",
-            "00:1b:44:11:3a:b7",
-            "10:20:30:40",
-            "",
-            "25:00",
-        ] {
-            assert!(!is_time_of_day(text), "{text}");
-        }
-    }
-
-    #[test]
-    fn objects_and_lists_are_told_from_texts_with_braces() {
-        for text in ["{\"a\":1}", "{}", "[1, 2]", "a:2:{s:4:\"name\";i:7;}", "O:8:\"stdClass\":0:{}"] {
-            assert!(is_structured(text), "{text}");
-        }
-        for text in ["a note: see: {5}", "{5}", "a:b:{c}", "On: 8: {x}", "", "x{y}"] {
-            assert!(!is_structured(text), "{text}");
-        }
-    }
-
-    #[test]
-    fn dates_without_an_end_are_dates() {
-        assert!(["31.12.9999", "12/31/2999", "31-DEC-9999 00.00.00"].into_iter().all(is_end_of_time));
-        assert!(!["9999", "31.12.2026", "AB9999", "99.99.9999", ""].into_iter().any(is_end_of_time));
-    }
-
-    #[test]
-    fn dates_beside_words_for_null_are_dates() {
-        for text in ["2016-03-12", "2016-03-12 10:00", "2016-12-31T23:59:59Z"] {
-            assert!(is_iso_date(text), "{text}");
-        }
-        for text in ["2016-13-01", "2016-3-12", "2016-03-12x", "20160312", "ab16-03-12", "2016-03-1é"] {
-            assert!(!is_iso_date(text), "{text}");
-        }
-        let texts = ["NULL", "2016-03-12", "2017-01-01", "NULL"].map(str::to_owned);
-        let Form::Text(words) = form_of_texts(texts.to_vec()) else { panic!("dates are texts") };
-        assert_eq!(words.dates, 1.0);
-    }
-
-    #[test]
-    fn months_of_years_are_told_from_codes() {
-        for text in ["Jan-2026", "DEC-99", "jan 2026", "01/2026", "12/1999", "2026-01", "1999/12"] {
-            assert!(is_month_of_year(text), "{text}");
-        }
-        for text in [
-            "01-2026", "13/2026", "1/2", "A-2026", "Jan-202", "Jan-", "-2026", "01/26", "2026-13", "2200-01",
-            "2026-1", "",
-        ] {
-            assert!(!is_month_of_year(text), "{text}");
-        }
-    }
-
-    #[test]
-    fn numbers_that_crowd_around_a_mean_are_told_from_those_that_fill_a_range() {
-        let share = |numbers: Vec<i128>| WholeNumbers::from_numbers(numbers).unwrap().middle;
-        let even = share((0..1_000).collect());
-        assert!((0.45..0.55).contains(&even), "{even}");
-        // Sums of four numbers.
-        let sums = (0..10_000i128).map(|at| at % 10 + at / 10 % 10 + at / 100 % 10 + at / 1_000).collect();
-        assert!(share(sums) > 0.75);
-    }
-
-    #[test]
-    fn whole_numbers_in_a_float_column_are_whole() {
-        let array: ArrayRef = Arc::new(Float64Array::from(vec![Some(1.0), None, Some(7.0)]));
-        assert_eq!(whole_numbers(&array), Some(vec![1, 7]));
-        let array: ArrayRef = Arc::new(Float64Array::from(vec![1.0, 2.5]));
-        assert_eq!(whole_numbers(&array), None);
-        let array: ArrayRef = Arc::new(Int64Array::from(vec![i64::MIN, i64::MAX]));
-        assert_eq!(whole_numbers(&array), Some(vec![i128::from(i64::MIN), i128::from(i64::MAX)]));
-    }
-}
+#[path = "forms_tests.rs"]
+mod tests;

@@ -1,19 +1,19 @@
 //! Columns that number the lines of things: the rows of each parent, from 0 or 1.
 
-use crate::evaluate::roles::names::{has_several_words, is_of_code};
+use crate::evaluate::roles::names::{denotes_code, has_several_words};
 use crate::evaluate::roles::profile::{Profile, codes_together, distinct_together};
 
 /// Maximum number of columns that are tried in pairs.
-pub(super) const MOST_PAIRED: usize = 12;
+pub(super) const MAX_PAIRED: usize = 12;
 /// Smallest share of rows with a greater number than the previous row of the same parent, in a
 /// series with gaps.
 pub(super) const RISING: f64 = 0.99;
 
 /// Fewest days, and fewest rows of each, that show that its rows are numbered.
-const FEWEST_DAYS: usize = 3;
-const FEWEST_OF_A_DAY: usize = 20;
+const MIN_DAYS: usize = 3;
+const MIN_OF_A_DAY: usize = 20;
 /// Greatest number of a line.
-const MOST_LINES: i128 = 10_000;
+const MAX_LINES: i128 = 10_000;
 /// Share of the parents within which a line number counts without gaps; places of a sample cut some
 /// parents in two.
 const WITHOUT_GAPS: f64 = 0.9;
@@ -30,8 +30,8 @@ pub(super) fn line_of(column: &Profile<'_>, columns: &[Profile<'_>], composite: 
     let step = if numbers.iter().all(|number| number % 10 == 0) { 10 } else { 1 };
     let numbers: Vec<i128> = numbers.iter().map(|number| number / step).collect();
     let (least, greatest) = (numbers.iter().min().copied(), numbers.iter().max().copied());
-    let (Some(least @ 0..=1), Some(0..=MOST_LINES)) = (least, greatest) else { return Vec::new() };
-    if column.distinct < 2 || is_of_code(&column.column.name) {
+    let (Some(least @ 0..=1), Some(0..=MAX_LINES)) = (least, greatest) else { return Vec::new() };
+    if column.distinct < 2 || denotes_code(&column.column.name) {
         return Vec::new();
     }
     let can_have_lines = |parent: &Profile<'_>| parent.column.name != column.column.name && !parent.is_time();
@@ -104,16 +104,18 @@ pub(super) fn day_within(column: &Profile<'_>, parents: &[usize], columns: &[Pro
 
 /// Whether a column has dates of several days with many rows each.
 fn is_day(day: &Profile<'_>) -> bool {
-    day.is_time() && day.distinct >= FEWEST_DAYS && day.distinct * FEWEST_OF_A_DAY <= day.rows
+    day.is_time() && day.distinct >= MIN_DAYS && day.distinct * MIN_OF_A_DAY <= day.rows
 }
 
 /// Whether a column counts the rows of the things that other columns identify together.
 pub(crate) fn counts_lines_of(column: &Profile<'_>, parents: &[&Profile<'_>]) -> bool {
     let Some(numbers) = column.numbers.as_ref() else { return false };
     let (least, greatest) = (numbers.iter().min().copied(), numbers.iter().max().copied());
-    let (Some(least @ 0..=1), Some(0..=MOST_LINES)) = (least, greatest) else { return false };
+    let (Some(least @ 0..=1), Some(0..=MAX_LINES)) = (least, greatest) else { return false };
     let (codes, distinct) = codes_together(parents);
-    column.distinct > 1 && !is_of_code(&column.column.name) && counts_within(numbers, least, &codes, distinct)
+    column.distinct > 1
+        && !denotes_code(&column.column.name)
+        && counts_within(numbers, least, &codes, distinct)
 }
 
 /// Pairs of other columns that may together be the parent of a column.
@@ -126,7 +128,7 @@ fn pairs_of(column: &Profile<'_>, columns: &[Profile<'_>]) -> Vec<Vec<usize>> {
                 && part.column.name != column.column.name
         })
     };
-    let parts: Vec<usize> = (0..columns.len()).filter(can_be_part).take(MOST_PAIRED).collect();
+    let parts: Vec<usize> = (0..columns.len()).filter(can_be_part).take(MAX_PAIRED).collect();
     let mut pairs: Vec<Vec<usize>> = parts
         .iter()
         .enumerate()

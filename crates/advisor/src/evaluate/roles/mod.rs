@@ -13,16 +13,19 @@ pub(super) mod forms;
 mod line_numbers;
 mod name_scores;
 pub(super) mod names;
+mod naming;
 pub(super) mod numbering;
 pub(super) mod profile;
-mod role;
+mod role_report;
 mod scores;
 mod sequences;
 mod shared_values;
+pub(super) mod texts;
 mod value_numbers;
 mod words;
 
-pub use crate::evaluate::roles::role::{Role, RoleError, RoleReport};
+pub use crate::evaluate::roles::role_report::RoleReport;
+pub use crate::role::{Role, RoleError};
 
 use crate::evaluate::roles::certain::{certain, is_smooth};
 use crate::evaluate::roles::companions::companions;
@@ -31,6 +34,7 @@ use crate::evaluate::roles::epochs::MOSTLY_ASCENDING;
 use crate::evaluate::roles::forms::Form;
 use crate::evaluate::roles::name_scores::score_name;
 use crate::evaluate::roles::names::Hint;
+use crate::evaluate::roles::naming::Naming;
 use crate::evaluate::roles::numbering::Numbering;
 use crate::evaluate::roles::profile::Profile;
 use crate::evaluate::roles::scores::{
@@ -42,7 +46,7 @@ use crate::evaluate::roles::shared_values::sharing_values;
 const MANY_COUNTERS: usize = 3;
 
 /// Least number of a block, and number of blocks, of a chain.
-const FEWEST_BLOCKS: i128 = 10_000;
+const MIN_BLOCKS: i128 = 10_000;
 const MANY_BLOCKS: usize = 1_000;
 
 /// How the columns of the sampled rows depend on each other.
@@ -86,7 +90,7 @@ impl Relations {
             sharing: sharing_values(columns),
             first_code: columns.iter().position(is_unique_code).filter(|_| !has_named_id),
             unique_texts: columns.iter().filter(|column| is_unique_text(column)).count(),
-            has_threads: [names::is_of_process, names::is_of_thread]
+            has_threads: [names::denotes_process, names::denotes_thread]
                 .iter()
                 .all(|is_of| columns.iter().any(|column| is_of(&column.column.name))),
             has_addresses: columns
@@ -124,17 +128,7 @@ pub(super) fn infer_roles(
     given: &[Option<Role>],
 ) -> Vec<RoleReport> {
     let name = |index: &usize| columns.get(*index).map(|column| column.column.name.clone());
-    let counted = names::counted(columns.iter().map(|column| column.column.name.as_str()));
-    let is_counted = |index: usize| counted.get(index).copied().unwrap_or_default();
-    let names_tell =
-        columns.iter().enumerate().any(|(index, column)| column.hint.is_some() && !is_counted(index));
-    let has = |is_one: fn(&str) -> bool| columns.iter().any(|column| is_one(&column.column.name));
-    // A message has a text, an author and a conversation.
-    let is_message = |column: &Profile<'_>| {
-        column.hint == Some(Hint::Text) && matches!(&column.form, Form::Text(words) if words.mean_words > 2.0)
-    };
-    let has_talks = columns.iter().any(is_message) && has(names::is_of_talk) && has(names::is_of_author);
-    let (has_traces, has_log) = (has(names::is_of_trace), has(names::is_of_log));
+    let naming = Naming::from_columns(columns);
     let rows_have_id = columns.iter().any(|column| column.is_unique() && column.is_named_id());
     let report = |(index, column): (usize, &Profile<'_>)| {
         let given = given.get(index).copied().flatten();
@@ -149,8 +143,7 @@ pub(super) fn infer_roles(
         }
         let is_telling = column.hint.is_some()
             || relations.dependencies.determines.get(index).is_some_and(|others| !others.is_empty());
-        // A column named by a number is a property, even if other columns follow from it.
-        let is_obscure = names_tell && (!is_telling || is_counted(index));
+        let is_obscure = naming.is_obscure(index, is_telling);
         RoleReport {
             column: column.column.name.clone(),
             role,
@@ -171,7 +164,7 @@ pub(super) fn infer_roles(
             // without a telling name is rather an amount.
             is_vague: is_vague
                 || (role == Role::Entity
-                    && names::is_of_load(&column.column.name)
+                    && names::denotes_load(&column.column.name)
                     && !names::is_of_rows(&column.column.name, export))
                 || (is_obscure
                     && role == Role::Entity
@@ -185,14 +178,9 @@ pub(super) fn infer_roles(
             is_kind: role == Role::Entity && column.hint == Some(Hint::Dimension),
             recurs: names::recurs(&column.column.name),
             is_contact: names::is_contact(&column.column.name),
-            is_reference: names::is_of_before(&column.column.name)
-                || names::is_of_transmission(&column.column.name)
-                || (has_log && names::is_of_commit(&column.column.name)),
-            is_member: (has_talks && names::is_of_author(&column.column.name))
-                || (has_traces && names::is_of_span(&column.column.name)),
-            holds_parts: column.gathered
-                || names::is_whole(&column.column.name)
-                || (has_talks && names::is_of_talk(&column.column.name)),
+            is_reference: naming.is_reference(&column.column.name),
+            is_member: naming.is_member(&column.column.name),
+            holds_parts: column.gathered || naming.is_whole(&column.column.name),
             times: column.times.filter(|times| role == Role::Time || !times.reading.is_time_alone()),
             null_share: column.nulls as f64 / column.rows.max(1) as f64,
             given: given.is_some(),
@@ -222,14 +210,12 @@ fn block_number(
     relations: &Relations,
 ) -> Option<(Role, Vec<String>)> {
     let Form::Whole(whole) = &column.form else { return None };
-    if !names::is_of_block(&column.column.name) {
+    if !names::denotes_block(&column.column.name) {
         return None;
     }
     // Without any time, the heights of a chain count the minutes; blocks of a field are few.
     let is_height = || {
-        whole.least >= FEWEST_BLOCKS
-            && column.distinct >= MANY_BLOCKS
-            && !columns.iter().any(Profile::is_time)
+        whole.least >= MIN_BLOCKS && column.distinct >= MANY_BLOCKS && !columns.iter().any(Profile::is_time)
     };
     let determined = relations.dependencies.determines.get(index).into_iter().flatten();
     let time = determined.filter_map(|other| columns.get(*other)).find(|other| other.is_time());
@@ -245,7 +231,7 @@ fn block_number(
 
 /// Whether a column is typical of ledgers, other than their block numbers.
 fn is_of_ledger(column: &Profile<'_>) -> bool {
-    names::is_of_transaction(&column.column.name)
+    names::denotes_transaction(&column.column.name)
         || matches!(&column.form, Form::Text(words) if words.opaque > 0.9)
 }
 

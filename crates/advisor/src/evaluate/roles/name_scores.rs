@@ -55,7 +55,7 @@ pub(super) fn score_name(column: &Profile<'_>, scores: &mut Scores) {
             scores.add(Role::Dimension, -weight / 2.0, "");
         }
         // An address of a network or a ledger is no text; other long numbers are contents.
-        Some(Hint::Text) if is_opaque(&column.form) && names::is_of_address(&column.column.name) => {}
+        Some(Hint::Text) if is_opaque(&column.form) && names::denotes_address(&column.column.name) => {}
         Some(Hint::Text) if is_opaque(&column.form) => {
             scores.add(Role::Text, 2.0 * weight, said());
             scores.add(Role::Entity, -weight, "");
@@ -71,7 +71,7 @@ pub(super) fn score_name(column: &Profile<'_>, scores: &mut Scores) {
             // A count without a parent is an offset, such as that of a record in a file.
             let is_offset = matches!(column.form, Form::Whole(_))
                 && column.distinct > 64
-                && names::is_of_count(&column.column.name);
+                && names::denotes_count(&column.column.name);
             if is_offset {
                 scores.add(Role::Measure, weight, said());
                 scores.add(Role::Entity, -weight, "");

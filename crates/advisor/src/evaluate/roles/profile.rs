@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 
 use crate::evaluate::roles::carried_times::CarriedTimes;
-use crate::evaluate::roles::forms::{Form, SECONDS, form};
+use crate::evaluate::roles::forms::{Form, form};
 use crate::evaluate::roles::names;
 use crate::evaluate::roles::names::Hint;
+use crate::evaluate::roles::texts::SECONDS;
 use crate::evaluate::roles::value_numbers::{amounts, ascends, gathered, micros, numbered, numbers, order};
 use ahash::AHashSet;
 use arrow::array::{Array, ArrayRef, RecordBatch};
@@ -244,7 +245,8 @@ mod tests {
     use evenkeel_stats::sketch::fold;
 
     use super::*;
-    use crate::evaluate::roles::forms::{WholeNumbers, is_opaque, is_structured};
+    use crate::evaluate::roles::forms::WholeNumbers;
+    use crate::evaluate::roles::texts::{is_opaque, is_structured};
 
     fn whole(numbers: impl IntoIterator<Item = i64>) -> WholeNumbers {
         WholeNumbers::from_numbers(numbers.into_iter().map(i128::from).collect()).unwrap()

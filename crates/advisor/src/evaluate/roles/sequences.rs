@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 /// Number of restarts of a number above which rows are sorted by its parent.
-pub(super) const FEWEST_STARTS: usize = 5;
+pub(super) const MIN_STARTS: usize = 5;
 
 /// Whether the parent changes when the numbers of sorted rows start again, and rarely at other
 /// rows.
@@ -16,7 +16,7 @@ pub(super) fn changes_with(parents: &[u32], numbers: &[i128]) -> bool {
         started += usize::from(start);
         both += usize::from(change && start);
     }
-    started >= FEWEST_STARTS && both * 10 >= started * 8 && changed <= 2 * started
+    started >= MIN_STARTS && both * 10 >= started * 8 && changed <= 2 * started
 }
 
 /// Whether the numbers run through the same range after each restart: they number the same things

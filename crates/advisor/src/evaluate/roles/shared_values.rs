@@ -7,21 +7,21 @@ use crate::evaluate::roles::forms::Form;
 use crate::evaluate::roles::profile::Profile;
 
 /// Fewest values that two columns must share.
-const FEWEST_SHARED: usize = 10;
+const MIN_SHARED: usize = 10;
 /// Smallest share of the values of the column with fewer values that both must have.
 const MOSTLY_SHARED: f64 = 0.5;
 /// Largest share of the rows with the same value in both columns; above it, one is a copy of the
 /// other.
 const MOSTLY_EQUAL: f64 = 0.5;
 /// Maximum number of columns that are compared with each other.
-const MOST_COMPARED: usize = 32;
+const MAX_COMPARED: usize = 32;
 
 /// Finds, for each column of texts that repeat, the first other one that has mostly the same
 /// values. Numbers share values by chance.
 pub(super) fn sharing_values(columns: &[Profile<'_>]) -> Vec<Option<usize>> {
     let can_share = |column: &Profile<'_>| {
         matches!(&column.form, Form::Text(words) if words.dates < MOSTLY_SHARED)
-            && column.distinct >= FEWEST_SHARED
+            && column.distinct >= MIN_SHARED
             && column.distinct * 2 <= column.rows
     };
     let compared: Vec<(usize, AHashSet<u64>)> = columns
@@ -29,7 +29,7 @@ pub(super) fn sharing_values(columns: &[Profile<'_>]) -> Vec<Option<usize>> {
         .enumerate()
         .filter(|(_, column)| can_share(column))
         .map(|(at, column)| (at, column.values.iter().copied().collect()))
-        .take(MOST_COMPARED)
+        .take(MAX_COMPARED)
         .collect();
     let mut sharing = vec![None; columns.len()];
     for (at, own) in &compared {
@@ -37,7 +37,7 @@ pub(super) fn sharing_values(columns: &[Profile<'_>]) -> Vec<Option<usize>> {
             let shared = own.intersection(others).count();
             let fewer = own.len().min(others.len());
             other != at
-                && shared >= FEWEST_SHARED
+                && shared >= MIN_SHARED
                 && shared as f64 >= MOSTLY_SHARED * fewer as f64
                 && equal_rows(columns, *at, *other) <= MOSTLY_EQUAL
         };

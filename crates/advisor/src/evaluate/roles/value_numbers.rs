@@ -10,7 +10,7 @@ use arrow::datatypes::{DataType, Float64Type, TimestampMicrosecondType};
 use evenkeel_model::time_reading::TimeReading;
 
 /// Maximum number of digits of a number that is written as text.
-const MOST_DIGITS: usize = 12;
+const MAX_DIGITS: usize = 12;
 
 /// Numbers identities in the order of their first row, and returns how many there are.
 pub(super) fn numbered(identities: &[u64]) -> (Vec<u32>, Vec<u64>) {
@@ -100,7 +100,7 @@ pub(super) fn numbers(arrays: &[&ArrayRef]) -> Option<Vec<i128>> {
         }
         let texts = cast(array, &DataType::Utf8).ok()?;
         for text in texts.as_string::<i32>().iter().flatten() {
-            if text.len() > MOST_DIGITS || *digits.get_or_insert(text.len()) != text.len() {
+            if text.len() > MAX_DIGITS || *digits.get_or_insert(text.len()) != text.len() {
                 return None;
             }
             numbers.push(text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())??);

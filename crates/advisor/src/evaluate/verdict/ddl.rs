@@ -14,7 +14,7 @@ use evenkeel_model::units::PartitionCount;
 use evenkeel_placement::placement::Function;
 
 /// Maximum number of files that a command lists one by one.
-const MOST_FILES_LISTED: usize = 5;
+const MAX_FILES_LISTED: usize = 5;
 
 /// Adds the statements of the target, and the commands that use them, to the recommendation.
 pub(crate) fn propose_table(
@@ -155,8 +155,8 @@ fn propose_for_ydb(
     if let Some([format, others @ ..]) = formats.as_deref()
         && others.iter().all(|other| other == format)
     {
-        let listed: Vec<&String> = quoted.iter().take(MOST_FILES_LISTED).collect();
-        let more = if quoted.len() > MOST_FILES_LISTED { " ..." } else { "" };
+        let listed: Vec<&String> = quoted.iter().take(MAX_FILES_LISTED).collect();
+        let more = if quoted.len() > MAX_FILES_LISTED { " ..." } else { "" };
         let listed = listed.iter().map(|file| file.as_str()).collect::<Vec<_>>().join(" ");
         recommendation.commands.push(format!("ydb import file {format} -p {table} {listed}{more}"));
     }

@@ -1,5 +1,9 @@
 //! Judgement of figures: findings, the ranking, the proposed table, and comparisons with a baseline
 //! or thresholds.
+//!
+//! The word for a placement (`Verdict`) is decided before: `pass/cells.rs` asks `stats::skew` for
+//! it, with the `AtATime` of `figures/pattern.rs`. The modules here decide what follows from it:
+//! which keys qualify, how they rank, and how severe a finding is.
 
 mod alternatives;
 pub(super) mod ddl;
@@ -13,6 +17,3 @@ mod reasons;
 mod sizing;
 pub(super) mod threshold;
 pub(super) mod workload_cost;
-
-/// Minimum number of distinct values per partition that YDB advises.
-pub(super) const FEWEST_KEYS_PER_PARTITION: u64 = 100;

@@ -4,11 +4,10 @@ use crate::evaluate::candidates::workload::{Reach, StatementReport};
 use crate::evaluate::figures::partition_key::{PartitionKeyReport, PlacementReport};
 use crate::evaluate::figures::recommendation::RankedKey;
 use crate::evaluate::nulls::can_be_filled_in;
-use crate::evaluate::verdict::FEWEST_KEYS_PER_PARTITION;
 use crate::evaluate::verdict::sizing::Needed;
 use crate::evaluate::verdict::workload_cost::Workload;
 use evenkeel_model::units::PartitionCount;
-use evenkeel_stats::skew::Verdict;
+use evenkeel_stats::skew::{MIN_KEYS_PER_PARTITION, Verdict};
 
 /// Multiple of the required rate that an even key must sustain.
 const HEADROOM: f64 = 2.0;
@@ -79,11 +78,11 @@ pub(super) fn qualifies(key: &PartitionKeyReport, placement: &PlacementReport, n
     if matches!(placement.verdict, Verdict::FewRows | Verdict::Even) {
         return true;
     }
-    let has_room = needed.rate.is_some_and(|rate| placement.capacity.sustained >= HEADROOM * rate);
-    let moves = placement.verdict == Verdict::Moving && !has_room;
+    let has_headroom = needed.rate.is_some_and(|rate| placement.capacity.sustained >= HEADROOM * rate);
+    let moves = placement.verdict == Verdict::Moving && !has_headroom;
     let verdict = placement.verdict_without_time();
     let tolerable = match key.distinct.estimate / skew.partitions.max(1) as u64 {
-        FEWEST_KEYS_PER_PARTITION.. => TOLERABLE_OF_MANY,
+        MIN_KEYS_PER_PARTITION.. => TOLERABLE_OF_MANY,
         SEVERAL_KEYS_PER_PARTITION.. => TOLERABLE_OF_SEVERAL,
         // Chance alone makes it uneven: none of its values is heavy.
         FEW_KEYS_PER_PARTITION.. if verdict == Verdict::FewKeys => TOLERABLE_OF_SEVERAL,

@@ -133,7 +133,7 @@ pub(super) fn reasons_for(
 }
 
 /// Repeats by chance below which their absence says nothing.
-const FEWEST_REPEATS: f64 = 1.0;
+const MIN_REPEATS: f64 = 1.0;
 
 /// Explains the significance of a key that no row repeats.
 pub(crate) fn unique_words(key: &PrimaryKeyReport) -> String {
@@ -149,9 +149,7 @@ pub(crate) fn unique_words(key: &PrimaryKeyReport) -> String {
                  then lose a row"
             )
         }
-        Some(Uniqueness { by: UniqueBy::Nature, repeats_by_chance })
-            if repeats_by_chance < FEWEST_REPEATS =>
-        {
+        Some(Uniqueness { by: UniqueBy::Nature, repeats_by_chance }) if repeats_by_chance < MIN_REPEATS => {
             format!(
                 "is unique in these {rows}: none is lost; they do not show whether it stays unique, as hardly any would \
                  repeat with values combined at random"

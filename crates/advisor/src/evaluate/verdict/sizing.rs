@@ -5,7 +5,7 @@ use crate::evaluate::options::AdvisorOptions;
 use evenkeel_model::units::{ByteRate, PartitionCount};
 
 /// Maximum number of partitions that YDB advises for streams that do not need more.
-const MOST_FOR_SMALL_STREAMS: u32 = 128;
+const MAX_FOR_SMALL_STREAMS: u32 = 128;
 
 /// Insert rate that the table must sustain.
 #[derive(Debug, Clone, PartialEq)]
@@ -55,10 +55,10 @@ impl Rule {
         options: &AdvisorOptions,
     ) -> Vec<String> {
         let mut reasons = vec![needed.words.clone(), self.words(partitions, options)];
-        let small = f64::from(MOST_FOR_SMALL_STREAMS) * options.evaluate.partition_rate;
-        if partitions.get() > MOST_FOR_SMALL_STREAMS && needed.rate.is_some_and(|rate| rate <= small) {
+        let small = f64::from(MAX_FOR_SMALL_STREAMS) * options.evaluate.partition_rate;
+        if partitions.get() > MAX_FOR_SMALL_STREAMS && needed.rate.is_some_and(|rate| rate <= small) {
             reasons.push(format!(
-                "YDB advises at most {MOST_FOR_SMALL_STREAMS} partitions for a stream this small"
+                "YDB advises at most {MAX_FOR_SMALL_STREAMS} partitions for a stream this small"
             ));
         }
         reasons

@@ -7,7 +7,7 @@
 use crate::evaluate::figures::evaluation::Evaluation;
 use crate::evaluate::figures::partition_key::PartitionKeyReport;
 use crate::evaluate::options::JoinedColumn;
-use crate::evaluate::roles::names::{is_bare_id, is_bare_number, is_later, is_of_log, is_of_period};
+use crate::evaluate::roles::names::{denotes_log, denotes_period, is_bare_id, is_bare_number, is_later};
 use crate::evaluate::roles::{Role, RoleReport, is_identifier};
 use crate::evaluate::verdict::knowledge::Knowledge;
 use evenkeel_model::units::PartitionCount;
@@ -159,7 +159,7 @@ impl<Q: Fn(&PartitionKeyReport) -> bool> EntityWeights<'_, Q> {
     fn weight(&self, report: &RoleReport) -> f64 {
         let base = match report.role {
             // No read names a place in the log of a database.
-            Role::Entity if is_of_log(&report.column) => OF_LOG,
+            Role::Entity if denotes_log(&report.column) => OF_LOG,
             Role::Entity => 1.0,
             Role::Dimension => 0.1,
             _ => return 0.0,
@@ -226,7 +226,7 @@ impl<'a> Workload<'a> {
                     && knowledge.natural_key.is_empty()
                     && !is_bare_id(&only.column)
                     && !is_bare_number(&only.column)
-                    && !is_of_log(&only.column)
+                    && !denotes_log(&only.column)
             }
             [_, _, ..] => true,
         };
@@ -306,7 +306,7 @@ impl<'a> Workload<'a> {
     pub(crate) fn rarely_fixed(&self, key: &[String]) -> f64 {
         let rarely = |column: &&String| match self.knowledge.role(column) {
             Some(Role::Time | Role::LineNumber | Role::Measure | Role::Text) => true,
-            Some(Role::Dimension) => is_of_period(column),
+            Some(Role::Dimension) => denotes_period(column),
             _ => false,
         };
         key.iter().filter(rarely).count() as f64
@@ -353,7 +353,7 @@ impl<'a> Workload<'a> {
         let is_named = |report: &&RoleReport| {
             report.role == Role::RowId
                 && (natural.is_empty() || is_identifier(&report.column))
-                && !is_of_log(&report.column)
+                && !denotes_log(&report.column)
         };
         let ids: Vec<&String> =
             self.knowledge.roles.iter().filter(is_named).map(|report| &report.column).collect();
@@ -369,45 +369,5 @@ impl<'a> Workload<'a> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Each entity alone, and each with each other.
-    fn by_force(workload: &Workload<'_>, key: &[String]) -> f64 {
-        let mut sum = 0.0;
-        for (entity, weight) in &workload.entities {
-            let alone = workload.visits(key, &entity.iter().collect::<Vec<_>>());
-            let others = workload.entities.iter().filter(|(other, _)| other != entity);
-            let rest: f64 = others.clone().map(|(_, share)| share).sum();
-            let pairs: f64 = others
-                .map(|(other, share)| {
-                    share / rest * workload.visits(key, &entity.iter().chain(other).collect::<Vec<_>>())
-                })
-                .sum();
-            sum += weight * ((1.0 - SECOND_ENTITY) * alone + SECOND_ENTITY * pairs);
-        }
-        sum
-    }
-
-    #[test]
-    fn reads_of_pairs_of_entities_are_those_of_each_with_each_other() {
-        let knowledge =
-            Knowledge { roles: &[], natural_key: &[], identifying: &[], joined: &[], of_events: false };
-        let named = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
-        let weights = [0.4, 0.3, 0.15, 0.1, 0.05];
-        let entities = [vec!["a"], vec!["b"], vec!["b", "c"], vec!["d"], vec!["a", "d", "e"]];
-        let entities = entities.iter().zip(weights).map(|(names, weight)| (named(names), weight)).collect();
-        let workload = Workload {
-            knowledge: &knowledge,
-            entities,
-            entity_reads: 0.5,
-            joins: Vec::new(),
-            partitions: 16.0,
-        };
-        for key in [vec!["a"], vec!["b"], vec!["a", "b"], vec!["a", "c"], vec!["x"], vec!["c", "d", "e"]] {
-            let key = named(&key);
-            let (found, expected) = (workload.entity_reads(&key), by_force(&workload, &key));
-            assert!((found - expected).abs() < 1e-12, "{key:?}: {found} and {expected}");
-        }
-    }
-}
+#[path = "workload_cost_tests.rs"]
+mod tests;

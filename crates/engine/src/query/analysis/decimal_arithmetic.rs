@@ -11,7 +11,7 @@ use arrow::error::ArrowError;
 use crate::query::analysis::operation::Operation;
 
 /// Most digits by which values are shifted: the factor fits into 64 bits.
-const MOST_DIGITS: u32 = 18;
+const MAX_DIGITS: u32 = 18;
 
 /// Computes decimals as the kernels of arrow do, which check each result for a 129th bit. Sums and
 /// products of 64-bit numbers never have one.
@@ -39,17 +39,17 @@ pub(in crate::query) fn compute(
     // The kernels know the type of the result.
     let of_nothing = kernel(&one.slice(0, 0), &other.slice(0, 0))?;
     let DataType::Decimal128(precision, scale) = *of_nothing.data_type() else { return kernel(left, right) };
-    let shift = |from: i8| u32::from(scale.abs_diff(from)).min(MOST_DIGITS + 1);
+    let shift = |from: i8| u32::from(scale.abs_diff(from)).min(MAX_DIGITS + 1);
     let shifts = (shift(*one_scale), shift(*other_scale));
     let is_sum = operation != Operation::Multiply;
-    if !has_rows || (is_sum && shifts.0.max(shifts.1) > MOST_DIGITS) {
+    if !has_rows || (is_sum && shifts.0.max(shifts.1) > MAX_DIGITS) {
         return kernel(left, right);
     }
     let (one, other) = (one.as_primitive::<Decimal128Type>(), other.as_primitive::<Decimal128Type>());
     if !are_narrow(one) || !are_narrow(other) {
         return kernel(left, right);
     }
-    let (by_one, by_other) = (10_i64.pow(shifts.0.min(MOST_DIGITS)), 10_i64.pow(shifts.1.min(MOST_DIGITS)));
+    let (by_one, by_other) = (10_i64.pow(shifts.0.min(MAX_DIGITS)), 10_i64.pow(shifts.1.min(MAX_DIGITS)));
     let (one, other) = ((one, one_is_scalar), (other, other_is_scalar));
     let computed = match operation {
         Operation::Add => combined(one, other, |a, b| wide(a, by_one).wrapping_add(wide(b, by_other))),

@@ -21,7 +21,7 @@ use crate::query::limits::LimitExceeded;
 use evenkeel_model::units::ByteSize;
 
 /// Greatest size of the values that one call of a function computes for a batch of rows.
-const MOST_BYTES: u64 = 1 << 30;
+const MAX_BYTES: u64 = 1 << 30;
 
 /// Nanoseconds of a day, and the least number of days of a month.
 const DAY_NANOS: i128 = 86_400_000_000_000;
@@ -110,10 +110,10 @@ impl ScalarUDFImpl for Bounded {
         let arrays = arrays.collect::<Result<Vec<ArrayRef>>>()?;
         let Bytes(estimate) = self.estimate;
         let bytes = estimate(&arrays).unwrap_or(0);
-        if bytes > u128::from(MOST_BYTES) {
+        if bytes > u128::from(MAX_BYTES) {
             return Err(DataFusionError::External(Box::new(LimitExceeded::Values {
                 function: self.name().to_owned(),
-                limit: ByteSize(MOST_BYTES),
+                limit: ByteSize(MAX_BYTES),
                 demanded: ByteSize(u64::try_from(bytes).unwrap_or(u64::MAX)),
             })));
         }

@@ -26,10 +26,10 @@ use thiserror::Error;
 use evenkeel_model::units::{ByteSize, elapsed};
 
 /// Smallest memory budget of a query.
-pub const LEAST_QUERY_MEMORY: ByteSize = ByteSize::mib(16);
+pub const MIN_QUERY_MEMORY: ByteSize = ByteSize::mib(16);
 
 /// Smallest value that [`default_memory`] returns.
-const LEAST_DEFAULT: u64 = 256 << 20;
+const MIN_DEFAULT: u64 = 256 << 20;
 
 /// Divisor of a machine's memory that gives the default of a query: one third leaves the rest of a
 /// laptop usable.
@@ -107,7 +107,7 @@ pub fn default_memory() -> ByteSize {
     *MEMORY.get_or_init(|| {
         let machine = total_memory().unwrap_or(SUPPOSED_MEMORY);
         let available = cgroup_memory().map_or(machine, |limit| limit.min(machine));
-        ByteSize((available / DEFAULT_SHARE).max(LEAST_DEFAULT))
+        ByteSize((available / DEFAULT_SHARE).max(MIN_DEFAULT))
     })
 }
 
@@ -291,8 +291,8 @@ mod tests {
     fn the_default_is_a_third_of_what_there_is() {
         let machine = total_memory().unwrap_or(SUPPOSED_MEMORY);
         let memory = default_memory().0;
-        assert!(memory >= LEAST_DEFAULT);
-        assert!(memory <= (machine / 2).max(LEAST_DEFAULT), "{memory} of {machine}");
+        assert!(memory >= MIN_DEFAULT);
+        assert!(memory <= (machine / 2).max(MIN_DEFAULT), "{memory} of {machine}");
         assert_eq!(kilobytes("a: 1\nMemTotal:     16 kB\n", "MemTotal"), Some(16 * 1024));
         assert_eq!(kilobytes("MemTotal: many", "MemTotal"), None);
     }

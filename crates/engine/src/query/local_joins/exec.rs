@@ -21,7 +21,7 @@ use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Pla
 use futures::stream::{self, StreamExt, TryStreamExt};
 
 use crate::query::local_joins::partition_scans::PartitionScans;
-use crate::query::session::catalog::NamedTable;
+use crate::query::scan::named_table::NamedTable;
 
 /// Rules that optimize the plan of one partition.
 pub(in crate::query) type Rules = Arc<[Arc<dyn PhysicalOptimizerRule + Send + Sync>]>;

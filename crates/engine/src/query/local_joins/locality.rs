@@ -17,9 +17,9 @@ use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::union::UnionExec;
 use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 
+use crate::query::scan::named_table::NamedTable;
 use crate::query::scan::newest_wins::NewestWinsExec;
 use crate::query::scan::ordered_scan::OrderedScan;
-use crate::query::session::catalog::NamedTable;
 use evenkeel_placement::placement::Placement;
 
 /// Reason why rows cannot be joined or grouped within their partitions.

@@ -36,7 +36,7 @@ use crate::query::local_joins::exec::{PartitionPlans, Rules};
 use crate::query::local_joins::locality::{Locality, Obstacle};
 use crate::query::local_joins::partition_aware::combines;
 use crate::query::local_joins::partition_scans::PartitionScans;
-use crate::query::session::catalog::NamedTable;
+use crate::query::scan::named_table::NamedTable;
 
 /// Summaries of the joins of a query.
 pub(super) type Joins = Arc<Mutex<Vec<JoinSummary>>>;

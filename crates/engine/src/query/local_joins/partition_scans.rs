@@ -12,11 +12,11 @@ use datafusion::physical_plan::empty::EmptyExec;
 
 use crate::query::local_joins::locality::{Locality, Obstacle, scanned};
 use crate::query::local_joins::placed::PlacedExec;
+use crate::query::scan::named_table::NamedTable;
 use crate::query::scan::newest_wins::NewestWinsExec;
 use crate::query::scan::ordered_scan::OrderedScan;
 use crate::query::scan::portion_statistics::portion_statistics;
 use crate::query::scan::provider::SnapshotTable;
-use crate::query::session::catalog::NamedTable;
 use evenkeel_model::units::PartitionId;
 use evenkeel_placement::placement::{Nesting, Placement};
 use evenkeel_store::log::PortionEntry;

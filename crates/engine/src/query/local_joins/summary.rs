@@ -11,7 +11,7 @@ use datafusion::physical_plan::joins::HashJoinExec;
 use serde::Serialize;
 
 use crate::query::local_joins::locality::{self, Obstacle, scanned};
-use crate::query::session::catalog::NamedTable;
+use crate::query::scan::named_table::NamedTable;
 
 /// Whether a join, and a grouping of its rows, stay within the partitions of tables.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

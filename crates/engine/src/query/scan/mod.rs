@@ -5,6 +5,7 @@ pub(in crate::query) mod count;
 pub(in crate::query) mod export_table;
 pub(in crate::query) mod key_order;
 pub(in crate::query) mod merge_runs;
+pub(in crate::query) mod named_table;
 pub(in crate::query) mod newest_wins;
 pub(in crate::query) mod ordered_scan;
 pub(in crate::query) mod overlap;

@@ -11,8 +11,8 @@ use evenkeel_model::bounded::quote;
 use crate::query::error::QueryError;
 use crate::query::limits::QueryLimits;
 use crate::query::scan::export_table::ExportTable;
+use crate::query::scan::named_table::NamedTable;
 use crate::query::scan::provider::SnapshotTable;
-use crate::query::session::catalog::NamedTable;
 use crate::query::session::runtime::{QueryEnvironment, runtime_within, shared_runtime};
 use crate::query::session::table_session::TableSession;
 

@@ -5,8 +5,8 @@ use datafusion::common::ScalarValue;
 use datafusion::prelude::SessionContext;
 
 use crate::query::error::QueryError;
+use crate::query::scan::named_table::NamedTable;
 use crate::query::scan::portion_statistics::scalar;
-use crate::query::session::catalog::NamedTable;
 use crate::sql::quoted_name;
 use evenkeel_model::table::KeyValue;
 use evenkeel_store::log::Snapshot;

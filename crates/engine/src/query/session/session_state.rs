@@ -26,8 +26,8 @@ use crate::query::local_joins::partition_aware::PartitionAware;
 use crate::query::local_joins::{Joins, LocalJoins, ShowPartitions};
 use crate::query::optimization::optimizer_rules::{corrected_logical_rules, corrected_rules};
 use crate::query::optimization::yielding::YieldingJoins;
+use crate::query::scan::named_table::NamedTable;
 use crate::query::scan::static_conditions::StaticConditions;
-use crate::query::session::catalog::NamedTable;
 
 /// Returns the state for queries that run in this process. The summaries of their joins are added
 /// to `joins`.

@@ -25,9 +25,10 @@ use crate::query::error::QueryError;
 use crate::query::limits::watch::Watch;
 use crate::query::local_joins::{JoinSummary, Joins};
 use crate::query::scan::export_table::ExportTable;
+use crate::query::scan::named_table::NamedTable;
 use crate::query::scan::provider::SnapshotTable;
 use crate::query::scan::scan_summary::ScanSummary;
-use crate::query::session::catalog::{NamedTable, register_tables};
+use crate::query::session::catalog::register_tables;
 use crate::query::session::explanation::Explanation;
 use crate::query::session::newest_time::newest_time;
 use crate::query::session::parsing::parse_query;
@@ -380,116 +381,5 @@ impl TableSession {
 }
 
 #[cfg(test)]
-mod tests {
-    use arrow::array::{ArrayRef, AsArray, Int64Array, TimestampMicrosecondArray};
-    use arrow::datatypes::TimestampMicrosecondType;
-
-    use super::*;
-    use crate::sql::ParamError;
-    use crate::testing::{create, ingest, latest, overlapping_commits, rows, scores};
-
-    #[tokio::test]
-    async fn a_table_has_an_alias_and_system_tables() {
-        let commits = overlapping_commits();
-        let (_folder, table) = scores(&commits).await;
-        let session = table.session().unwrap();
-        for name in ["t", "scores"] {
-            let sql = format!("SELECT player, game, points FROM {name} ORDER BY player, game");
-            assert_eq!(rows(&session.collect(&sql, &Params::default()).await.unwrap()), latest(&commits));
-        }
-        let stored: u64 = table.snapshot().portions().iter().map(|portion| portion.rows).sum();
-        for system in [
-            "sys.partition_stats",
-            "sys.primary_index_portion_stats",
-            "\"t/.sys/partition_stats\"",
-            "\"scores/.sys/primary_index_portion_stats\"",
-        ] {
-            let sql = format!("SELECT CAST(sum(rows) AS BIGINT) FROM {system}");
-            let sum = session.collect(&sql, &Params::default()).await.unwrap();
-            assert_eq!(sum[0].column(0).as_ref(), &Int64Array::from(vec![i64::try_from(stored).unwrap()]));
-        }
-    }
-
-    #[tokio::test]
-    async fn only_one_query_on_known_tables_is_run() {
-        let (_folder, table) = scores(&[]).await;
-        let session = table.session().unwrap();
-        let error = async |sql: &str| session.query(sql, &Params::default()).await.unwrap_err();
-        assert!(matches!(error(" \n").await, QueryError::Empty));
-        assert!(matches!(error(";").await, QueryError::Empty));
-        assert!(matches!(error("SELECT 1; SELECT 2").await, QueryError::Several { count: 2 }));
-        for statement in [
-            "DROP TABLE t",
-            "INSERT INTO t VALUES (1, 1, 1)",
-            "DELETE FROM nothing",
-            "CREATE TABLE u AS SELECT * FROM t",
-            "COPY t TO 'file.csv'",
-            "SET datafusion.execution.batch_size = 1",
-        ] {
-            let refused = error(statement).await;
-            assert!(matches!(refused, QueryError::NotAQuery { .. }), "{statement}: {refused}");
-        }
-        let QueryError::UnknownTable { name, known } = error("SELECT * FROM score").await else {
-            panic!("there is no such table")
-        };
-        assert_eq!(name, "score");
-        assert_eq!(known, "t, scores, sys.partition_stats, sys.primary_index_portion_stats");
-        assert!(matches!(error("SELECT nothing FROM t").await, QueryError::DataFusion(_)));
-        assert!(matches!(error("SELECT $x FROM t").await, QueryError::Param(ParamError::Missing { .. })));
-        assert!(matches!(error("SELECT $now").await, QueryError::Param(ParamError::NoTime)));
-        let deep = format!("SELECT {}1{}", "(".repeat(99), ")".repeat(99));
-        assert!(matches!(error(&deep).await, QueryError::Sql(_)));
-    }
-
-    #[tokio::test]
-    async fn now_is_the_newest_visible_time() {
-        let with = "WITH (STORE = COLUMN, AUTO_PARTITIONING_MIN_PARTITIONS_COUNT = 2)";
-        for (key, times, newest) in [
-            ("id, at", vec![30, 90, 20], Some(90)),
-            // The second row supersedes the first one.
-            ("id", vec![90, 30], Some(30)),
-            ("id", vec![], None),
-            ("id, at", vec![], None),
-        ] {
-            let ddl = format!(
-                "CREATE TABLE visits (id Int64 NOT NULL, at Timestamp64 NOT NULL, PRIMARY KEY ({key}))
-                 PARTITION BY HASH(id) {with}"
-            );
-            let (_folder, mut table) = create(&ddl).await;
-            for time in times {
-                let at = Arc::new(TimestampMicrosecondArray::from(vec![time])) as ArrayRef;
-                let id = Arc::new(Int64Array::from(vec![7])) as ArrayRef;
-                ingest(&mut table, RecordBatch::try_from_iter([("id", id), ("at", at)]).unwrap()).await;
-            }
-            let session = table.session().unwrap();
-            let now = session.collect("SELECT $now", &Params::default()).await.unwrap();
-            let now = now[0].column(0).as_primitive::<TimestampMicrosecondType>().iter().next();
-            assert_eq!(now, Some(newest), "{key}");
-            let given = Params::default().with("now", "1970-01-01T00:00:01Z");
-            let given = session.collect("SELECT $now", &given).await.unwrap();
-            assert_eq!(given[0].column(0).as_primitive::<TimestampMicrosecondType>().value(0), 1_000_000);
-        }
-    }
-
-    #[tokio::test]
-    async fn an_explanation_has_the_scans_of_its_query_alone() {
-        let (_folder, table) = scores(&overlapping_commits()).await;
-        let session = table.session().unwrap();
-        session.collect("SELECT count(*) FROM t", &Params::default()).await.unwrap();
-        let sql = "SELECT points FROM t WHERE player = 3";
-        let Explanation { scans, joins, plan } = session.explain(sql, &Params::default()).await.unwrap();
-        assert_eq!((scans.len(), joins.len()), (1, 0));
-        assert_eq!((scans[0].partitions_read, scans[0].partitions), (1, 4));
-        assert!(plan.contains("NewestWinsExec"), "{plan}");
-        assert!(session.explain("SELEC", &Params::default()).await.is_err());
-    }
-
-    #[tokio::test]
-    async fn a_query_ends_at_its_time_limit() {
-        let (_folder, table) = scores(&overlapping_commits()).await;
-        let session = table.session().unwrap().with_timeout(Some(Duration::ZERO));
-        let ended = session.collect("SELECT * FROM t", &Params::default()).await.unwrap_err();
-        let text = ended.to_string();
-        assert!(text.contains("longer than its limit"), "{text}");
-    }
-}
+#[path = "table_session_tests.rs"]
+mod tests;

@@ -4,72 +4,72 @@ use datafusion::error::DataFusionError;
 use thiserror::Error;
 
 /// Most bytes of one SQL text. A list of 50,000 keys has about half of that.
-pub(super) const MOST_BYTES: usize = 1 << 20;
+pub(super) const MAX_BYTES: usize = 1 << 20;
 
 /// Most words and signs of one text, not counting whitespace and comments.
-pub(super) const MOST_TOKENS: usize = 250_000;
+pub(super) const MAX_TOKENS: usize = 250_000;
 
 /// Most nested levels of parentheses, brackets and CASE. Some rules of the parser try an expression
 /// twice on each level.
-pub(super) const MOST_LEVELS: u32 = 24;
+pub(super) const MAX_LEVELS: u32 = 24;
 
 /// Most nested levels that the parser or the planner visits twice, so that each further level
 /// doubles the time: subqueries, BETWEEN, IN, LIKE and functions that become CASE.
-pub(super) const MOST_DOUBLINGS: u32 = 8;
+pub(super) const MAX_DOUBLINGS: u32 = 8;
 
 /// Most operators and keywords between the root of an expression and its deepest operand. A tokio
 /// thread's stack of 2 MiB is enough for that.
-pub(super) const MOST_DEPTH: u32 = 500;
+pub(super) const MAX_DEPTH: u32 = 500;
 
 /// Most uses of UNION, INTERSECT and EXCEPT in one text.
-pub(super) const MOST_SET_OPERATIONS: u32 = 100;
+pub(super) const MAX_SET_OPERATIONS: u32 = 100;
 
 /// Most tables that a statement may name; the tables of a WITH query count once per expansion.
-pub(super) const MOST_TABLES: u64 = 128;
+pub(super) const MAX_TABLES: u64 = 128;
 
 /// Most bytes of a name. The planner searches all known names for the most similar one, in a time
 /// that grows with the length.
-pub(super) const MOST_NAME_BYTES: usize = 4096;
+pub(super) const MAX_NAME_BYTES: usize = 4096;
 
 /// SQL that is refused before it is planned.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[allow(missing_docs, reason = "the fields are named in the messages")]
 pub enum SqlLimitError {
-    #[error("the SQL has {found} bytes; the limit is {MOST_BYTES}. Put long lists of values into a table")]
+    #[error("the SQL has {found} bytes; the limit is {MAX_BYTES}. Put long lists of values into a table")]
     Bytes { found: usize },
     #[error(
-        "the SQL has {found} words and signs; the limit is {MOST_TOKENS}. Put long lists of values into a \
+        "the SQL has {found} words and signs; the limit is {MAX_TOKENS}. Put long lists of values into a \
             table"
     )]
     Tokens { found: usize },
     #[error(
-        "line {line}, column {column} of the SQL is nested more than {MOST_LEVELS} levels deep; give its inner parts names \
+        "line {line}, column {column} of the SQL is nested more than {MAX_LEVELS} levels deep; give its inner parts names \
          in a WITH clause"
     )]
     Levels { line: u64, column: u64 },
     #[error(
-        "line {line}, column {column} of the SQL: more than {MOST_DOUBLINGS} subqueries, or values of BETWEEN, IN, LIKE or coalesce, \
+        "line {line}, column {column} of the SQL: more than {MAX_DOUBLINGS} subqueries, or values of BETWEEN, IN, LIKE or coalesce, \
          are nested in each other; give the inner ones names in a WITH clause"
     )]
     Doublings { line: u64, column: u64 },
     #[error(
-        "line {line}, column {column} of the SQL: this expression chains more than {MOST_DEPTH} operators and keywords, with \
+        "line {line}, column {column} of the SQL: this expression chains more than {MAX_DEPTH} operators and keywords, with \
          +, -, * and || counting twice; write many alternatives as column IN (...)"
     )]
     Depth { line: u64, column: u64 },
     #[error(
-        "the SQL has more than {MOST_SET_OPERATIONS} of UNION, INTERSECT and EXCEPT; write rows as VALUES (...), (...)"
+        "the SQL has more than {MAX_SET_OPERATIONS} of UNION, INTERSECT and EXCEPT; write rows as VALUES (...), (...)"
     )]
     SetOperations,
     #[error(
-        "the SQL reads more than {MOST_TABLES} tables, counting the tables of a WITH query each time that it is named; run it in parts"
+        "the SQL reads more than {MAX_TABLES} tables, counting the tables of a WITH query each time that it is named; run it in parts"
     )]
     Tables,
     #[error(
-        "line {line}, column {column} of the SQL: a name has at most {MOST_NAME_BYTES} bytes, not {found}"
+        "line {line}, column {column} of the SQL: a name has at most {MAX_NAME_BYTES} bytes, not {found}"
     )]
     Name { found: usize, line: u64, column: u64 },
-    #[error("line {line}, column {column} of the SQL: DECIMAL has at most {MOST_PRECISION} digits, not {}", shortened(.number))]
+    #[error("line {line}, column {column} of the SQL: DECIMAL has at most {MAX_PRECISION} digits, not {}", shortened(.number))]
     Precision { number: String, line: u64, column: u64 },
     #[error("line {line}, column {column} of the SQL: {} is beyond the range of Double", shortened(.number))]
     Double { number: String, line: u64, column: u64 },
@@ -118,7 +118,7 @@ impl SqlLimitError {
 pub(super) const DOUBLE_DIGITS: usize = 17;
 
 /// Most digits of a decimal. The planner keeps only the low eight bits of a precision.
-pub(super) const MOST_PRECISION: u64 = 76;
+pub(super) const MAX_PRECISION: u64 = 76;
 
 /// Most digits of a number that a message quotes.
 const QUOTED_DIGITS: usize = 40;

@@ -3,9 +3,7 @@
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Location, Token};
 
-use crate::sql::limits::error::{
-    MOST_DEPTH, MOST_DOUBLINGS, MOST_LEVELS, MOST_SET_OPERATIONS, SqlLimitError,
-};
+use crate::sql::limits::error::{MAX_DEPTH, MAX_DOUBLINGS, MAX_LEVELS, MAX_SET_OPERATIONS, SqlLimitError};
 
 /// Functions that the planner replaces by a CASE in which an argument appears twice.
 const DOUBLING: [&str; 5] = ["coalesce", "ifnull", "nvl", "nvl2", "nullif"];
@@ -153,16 +151,16 @@ impl<'a> Nesting<'a> {
     /// Checks the limits after a token at `location`.
     pub(super) fn check(&self, location: Location) -> Result<(), SqlLimitError> {
         let Location { line, column } = location;
-        if self.enclosing.len() > MOST_LEVELS as usize {
+        if self.enclosing.len() > MAX_LEVELS as usize {
             return Err(SqlLimitError::Levels { line, column });
         }
-        if self.innermost.doublings() > MOST_DOUBLINGS {
+        if self.innermost.doublings() > MAX_DOUBLINGS {
             return Err(SqlLimitError::Doublings { line, column });
         }
-        if self.innermost.depth() > MOST_DEPTH {
+        if self.innermost.depth() > MAX_DEPTH {
             return Err(SqlLimitError::Depth { line, column });
         }
-        if self.set_operations > MOST_SET_OPERATIONS {
+        if self.set_operations > MAX_SET_OPERATIONS {
             return Err(SqlLimitError::SetOperations);
         }
         Ok(())

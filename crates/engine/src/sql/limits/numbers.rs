@@ -2,12 +2,12 @@
 
 use datafusion::sql::sqlparser::tokenizer::Location;
 
-use crate::sql::limits::error::{DOUBLE_DIGITS, MOST_PRECISION, SqlLimitError};
+use crate::sql::limits::error::{DOUBLE_DIGITS, MAX_PRECISION, SqlLimitError};
 
 /// Refuses the precision of a decimal that no decimal has.
 pub(super) fn check_precision(number: &str, location: Location) -> Result<(), SqlLimitError> {
     let Location { line, column } = location;
-    if number.parse::<u64>().is_ok_and(|digits| digits > MOST_PRECISION) {
+    if number.parse::<u64>().is_ok_and(|digits| digits > MAX_PRECISION) {
         return Err(SqlLimitError::Precision { number: number.to_owned(), line, column });
     }
     Ok(())

@@ -6,13 +6,13 @@ use std::ops::ControlFlow;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{ObjectName, Query, Visit, Visitor};
 
-use crate::sql::limits::error::{MOST_TABLES, SqlLimitError};
+use crate::sql::limits::error::{MAX_TABLES, SqlLimitError};
 
 /// Checks the number of tables that a statement reads if each WITH query is expanded at every use,
 /// as the planner does.
 ///
 /// # Errors
-/// [`SqlLimitError::Tables`] if there are more than [`MOST_TABLES`].
+/// [`SqlLimitError::Tables`] if there are more than [`MAX_TABLES`].
 pub(in crate::sql) fn check_tables(statement: &Statement) -> Result<(), SqlLimitError> {
     let mut statement = statement;
     while let Statement::Explain(explain) = statement {
@@ -56,7 +56,7 @@ impl Visitor for Tables {
 
     fn post_visit_query(&mut self, _query: &Query) -> ControlFlow<()> {
         let tables = self.scopes.pop().map_or(0, |scope| scope.tables);
-        if tables > MOST_TABLES {
+        if tables > MAX_TABLES {
             return ControlFlow::Break(());
         }
         if let Some(outer) = self.scopes.last_mut() {
@@ -76,7 +76,7 @@ impl Visitor for Tables {
         let tables = known.copied().unwrap_or(1).max(1);
         if let Some(scope) = self.scopes.last_mut() {
             scope.tables = scope.tables.saturating_add(tables);
-            if scope.tables > MOST_TABLES {
+            if scope.tables > MAX_TABLES {
                 return ControlFlow::Break(());
             }
         }

@@ -3,7 +3,7 @@
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 
-use crate::sql::limits::error::{MOST_BYTES, MOST_NAME_BYTES, MOST_TOKENS, SqlLimitError};
+use crate::sql::limits::error::{MAX_BYTES, MAX_NAME_BYTES, MAX_TOKENS, SqlLimitError};
 use crate::sql::limits::nesting::Nesting;
 use crate::sql::limits::numbers::{check_number, check_precision};
 
@@ -12,14 +12,14 @@ use crate::sql::limits::numbers::{check_number, check_precision};
 /// # Errors
 /// [`SqlLimitError`] if it is too long, too deep, or has a number that no type holds.
 pub fn check_text(sql: &str) -> Result<(), SqlLimitError> {
-    if sql.len() > MOST_BYTES {
+    if sql.len() > MAX_BYTES {
         return Err(SqlLimitError::Bytes { found: sql.len() });
     }
     let Ok(mut tokens) = Tokenizer::new(&GenericDialect {}, sql).tokenize_with_location() else {
         return Ok(());
     };
     tokens.retain(|token| !matches!(token.token, Token::Whitespace(_) | Token::EOF));
-    if tokens.len() > MOST_TOKENS {
+    if tokens.len() > MAX_TOKENS {
         return Err(SqlLimitError::Tokens { found: tokens.len() });
     }
     let mut nesting = Nesting::new();
@@ -32,7 +32,7 @@ pub fn check_text(sql: &str) -> Result<(), SqlLimitError> {
                     check_precision(number, start)?;
                 }
             }
-            Token::Word(word) if word.value.len() > MOST_NAME_BYTES => {
+            Token::Word(word) if word.value.len() > MAX_NAME_BYTES => {
                 let (line, column) = (start.line, start.column);
                 return Err(SqlLimitError::Name { found: word.value.len(), line, column });
             }
@@ -150,13 +150,13 @@ mod tests {
 
     #[test]
     fn text_is_bounded() {
-        let blanks = " ".repeat(MOST_BYTES);
+        let blanks = " ".repeat(MAX_BYTES);
         assert_eq!(check_text(&blanks), Ok(()));
-        assert_eq!(check_text(&format!("{blanks} ")), Err(SqlLimitError::Bytes { found: MOST_BYTES + 1 }));
+        assert_eq!(check_text(&format!("{blanks} ")), Err(SqlLimitError::Bytes { found: MAX_BYTES + 1 }));
         let names = |bytes| format!("SELECT {}(1), \"{}\"", "f".repeat(bytes), "c".repeat(bytes));
-        assert_eq!(check_text(&names(MOST_NAME_BYTES)), Ok(()));
-        let refused = check_text(&names(MOST_NAME_BYTES + 1));
-        assert_eq!(refused, Err(SqlLimitError::Name { found: MOST_NAME_BYTES + 1, line: 1, column: 8 }));
+        assert_eq!(check_text(&names(MAX_NAME_BYTES)), Ok(()));
+        let refused = check_text(&names(MAX_NAME_BYTES + 1));
+        assert_eq!(refused, Err(SqlLimitError::Name { found: MAX_NAME_BYTES + 1, line: 1, column: 8 }));
         let values = format!("VALUES {}", chain("(1)", ",", 63_000));
         assert_eq!(check_text(&values), Err(SqlLimitError::Tokens { found: 63_000 * 4 }));
     }

@@ -13,12 +13,12 @@ use orc_rust::reader::ChunkReader;
 use orc_rust::reader::metadata::read_metadata;
 
 /// Maximum depth of nested types.
-const MOST_DEPTH: usize = 64;
+const MAX_DEPTH: usize = 64;
 /// Maximum size of a footer, decompressed.
-const MOST_FOOTER_BYTES: u64 = 256 << 20;
+const MAX_FOOTER_BYTES: u64 = 256 << 20;
 
 /// Maximum number of types.
-const MOST_TYPES: usize = 1 << 20;
+const MAX_TYPES: usize = 1 << 20;
 
 /// Field of a message of Protocol Buffers.
 enum Value<'a> {
@@ -105,9 +105,9 @@ pub(super) fn check_types<R: ChunkReader>(source: &R) -> Result<(), ArrowError> 
     let footer = last(after_footer - postscript_bytes, footer_bytes)?;
     let mut content = Vec::new();
     let mut decompressed =
-        Decompressor::new(footer, compression(kind, block)?, Vec::new()).take(MOST_FOOTER_BYTES + 1);
+        Decompressor::new(footer, compression(kind, block)?, Vec::new()).take(MAX_FOOTER_BYTES + 1);
     decompressed.read_to_end(&mut content)?;
-    if content.len() as u64 > MOST_FOOTER_BYTES {
+    if content.len() as u64 > MAX_FOOTER_BYTES {
         return Err(damaged("its footer is larger than 256 MiB"));
     }
     check_tree(&types(&content)?)
@@ -119,7 +119,7 @@ fn types(footer: &[u8]) -> Result<Vec<Vec<u64>>, ArrowError> {
     let mut fields = Fields(footer);
     while let Some(field) = fields.next()? {
         let (4, Value::Bytes(of_type)) = field else { continue };
-        if types.len() == MOST_TYPES {
+        if types.len() == MAX_TYPES {
             return Err(damaged("it has more than a million types"));
         }
         let (mut of_type, mut within) = (Fields(of_type), Vec::new());
@@ -144,8 +144,8 @@ fn check_tree(types: &[Vec<u64>]) -> Result<(), ArrowError> {
     let mut depths: Vec<Option<usize>> = vec![None; types.len()];
     for (number, within) in types.iter().enumerate() {
         let depth = depths.get(number).copied().flatten().unwrap_or(0) + 1;
-        if depth > MOST_DEPTH {
-            return Err(damaged(&format!("its types are nested deeper than {MOST_DEPTH}")));
+        if depth > MAX_DEPTH {
+            return Err(damaged(&format!("its types are nested deeper than {MAX_DEPTH}")));
         }
         for inner in within {
             let place = usize::try_from(*inner).ok().filter(|inner| *inner > number);

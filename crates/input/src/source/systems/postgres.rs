@@ -162,6 +162,25 @@ impl Outline {
     }
 
     fn tables(self, file: &str) -> Result<Vec<DeclaredTable>, SourceError> {
+        self.check_completeness(file)?;
+        let declared = read_tables(&self.statements).map_err(|reason| SourceError::Refused {
+            file: file.to_owned(),
+            problem: format!("the statements of the pg_dump cannot be read: {reason}"),
+            advice: "write the table as CSV: psql -c \"\\copy TABLE TO 'TABLE.csv' CSV HEADER\"".to_owned(),
+        })?;
+        let parents = Parents::from_statements(&self.statements);
+        let mut tables: Vec<DeclaredTable> =
+            declared.into_iter().filter(|table| !parents.has_parent(&table.name)).collect();
+        self.add_undeclared(&parents, &mut tables);
+        for table in &mut tables {
+            file.clone_into(&mut table.file);
+            self.complete_table(&parents, table);
+        }
+        Ok(tables)
+    }
+
+    /// Checks that the dump has its end, and all rows in the form that pg_dump writes.
+    fn check_completeness(&self, file: &str) -> Result<(), SourceError> {
         let refused = |problem: &str, advice: &str| SourceError::Refused {
             file: file.to_owned(),
             problem: problem.to_owned(),
@@ -184,66 +203,80 @@ impl Outline {
                 "write the file again; rows may be missing",
             ));
         }
-        let declared = read_tables(&self.statements).map_err(|reason| SourceError::Refused {
-            file: file.to_owned(),
-            problem: format!("the statements of the pg_dump cannot be read: {reason}"),
-            advice: "write the table as CSV: psql -c \"\\copy TABLE TO 'TABLE.csv' CSV HEADER\"".to_owned(),
-        })?;
-        let attached = read_attach(&self.statements);
-        let parents: BTreeMap<String, String> =
-            attached.into_iter().map(|AttachedPartition { parent, partition }| (partition, parent)).collect();
-        let root = |name: &str| {
-            let mut name = name.to_owned();
-            // A chain of parents is no longer than there are tables, unless it is a circle.
-            for _ in 0..parents.len() {
-                match parents.get(&name) {
-                    Some(parent) => name.clone_from(parent),
-                    None => break,
-                }
-            }
-            name
-        };
-        let mut tables: Vec<DeclaredTable> =
-            declared.into_iter().filter(|table| !parents.contains_key(&table.name)).collect();
+        Ok(())
+    }
+
+    /// Adds the tables with rows that no statement declares: a dump of rows alone has only names.
+    fn add_undeclared(&self, parents: &Parents, tables: &mut Vec<DeclaredTable>) {
         for copy in &self.copies {
-            let name = root(&copy.table);
+            let name = parents.root(&copy.table);
             if !tables.iter().any(|table| table.name == name) {
-                // A dump of rows alone declares only names.
                 let column =
                     |name: &String| DeclaredColumn { name: name.clone(), column_type: None, nullable: true };
                 let columns = copy.columns.iter().map(column).collect();
                 tables.push(DeclaredTable { name, columns, ..DeclaredTable::default() });
             }
         }
-        for table in &mut tables {
-            file.clone_into(&mut table.file);
-            table.form = DataForm::Section;
-            table.layout = TableLayout::Unknown;
-            let own = self.copies.iter().filter(|copy| root(&copy.table) == table.name);
-            let copied: Vec<&String> = own.clone().flat_map(|copy| &copy.columns).collect();
-            // A table that inherits from another declares only its own columns.
-            for name in &copied {
-                if !table.columns.iter().any(|column| column.name == **name) {
-                    table.columns.push(DeclaredColumn::untyped(name));
-                }
+    }
+
+    /// Completes a table by what the sections with its rows say.
+    fn complete_table(&self, parents: &Parents, table: &mut DeclaredTable) {
+        table.form = DataForm::Section;
+        table.layout = TableLayout::Unknown;
+        let own: Vec<&CopyStatement> =
+            self.copies.iter().filter(|copy| parents.root(&copy.table) == table.name).collect();
+        let copied: Vec<&String> = own.iter().flat_map(|copy| &copy.columns).collect();
+        // A table that inherits from another declares only its own columns.
+        for name in &copied {
+            if !table.columns.iter().any(|column| column.name == **name) {
+                table.columns.push(DeclaredColumn::untyped(name));
             }
-            // The values of generated columns are not dumped.
-            let is_left_out = |name: &String| !copied.is_empty() && !copied.contains(&name);
-            for column in table.columns.iter().filter(|column| is_left_out(&column.name)) {
-                let name = &column.name;
-                table
-                    .notes
-                    .push(format!("column '{name}' is generated and not dumped; it has no values here"));
-            }
-            if table.primary_key.iter().any(is_left_out) {
-                table.primary_key.clear();
-            }
-            table.columns.retain(|column| !is_left_out(&column.name));
-            table.sections = own.map(|copy| copy.table.clone()).collect();
-            table.sections.dedup();
-            table.has_other_rows = self.inserted.iter().any(|name| root(name) == table.name);
         }
-        Ok(tables)
+        leave_out_generated(table, &copied);
+        table.sections = own.iter().map(|copy| copy.table.clone()).collect();
+        table.sections.dedup();
+        table.has_other_rows = self.inserted.iter().any(|name| parents.root(name) == table.name);
+    }
+}
+
+/// Leaves out the generated columns of a table: their values are not dumped. `copied` has the
+/// columns of its rows; without any, all columns stay.
+fn leave_out_generated(table: &mut DeclaredTable, copied: &[&String]) {
+    let is_left_out = |name: &String| !copied.is_empty() && !copied.contains(&name);
+    for column in table.columns.iter().filter(|column| is_left_out(&column.name)) {
+        let name = &column.name;
+        table.notes.push(format!("column '{name}' is generated and not dumped; it has no values here"));
+    }
+    if table.primary_key.iter().any(is_left_out) {
+        table.primary_key.clear();
+    }
+    table.columns.retain(|column| !is_left_out(&column.name));
+}
+
+/// The parent of each partition.
+struct Parents(BTreeMap<String, String>);
+
+impl Parents {
+    fn from_statements(statements: &str) -> Self {
+        let attached = read_attach(statements).into_iter();
+        Self(attached.map(|AttachedPartition { parent, partition }| (partition, parent)).collect())
+    }
+
+    fn has_parent(&self, name: &str) -> bool {
+        self.0.contains_key(name)
+    }
+
+    /// Name of the table that a table is part of, itself if it is no partition.
+    fn root(&self, name: &str) -> String {
+        let mut name = name.to_owned();
+        // A chain of parents is no longer than there are tables, unless it is a circle.
+        for _ in 0..self.0.len() {
+            match self.0.get(&name) {
+                Some(parent) => name.clone_from(parent),
+                None => break,
+            }
+        }
+        name
     }
 }
 

@@ -9,7 +9,7 @@ use crate::schema::tables::{Made, SchemaColumn, Shard};
 use crate::schema::types::read_type;
 
 /// Largest number of shards that can be modelled.
-const MOST_SHARDS: u32 = 100_000;
+const MAX_SHARDS: u32 = 100_000;
 
 /// Words that may follow the type of a column.
 const ATTRIBUTES: [&str; 18] = [
@@ -83,7 +83,7 @@ fn generator(rest: &[TokenWithSpan]) -> Option<Made> {
             Token::Number(number, _) => number.parse().ok(),
             _ => None,
         });
-        let shards = numbers.next_back().filter(|shards| (1..=MOST_SHARDS).contains(shards));
+        let shards = numbers.next_back().filter(|shards| (1..=MAX_SHARDS).contains(shards));
         let shard = shards.and_then(|shards| fingerprint_shard(rest, shards));
         return Some(shard.map_or(Made::Other, Made::Shard));
     }

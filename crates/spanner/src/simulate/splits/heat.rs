@@ -6,7 +6,7 @@ use crate::simulate::splits::key::{Key, StartKey};
 use crate::simulate::splits::random::SplitMix;
 
 /// Largest number of sampled rows.
-const MOST_SAMPLES: usize = 1 << 15;
+const MAX_SAMPLES: usize = 1 << 15;
 /// Largest number of key ranges.
 const KEY_RANGES: usize = 64;
 /// Largest number of time slices.
@@ -98,7 +98,7 @@ impl HeatSamples {
             self.until_next -= 1;
             return;
         }
-        if self.rows.len() == MOST_SAMPLES {
+        if self.rows.len() == MAX_SAMPLES {
             let mut kept = false;
             self.rows.retain(|_| {
                 kept = !kept;

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 /// Number of periods to which a timeline is reduced when it has more than twice as many.
-const MOST_PERIODS: usize = 240;
+const MAX_PERIODS: usize = 240;
 
 /// Figures of consecutive windows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
@@ -92,7 +92,7 @@ impl Timeline {
     /// Adds a window.
     pub(super) fn push(&mut self, window: Period) {
         self.append(window);
-        while self.periods.len() > 2 * MOST_PERIODS {
+        while self.periods.len() > 2 * MAX_PERIODS {
             self.windows_of_period *= 2;
             for period in std::mem::take(&mut self.periods) {
                 self.append(period);

@@ -15,7 +15,7 @@ const HLL_LG_K: u8 = 16;
 pub(super) const FREQUENT_SLOTS: usize = 1 << 17;
 
 /// Maximum number of rows counted: sums of such numbers stay far from overflowing 64 bits.
-const MOST_ROWS: u64 = 1 << 60;
+const MAX_ROWS: u64 = 1 << 60;
 
 #[derive(Debug, Clone)]
 pub(super) struct Sketches {
@@ -103,7 +103,7 @@ impl Wire for Sketches {
             return Err(wrong);
         }
         let frequent = FrequentItemsSketch::<u64>::deserialize(frequent).map_err(|_| wrong)?;
-        if distinct.lg_config_k() != HLL_LG_K || frequent.total_weight() > MOST_ROWS {
+        if distinct.lg_config_k() != HLL_LG_K || frequent.total_weight() > MAX_ROWS {
             return Err(wrong);
         }
         Ok(Self { distinct, frequent })

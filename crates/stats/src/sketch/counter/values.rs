@@ -10,7 +10,7 @@ use evenkeel_model::wire::{Wire, WireError, WireReader, put_words};
 /// Number of keys whose values are kept once the counter has found the heaviest.
 const REMEMBERED: usize = 1024;
 /// Number of values held before all but the [`REMEMBERED`] heaviest are dropped.
-const MOST_VALUES: usize = 4 * REMEMBERED;
+const MAX_VALUES: usize = 4 * REMEMBERED;
 
 /// Hasher for identities, which are already mixed; hashing them again would only cost time.
 #[derive(Debug, Default, Clone, Copy)]
@@ -109,7 +109,7 @@ impl<V: Clone> Values<V> {
     }
 
     pub(super) fn are_many(&self) -> bool {
-        self.by_identity.len() >= MOST_VALUES
+        self.by_identity.len() >= MAX_VALUES
     }
 
     pub(super) fn remember(&mut self, identity: u64, rows: u64, value: impl FnOnce() -> V) {

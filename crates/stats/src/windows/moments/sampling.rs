@@ -13,13 +13,13 @@ pub(super) const LENGTHS: [Micros; 6] = [
     Micros::DAY,
 ];
 /// Maximum number of counters for the windows of one length, over all partitions.
-const MOST_COUNTERS: usize = 1 << 17;
+const MAX_COUNTERS: usize = 1 << 17;
 /// Bounds of the number of windows kept of one length.
-const MOST_KEPT: (usize, usize) = (64, 4096);
+const MAX_KEPT: (usize, usize) = (64, 4096);
 
 /// Returns the number of windows kept of each length, for a key with `counters` counters in total.
 pub fn most_moments(counters: usize) -> usize {
-    (MOST_COUNTERS / counters.max(1)).clamp(MOST_KEPT.0, MOST_KEPT.1)
+    (MAX_COUNTERS / counters.max(1)).clamp(MAX_KEPT.0, MAX_KEPT.1)
 }
 
 /// Returns the most counters that short windows need, for a key with `counters` in total.

@@ -224,14 +224,14 @@ fn stored(body: &[u8]) -> Vec<u8> {
     const MAGIC: u32 = 0xFD2F_B528;
     /// One segment, and a content size of four bytes.
     const DESCRIPTOR: u8 = 0b1010_0000;
-    const MOST_BYTES: usize = 1 << 17;
-    let mut frame = Vec::with_capacity(body.len() + 16 + body.len() / MOST_BYTES * 3);
+    const MAX_BYTES: usize = 1 << 17;
+    let mut frame = Vec::with_capacity(body.len() + 16 + body.len() / MAX_BYTES * 3);
     frame.extend(MAGIC.to_le_bytes());
     frame.push(DESCRIPTOR);
     frame.extend((body.len() as u32).to_le_bytes());
     let mut rest = body;
     loop {
-        let (block, after) = rest.split_at(rest.len().min(MOST_BYTES));
+        let (block, after) = rest.split_at(rest.len().min(MAX_BYTES));
         let header = (block.len() as u32) << 3 | u32::from(after.is_empty());
         frame.extend(header.to_le_bytes().iter().take(3));
         frame.extend_from_slice(block);

@@ -12,7 +12,7 @@ use evenkeel_model::wire::{Wire, WireError, WireReader, wire};
 use evenkeel_stats::windows::{LATE_BY, count_late};
 
 /// Maximum number of marks in the rows of a partition that are in order.
-const MOST_MARKS: usize = 256;
+const MAX_MARKS: usize = 256;
 
 /// Counts late rows.
 #[derive(Debug)]
@@ -96,7 +96,7 @@ impl InOrder {
     }
 
     fn thin(&mut self) {
-        while self.marks.len() > MOST_MARKS {
+        while self.marks.len() > MAX_MARKS {
             let mut number = 0;
             self.marks.retain(|_| {
                 number += 1;

@@ -12,7 +12,7 @@ use evenkeel_model::units::PartitionId;
 use evenkeel_model::wire::wire;
 
 /// Bytes of a key or value that are kept for a sampled row; longer ones are distinguished by these.
-pub(super) const MOST_KEPT_BYTES: usize = 256;
+pub(super) const MAX_KEPT_BYTES: usize = 256;
 
 /// Sampled row.
 #[derive(Debug, Clone)]
@@ -29,7 +29,7 @@ wire!(SampledRow { arrival, partition, key, columns });
 pub(super) fn kept(rows: &Rows, row: usize) -> KeyBytes {
     let row = rows.row(row);
     let bytes: &[u8] = row.as_ref();
-    bytes.get(..MOST_KEPT_BYTES).unwrap_or(bytes).into()
+    bytes.get(..MAX_KEPT_BYTES).unwrap_or(bytes).into()
 }
 
 /// Converts values to bytes that compare in the same order, whether text is in views or not.

@@ -18,7 +18,7 @@ use crate::evaluate::nulls::can_be_filled_in;
 use crate::evaluate::pass::batch::KeyedBatch;
 use crate::evaluate::pass::layout::{KeyBytes, Portion, join_batches};
 use crate::evaluate::pass::primary_key::arrivals::{Arrivals, rank_correlation};
-use crate::evaluate::pass::primary_key::key_rows::{KeyRows, MOST_KEPT_BYTES, SampledRow, kept};
+use crate::evaluate::pass::primary_key::key_rows::{KeyRows, MAX_KEPT_BYTES, SampledRow, kept};
 use crate::evaluate::pass::primary_key::pruning::Reads;
 pub(crate) use crate::evaluate::pass::primary_key::pruning::{Condition, ConditionKind};
 use evenkeel_model::table::{Candidate, ColumnType, MAX_KEY_BYTES, MAX_KEY_COLUMNS};
@@ -35,7 +35,7 @@ const SAMPLE_ROWS: usize = 100_000;
 const SAMPLE_SEED: u64 = 0x5A4D;
 /// Maximum number of batches whose portions are kept; beyond it, the portions of every two are
 /// joined.
-const MOST_BATCHES: u64 = 2000;
+const MAX_BATCHES: u64 = 2000;
 /// Number of rows whose keys show whether uniqueness is due to chance.
 const UNIQUENESS_ROWS: usize = 20_000;
 
@@ -234,7 +234,7 @@ impl PrimaryKeyCounter {
     /// batches.
     fn end_batch(&mut self) {
         self.batches_open += 1;
-        if self.batches_open == self.batches_joined && self.batches >= MOST_BATCHES {
+        if self.batches_open == self.batches_joined && self.batches >= MAX_BATCHES {
             // The current batch is now half of a batch.
             self.join_batches();
         }
@@ -260,7 +260,7 @@ impl PrimaryKeyCounter {
     }
 
     fn join_while_many(&mut self) {
-        while self.batches > MOST_BATCHES {
+        while self.batches > MAX_BATCHES {
             self.join_batches();
         }
     }
@@ -324,7 +324,7 @@ impl PrimaryKeyCounter {
     /// Judges the uniqueness of a key that no row repeats.
     fn uniqueness(&self) -> Option<Uniqueness> {
         // Longer keys are skipped, because their end is not kept.
-        let whole = self.sample.items().iter().filter(|row| row.key.len() < MOST_KEPT_BYTES);
+        let whole = self.sample.items().iter().filter(|row| row.key.len() < MAX_KEPT_BYTES);
         let parser = self.rows_of_key.parser();
         let keys = whole.take(UNIQUENESS_ROWS).map(|row| parser.parse(&row.key));
         let columns = self.rows_of_key.arrays(keys).ok()?;

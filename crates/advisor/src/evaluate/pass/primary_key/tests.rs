@@ -129,7 +129,7 @@ fn uniqueness_is_judged_if_all_rows_and_whole_keys_are_known() {
     assert!(numbered.unique && numbered.duplicate_rows_interval.is_none());
     assert_eq!(numbered.uniqueness.map(|unique| unique.by), Some(UniqueBy::Nature));
     let short = report(&[("key", ColumnType::Utf8, texts(20))], options());
-    let long = report(&[("key", ColumnType::Utf8, texts(2 * MOST_KEPT_BYTES))], options());
+    let long = report(&[("key", ColumnType::Utf8, texts(2 * MAX_KEPT_BYTES))], options());
     assert!(short.unique && long.unique);
     assert_eq!((short.uniqueness.is_some(), long.uniqueness.is_some()), (true, false));
     let sampled = EvaluateOptions { sample: Some(0.5), ..options() };

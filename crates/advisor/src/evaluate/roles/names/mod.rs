@@ -13,20 +13,20 @@ pub(crate) use crate::evaluate::roles::names::hints::Hint;
 pub(in crate::evaluate::roles) use crate::evaluate::roles::names::hints::{WEIGHT, hint, hints};
 pub(crate) use crate::evaluate::roles::names::numbers::is_bare_number;
 pub(in crate::evaluate::roles) use crate::evaluate::roles::names::numbers::{
-    counted, counts_things, is_amount_of_thing, is_in_unit, is_of_count, is_row_number,
+    counted, counts_things, denotes_count, is_amount_of_thing, is_in_unit, is_row_number,
 };
 pub(in crate::evaluate::roles) use crate::evaluate::roles::names::things::{
-    has_several_words, is_contact, is_label, is_of_address, is_of_author, is_of_block, is_of_code,
-    is_of_process, is_of_rows, is_of_span, is_of_talk, is_of_thread, is_of_trace, is_of_transaction,
-    is_whole, noun, recurs,
+    denotes_address, denotes_author, denotes_block, denotes_code, denotes_process, denotes_span,
+    denotes_talk, denotes_thread, denotes_trace, denotes_transaction, has_several_words, is_contact,
+    is_label, is_of_rows, is_whole, noun, recurs,
 };
-pub(crate) use crate::evaluate::roles::names::things::{is_bare_id, is_derived, is_of_events};
+pub(crate) use crate::evaluate::roles::names::things::{denotes_events, is_bare_id, is_derived};
 pub(in crate::evaluate::roles) use crate::evaluate::roles::names::times::{
-    is_duration, is_of_before, is_of_bound, is_of_calendar, is_of_commit, is_of_julian_date, is_of_load,
-    is_of_part_of_day, is_of_step, is_of_transmission, is_of_year,
+    denotes_before, denotes_bound, denotes_calendar, denotes_commit, denotes_julian_date, denotes_load,
+    denotes_part_of_day, denotes_step, denotes_transmission, denotes_year, is_duration,
 };
 pub(crate) use crate::evaluate::roles::names::times::{
-    is_later, is_of_birth, is_of_creation, is_of_creator, is_of_log, is_of_period, is_of_receipt,
+    denotes_birth, denotes_creation, denotes_creator, denotes_log, denotes_period, denotes_receipt, is_later,
 };
 
 #[cfg(test)]
@@ -91,16 +91,16 @@ mod tests {
     #[test]
     fn keys_of_calendars_and_numbers_of_blocks_are_times_by_their_names() {
         for name in ["ss_sold_date_sk", "DateKey", "day_id", "dim_time_sk", "monthid"] {
-            assert!(is_of_calendar(name), "{name}");
+            assert!(denotes_calendar(name), "{name}");
         }
         for name in ["date", "update_id", "holiday_kind", "id", "customer_sk", "runtime", ""] {
-            assert!(!is_of_calendar(name), "{name}");
+            assert!(!denotes_calendar(name), "{name}");
         }
         for name in ["block_number", "blockNumber", "block", "block_height"] {
-            assert!(is_of_block(name), "{name}");
+            assert!(denotes_block(name), "{name}");
         }
         for name in ["block_hash", "blocked", "number", "height", "block_size", ""] {
-            assert!(!is_of_block(name), "{name}");
+            assert!(!denotes_block(name), "{name}");
         }
     }
 
@@ -187,12 +187,12 @@ mod tests {
                 vec!["dwell_days", "wait_minutes", "powerKw"],
                 vec!["days", "line_no", "seq", "weekday"],
             ),
-            (is_of_commit, vec!["tx_id", "xid", "source.txId"], vec!["tax_id", "taxi", "text"]),
-            (is_of_talk, vec!["channel_id", "ThreadId", "room"], vec!["roommate", "chatty"]),
-            (is_of_author, vec!["author_id", "senderId"], vec!["authority", "authorized_by"]),
-            (is_of_creator, vec!["CREATED_BY", "create_uid"], vec!["created_at", "updated_by", "creation"]),
+            (denotes_commit, vec!["tx_id", "xid", "source.txId"], vec!["tax_id", "taxi", "text"]),
+            (denotes_talk, vec!["channel_id", "ThreadId", "room"], vec!["roommate", "chatty"]),
+            (denotes_author, vec!["author_id", "senderId"], vec!["authority", "authorized_by"]),
+            (denotes_creator, vec!["CREATED_BY", "create_uid"], vec!["created_at", "updated_by", "creation"]),
             (
-                is_of_transaction,
+                denotes_transaction,
                 vec!["txHash", "from", "gas_used", "transaction_index"],
                 vec!["lot", "borough", "block", "zipcode"],
             ),

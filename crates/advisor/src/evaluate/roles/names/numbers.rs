@@ -22,7 +22,7 @@ pub(in crate::evaluate::roles) fn counted<'n>(names: impl Iterator<Item = &'n st
 }
 
 /// Whether the name denotes a count: an offset, an index, but not an item.
-pub(in crate::evaluate::roles) fn is_of_count(name: &str) -> bool {
+pub(in crate::evaluate::roles) fn denotes_count(name: &str) -> bool {
     words(last_part(name)).last().is_some_and(|word| LINES.contains(&word.as_str()) && word != "item")
 }
 

@@ -6,7 +6,7 @@ use crate::evaluate::roles::words::{
 };
 
 /// Whether the name denotes a container of messages: `channel_id`, `thread`.
-pub(in crate::evaluate::roles) fn is_of_talk(name: &str) -> bool {
+pub(in crate::evaluate::roles) fn denotes_talk(name: &str) -> bool {
     const TALKS: &[&str] = &[
         "channel",
         "conversation",
@@ -23,23 +23,23 @@ pub(in crate::evaluate::roles) fn is_of_talk(name: &str) -> bool {
 }
 
 /// Whether the name denotes the author of a message: `author_id`, `sender`.
-pub(in crate::evaluate::roles) fn is_of_author(name: &str) -> bool {
+pub(in crate::evaluate::roles) fn denotes_author(name: &str) -> bool {
     const AUTHORS: &[&str] = &["author", "sender", "poster", "speaker", "commenter", "writer"];
     has_word(name, AUTHORS)
 }
 
 /// Whether the name denotes a step of a traced request.
-pub(in crate::evaluate::roles) fn is_of_span(name: &str) -> bool {
+pub(in crate::evaluate::roles) fn denotes_span(name: &str) -> bool {
     has_word(name, &["span"])
 }
 
 /// Whether the name denotes a traced request.
-pub(in crate::evaluate::roles) fn is_of_trace(name: &str) -> bool {
+pub(in crate::evaluate::roles) fn denotes_trace(name: &str) -> bool {
     has_word(name, &["trace"])
 }
 
 /// Whether the name denotes a number that an operating system gives to processes.
-pub(in crate::evaluate::roles) fn is_of_process(name: &str) -> bool {
+pub(in crate::evaluate::roles) fn denotes_process(name: &str) -> bool {
     matches!(
         words(last_part(name)).iter().map(String::as_str).collect::<Vec<_>>().as_slice(),
         [.., "process" | "proc", "id"] | [.., "pid" | "processid" | "procid"]
@@ -47,7 +47,7 @@ pub(in crate::evaluate::roles) fn is_of_process(name: &str) -> bool {
 }
 
 /// Whether the name denotes a number that an operating system gives to threads.
-pub(in crate::evaluate::roles) fn is_of_thread(name: &str) -> bool {
+pub(in crate::evaluate::roles) fn denotes_thread(name: &str) -> bool {
     matches!(
         words(last_part(name)).iter().map(String::as_str).collect::<Vec<_>>().as_slice(),
         [.., "thread", "id"] | [.., "tid" | "threadid"]
@@ -55,7 +55,7 @@ pub(in crate::evaluate::roles) fn is_of_thread(name: &str) -> bool {
 }
 
 /// Whether the name of an export or of its time indicates that its rows are events.
-pub(crate) fn is_of_events(name: &str) -> bool {
+pub(crate) fn denotes_events(name: &str) -> bool {
     words(name).iter().any(|word| EVENTS.contains(&word.as_str()))
 }
 
@@ -114,14 +114,14 @@ pub(crate) fn is_derived(name: &str) -> bool {
 }
 
 /// Whether the name denotes a code of a thing: "precinct_code".
-pub(in crate::evaluate::roles) fn is_of_code(name: &str) -> bool {
+pub(in crate::evaluate::roles) fn denotes_code(name: &str) -> bool {
     const CODES: &[&str] = &["code", "cd", "codes", "kode", "codigo", "código", "codice"];
     let words = words(last_part(name));
     words.len() > 1 && words.last().is_some_and(|word| CODES.contains(&word.as_str()))
 }
 
 /// Whether the name denotes something that ledgers have in addition to blocks.
-pub(in crate::evaluate::roles) fn is_of_transaction(name: &str) -> bool {
+pub(in crate::evaluate::roles) fn denotes_transaction(name: &str) -> bool {
     const OF_LEDGERS: &[&str] = &[
         "hash",
         "tx",
@@ -145,7 +145,7 @@ pub(in crate::evaluate::roles) fn is_of_transaction(name: &str) -> bool {
 }
 
 /// Whether the name denotes the number of a block of a ledger.
-pub(in crate::evaluate::roles) fn is_of_block(name: &str) -> bool {
+pub(in crate::evaluate::roles) fn denotes_block(name: &str) -> bool {
     let words = words(last_part(name));
     let is_number = |word: &str| NUMBERS.contains(&word) || ["height", "index", "id"].contains(&word);
     match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
@@ -156,7 +156,7 @@ pub(in crate::evaluate::roles) fn is_of_block(name: &str) -> bool {
 }
 
 /// Whether the name denotes an address.
-pub(in crate::evaluate::roles) fn is_of_address(name: &str) -> bool {
+pub(in crate::evaluate::roles) fn denotes_address(name: &str) -> bool {
     words(name).last().is_some_and(|word| ["address", "addr"].contains(&word.as_str()))
 }
 

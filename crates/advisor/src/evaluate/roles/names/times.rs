@@ -12,43 +12,43 @@ pub(crate) fn is_later(name: &str) -> bool {
         LATER.contains(&word.as_str())
             || ["lastmodified", "lastupdate"].iter().any(|part| word.contains(part))
     };
-    words(name).iter().any(is_later) || is_of_receipt(name)
+    words(name).iter().any(is_later) || denotes_receipt(name)
 }
 
 /// Whether the name of a time denotes the receipt of a row.
-pub(crate) fn is_of_receipt(name: &str) -> bool {
+pub(crate) fn denotes_receipt(name: &str) -> bool {
     words(name).iter().any(|word| RECEIPT.contains(&word.as_str()))
 }
 
 /// Whether the name of a time denotes the creation of a record.
-pub(crate) fn is_of_creation(name: &str) -> bool {
+pub(crate) fn denotes_creation(name: &str) -> bool {
     const CREATION: &[&str] = &["create", "created", "creation", "insert", "inserted", "erdat"];
     words(name).iter().any(|word| CREATION.contains(&word.as_str()))
 }
 
 /// Whether the name denotes the user who created a record: `CREATED_BY`, `create_uid`.
-pub(crate) fn is_of_creator(name: &str) -> bool {
+pub(crate) fn denotes_creator(name: &str) -> bool {
     let is_user = |word: &String| ["by", "uid", "user", "nam"].contains(&word.as_str());
-    is_of_creation(name) && words(name).last().is_some_and(is_user)
+    denotes_creation(name) && words(name).last().is_some_and(is_user)
 }
 
 /// Whether the name may denote the start or end time of a thing: `gameStart`.
-pub(in crate::evaluate::roles) fn is_of_bound(name: &str) -> bool {
+pub(in crate::evaluate::roles) fn denotes_bound(name: &str) -> bool {
     words(last_part(name)).last().is_some_and(|word| BOUNDS.contains(&word.as_str()))
 }
 
 /// Whether the name of a time denotes a birth.
-pub(crate) fn is_of_birth(name: &str) -> bool {
+pub(crate) fn denotes_birth(name: &str) -> bool {
     words(name).iter().any(|word| BIRTH.contains(&word.as_str()))
 }
 
 /// Whether the name denotes a reference to an earlier row.
-pub(in crate::evaluate::roles) fn is_of_before(name: &str) -> bool {
+pub(in crate::evaluate::roles) fn denotes_before(name: &str) -> bool {
     words(name).iter().any(|word| BEFORE.contains(&word.as_str()))
 }
 
 /// Whether the name denotes the number of a message or a load that delivered rows.
-pub(in crate::evaluate::roles) fn is_of_transmission(name: &str) -> bool {
+pub(in crate::evaluate::roles) fn denotes_transmission(name: &str) -> bool {
     let words = words(last_part(name));
     // A control number, but not a control group; an interchange in any case.
     let is_word = |word: &String| TRANSMISSION.contains(&word.as_str());
@@ -60,7 +60,7 @@ pub(in crate::evaluate::roles) fn is_of_transmission(name: &str) -> bool {
 }
 
 /// Whether the name denotes the run that loaded a row from another system: `etl_batch_id`.
-pub(in crate::evaluate::roles) fn is_of_load(name: &str) -> bool {
+pub(in crate::evaluate::roles) fn denotes_load(name: &str) -> bool {
     let words = words(last_part(name));
     let is_batch = |word: &String| word == "batch";
     words.iter().any(|word| LOADS.contains(&word.as_str()))
@@ -68,24 +68,24 @@ pub(in crate::evaluate::roles) fn is_of_load(name: &str) -> bool {
 }
 
 /// Whether the name denotes a transaction: `tx_id`, `xid`.
-pub(in crate::evaluate::roles) fn is_of_commit(name: &str) -> bool {
+pub(in crate::evaluate::roles) fn denotes_commit(name: &str) -> bool {
     const COMMITS: &[&str] = &["tx", "txn", "txid", "xid", "transaction", "gtid"];
     has_word(name, COMMITS)
 }
 
 /// Whether the name denotes a place in the log of a database: `lsn`, `scn`.
-pub(crate) fn is_of_log(name: &str) -> bool {
+pub(crate) fn denotes_log(name: &str) -> bool {
     const LOGS: &[&str] = &["lsn", "scn", "gtid", "binlog", "wal"];
     has_word(name, LOGS)
 }
 
 /// Whether the name denotes a step in time: a sample, a tick.
-pub(in crate::evaluate::roles) fn is_of_step(name: &str) -> bool {
+pub(in crate::evaluate::roles) fn denotes_step(name: &str) -> bool {
     has_word(name, STEPS)
 }
 
 /// Whether the name of a number denotes a row of a calendar: "date_sk", "day_id", "timekey".
-pub(in crate::evaluate::roles) fn is_of_calendar(name: &str) -> bool {
+pub(in crate::evaluate::roles) fn denotes_calendar(name: &str) -> bool {
     let words = words(last_part(name));
     let is_unit = |word: &str| CALENDAR.contains(&word);
     match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
@@ -99,13 +99,13 @@ pub(in crate::evaluate::roles) fn is_of_calendar(name: &str) -> bool {
 }
 
 /// Whether the name is that of the dates of astronomers, which are days with fractions.
-pub(in crate::evaluate::roles) fn is_of_julian_date(name: &str) -> bool {
+pub(in crate::evaluate::roles) fn denotes_julian_date(name: &str) -> bool {
     has_word(name, &["mjd", "jd", "bjd", "hjd", "tjd"])
 }
 
 /// Whether the name denotes a year, but not the year of a thing: "Year" and "fiscal_year", but not
 /// "birth_year" or "model_year".
-pub(in crate::evaluate::roles) fn is_of_year(name: &str) -> bool {
+pub(in crate::evaluate::roles) fn denotes_year(name: &str) -> bool {
     const YEARS: &[&str] = &["year", "yr", "jahr", "annee", "année", "ano", "año", "anno", "rok", "год"];
     const KINDS: &[&str] = &["fiscal", "calendar", "school", "academic", "report", "reporting", "season"];
     let is_year = |word: &str| YEARS.contains(&word);
@@ -117,7 +117,7 @@ pub(in crate::evaluate::roles) fn is_of_year(name: &str) -> bool {
 }
 
 /// Whether the name denotes a time or of a part of a calendar: "year", "time_code".
-pub(crate) fn is_of_period(name: &str) -> bool {
+pub(crate) fn denotes_period(name: &str) -> bool {
     let is_period = |word: &str| TIMES.contains(&word) || CALENDAR.contains(&word) || PERIODS.contains(&word);
     match words(last_part(name)).iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         [.., period, last] if IDENTIFIERS.contains(last) || *last == "code" => is_period(period),
@@ -127,7 +127,7 @@ pub(crate) fn is_of_period(name: &str) -> bool {
 }
 
 /// Whether the name of a number denotes a part of the day: "hour", "settlement_period".
-pub(in crate::evaluate::roles) fn is_of_part_of_day(name: &str) -> bool {
+pub(in crate::evaluate::roles) fn denotes_part_of_day(name: &str) -> bool {
     const PARTS: &[&str] = &[
         "hour",
         "hours",

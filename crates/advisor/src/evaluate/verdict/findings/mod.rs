@@ -3,22 +3,22 @@
 mod partition_key;
 mod primary_key;
 mod statements;
+mod words;
 
 use crate::evaluate::candidates::workload::StatementReport;
 use crate::evaluate::figures::evaluation::Evaluation;
-use crate::evaluate::figures::partition_key::{PartitionKeyReport, PlacementReport};
+use crate::evaluate::figures::partition_key::PlacementReport;
 use crate::evaluate::figures::recommendation::{RankedKey, Recommendation};
-use crate::evaluate::verdict::findings::partition_key::{balance, dealing, defects, values};
+use crate::evaluate::verdict::findings::partition_key::{balance, defects, node_counts, values};
 use crate::evaluate::verdict::findings::primary_key::{append, nulls, rows_lost, unique_by_chance};
 use crate::evaluate::verdict::findings::statements::reach;
+use crate::evaluate::verdict::findings::words::percent;
 use evenkeel_model::finding::{Finding, FindingCode, Severity, Subject};
 use evenkeel_model::units::{ByteRate, Micros, PartitionCount};
-use evenkeel_stats::skew::Verdict;
+use evenkeel_stats::skew::{MIN_ROWS_PER_PARTITION, Verdict};
 
-/// Rows per partition below which a key is not judged; some keys need more.
-const FEWEST_ROWS_PER_PARTITION: f64 = 10.0;
 /// Sample size below which a sample is not reliable.
-const FEWEST_SAMPLED: u64 = 10_000;
+const MIN_SAMPLED: u64 = 10_000;
 /// Fraction of rows out of time order above which they are reported.
 const UNORDERED: f64 = 0.01;
 
@@ -44,7 +44,7 @@ pub(crate) fn find_findings(
         values(key, evaluation.rows, &mut findings);
         defects(key, &mut findings);
     }
-    dealing(evaluation, &mut findings);
+    node_counts(evaluation, &mut findings);
     for key in &evaluation.primary_keys {
         rows_lost(key, &mut findings);
         nulls(key, evaluation, &mut findings);
@@ -109,7 +109,7 @@ fn few_rows(evaluation: &Evaluation, partitions: PartitionCount) -> Option<Findi
             evaluation.rows
         ),
         measured: each,
-        threshold: FEWEST_ROWS_PER_PARTITION,
+        threshold: MIN_ROWS_PER_PARTITION as f64,
         advice: "Evaluate more rows, or fewer partitions. Until then the balance of these keys is not judged.".to_owned(),
     })
 }
@@ -159,23 +159,15 @@ fn peak(
     }
 }
 
-pub(super) fn hash(key: &PartitionKeyReport) -> Subject {
-    Subject::PartitionKey(key.partition_key.clone())
-}
-
-pub(super) fn percent(fraction: f64) -> String {
-    format!("{:.1} %", fraction * 100.0)
-}
-
 fn time(evaluation: &Evaluation, sorted_by: Option<&str>, findings: &mut Vec<Finding>) {
-    if let Some(sample) = evaluation.sample.filter(|sample| sample.rows_sampled < FEWEST_SAMPLED) {
+    if let Some(sample) = evaluation.sample.filter(|sample| sample.rows_sampled < MIN_SAMPLED) {
         findings.push(Finding {
             code: FindingCode::SmallSample,
             severity: Severity::Problem,
             subject: "--sample".into(),
             message: format!("the sample has {} of {} rows", sample.rows_sampled, sample.rows_read),
             measured: sample.rows_sampled as f64,
-            threshold: FEWEST_SAMPLED as f64,
+            threshold: MIN_SAMPLED as f64,
             advice: "Read a greater share: this few rows say little about keys.".to_owned(),
         });
     }

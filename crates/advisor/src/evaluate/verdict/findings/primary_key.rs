@@ -4,7 +4,7 @@ use crate::evaluate::figures::evaluation::Evaluation;
 use crate::evaluate::figures::primary_key::{DuplicateExample, PrimaryKeyReport};
 use crate::evaluate::figures::recommendation::Recommendation;
 use crate::evaluate::figures::uniqueness::{UniqueBy, Uniqueness};
-use crate::evaluate::verdict::findings::percent;
+use crate::evaluate::verdict::findings::words::percent;
 use crate::evaluate::verdict::reasons::unique_words;
 use evenkeel_model::finding::{Finding, FindingCode, Severity, Subject};
 
@@ -18,7 +18,7 @@ const APPENDS: f64 = 0.9;
 const AMPLIFICATION: f64 = 2.0;
 
 /// Expected number of repeats above which having none is evidence of an identifier.
-const MOST_BY_CHANCE: f64 = 5.0;
+const MAX_BY_CHANCE: f64 = 5.0;
 
 /// Names two rows that share a key, by their places.
 fn collision(key: &PrimaryKeyReport) -> String {
@@ -112,7 +112,7 @@ pub(super) fn unique_by_chance(
         subject: Subject::PrimaryKey(key.columns.clone()),
         message: unique_words(key),
         measured: repeats_by_chance,
-        threshold: MOST_BY_CHANCE,
+        threshold: MAX_BY_CHANCE,
         advice: "Add a column that identifies a row, such as an id of the event, or evaluate more rows."
             .to_owned(),
     });

@@ -3,7 +3,7 @@
 use crate::evaluate::candidates::workload::{FanOut, Reach, StatementReport, listed};
 use crate::evaluate::figures::evaluation::Evaluation;
 use crate::evaluate::figures::recommendation::RankedKey;
-use crate::evaluate::verdict::findings::hash;
+use crate::evaluate::verdict::findings::words::hash;
 use evenkeel_model::finding::{Finding, FindingCode, Severity};
 use evenkeel_stats::skew::Verdict;
 

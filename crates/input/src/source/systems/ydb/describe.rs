@@ -4,8 +4,8 @@
 use serde_json::Value as Json;
 
 use crate::source::declared::{DataForm, DeclaredTable, TableLayout};
+use crate::source::scheme_error::SchemeError;
 use crate::source::systems::ydb::scheme::read_message;
-use crate::source::systems::ydb::scheme_error::SchemeError;
 use crate::source::systems::ydb::text_proto::{Message, Value};
 
 /// Reads the description of a table.

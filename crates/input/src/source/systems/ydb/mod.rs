@@ -11,11 +11,9 @@ mod describe;
 mod folder;
 mod rows;
 mod scheme;
-pub(in crate::source) mod scheme_error;
 mod text_proto;
 
 pub use crate::source::systems::ydb::describe::read_describe;
 pub(in crate::source) use crate::source::systems::ydb::folder::{is_data_file, table_of_files, tables};
 pub(in crate::source) use crate::source::systems::ydb::rows::DumpReader;
 pub use crate::source::systems::ydb::scheme::read_scheme;
-pub use crate::source::systems::ydb::scheme_error::SchemeError;

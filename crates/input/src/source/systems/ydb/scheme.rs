@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use crate::source::declared::{DataForm, DeclaredTable, TableLayout};
-use crate::source::systems::ydb::scheme_error::SchemeError;
+use crate::source::scheme_error::SchemeError;
 use crate::source::systems::ydb::text_proto::Message;
 use evenkeel_model::bounded::quote;
 use evenkeel_model::table::{Column, ColumnType, Ttl};

@@ -9,7 +9,7 @@
 //! Words are numbers and names of enum values; `#` begins a comment. A list is read as a repeated
 //! field.
 
-use crate::source::systems::ydb::scheme_error::SchemeError;
+use crate::source::scheme_error::SchemeError;
 
 /// Maximum nesting of messages.
 const MAX_DEPTH: usize = 64;
