@@ -1,3 +1,5 @@
+//! Order of designs, and the findings about them.
+
 use super::*;
 use crate::capacity::Capacities;
 use crate::outcome::RunOutcome;

@@ -1,3 +1,5 @@
+//! Simulations of small exports: their queues, sustained rates and recommendations.
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
