@@ -192,7 +192,7 @@ fn code_of_limit(limit: &LimitExceeded) -> SqlState {
 
 impl Failure {
     /// Classifies an error of DataFusion by its kind. DataFusion has few kinds, so some codes are
-    /// told from its text; see `code_of_plan` and `code_of_execution`.
+    /// derived from its text; see `code_of_plan` and `code_of_execution`.
     fn from_engine(error: &DataFusionError, message: String) -> Self {
         if let Some(limit) = LimitExceeded::from_error(error) {
             return Self::new(code_of_limit(limit), message);

@@ -45,11 +45,11 @@ pub struct ServeOptions {
     pub grace: Duration,
 }
 
-/// How far a server is.
+/// Stage of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
     Serving,
-    /// Idle connections are closed, and running queries continue.
+    /// Idle connections are closed; running queries continue.
     Stopping,
 }
 

@@ -19,7 +19,7 @@ const KEPT_OPEN: usize = 8;
 /// A table and the names that queries know it by.
 #[derive(Debug, Clone)]
 pub struct ServedTable {
-    /// Its names; the last one is that which clients see in lists.
+    /// Names of the table; clients see the last one.
     pub names: Vec<String>,
     /// The table.
     pub table: Table,

@@ -78,7 +78,7 @@ impl QueryThreads {
         Some(self.runtime.as_ref()?.spawn(work))
     }
 
-    /// Notes that the query came to its end.
+    /// Marks the query as finished.
     pub(crate) fn done(&mut self) {
         self.is_done = true;
     }

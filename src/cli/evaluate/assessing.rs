@@ -51,7 +51,7 @@ impl Assessing {
         Ok((report, None))
     }
 
-    /// Evaluates; if a number is too large for some systems, with the others.
+    /// Evaluates; retries without systems that cannot hold a number.
     pub(super) fn advise(
         &self,
         export: &Export,

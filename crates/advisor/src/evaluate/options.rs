@@ -222,7 +222,7 @@ pub enum AlsoCounted {
     Nothing,
     /// Every column that may place rows, if keys are searched for.
     Columns,
-    /// These.
+    /// Exactly these keys.
     Keys(Vec<Candidate>),
 }
 

@@ -39,13 +39,13 @@ pub(super) use write::{ManifestEntry, WriteSpec, arrival_order};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum TaskSpec {
-    /// Scan of the visible rows of portions.
+    /// Scans the visible rows of portions.
     Scan(ScanSpec),
-    /// Read of the rows of inputs, placed and numbered.
+    /// Reads input rows, places and numbers them.
     Read(Box<ReadSpec>),
-    /// Write of portions from sorted rows.
+    /// Writes sorted rows as portions.
     Write(WriteSpec),
-    /// Count of the keys of an export.
+    /// Counts the keys of an export.
     Count(Box<CountSpec>),
 }
 

@@ -57,7 +57,7 @@ pub(super) struct SampledColumns<'a> {
     widens: bool,
 }
 
-/// Digits of which every number is an Int64.
+/// Number of digits that always fit an Int64.
 const DIGITS_OF_INT64: u8 = 18;
 
 /// Returns the wider type that a system accepts in keys for values of a type; `None` if it accepts

@@ -42,13 +42,13 @@ pub enum AlternativeKind {
     Current,
     /// Some statements visit fewer partitions.
     Statements,
-    /// It keeps another entity's rows together.
+    /// Keeps another entity's rows together.
     Entity,
     /// No row has NULL in it, as some do in the recommended key.
     Complete,
-    /// It splits heavy values of the recommended key.
+    /// Splits heavy values of the recommended key.
     Split,
-    /// It sustains the highest rate.
+    /// Sustains the highest rate.
     MostEven,
 }
 

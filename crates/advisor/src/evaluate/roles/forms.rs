@@ -62,7 +62,7 @@ pub(crate) struct WholeNumbers {
 pub(crate) struct Words {
     pub(crate) mean_chars: f64,
     pub(crate) mean_words: f64,
-    /// Share of the values that have no blanks, and digits.
+    /// Share of the values that contain digits and no blanks.
     pub(crate) codes: f64,
     /// Share of the values that are UUIDs or hexadecimal numbers of 16 digits or more.
     pub(crate) opaque: f64,
@@ -232,7 +232,7 @@ fn is_end_of_time(text: &str) -> bool {
     ends.into_iter().any(|year| is_written_date(&text.replace(year, "2099")))
 }
 
-/// Whether a text is a date as in ISO 8601, which columns have as text if words stand for NULL.
+/// Whether a text is an ISO 8601 date. Such columns are text if a word stands for NULL.
 fn is_iso_date(text: &str) -> bool {
     let (date, rest) = text.split_at_checked(10).unwrap_or((text, ""));
     let parts: Vec<&str> = date.split('-').collect();

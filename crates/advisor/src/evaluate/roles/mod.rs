@@ -45,7 +45,7 @@ const MANY_COUNTERS: usize = 3;
 const MIN_BLOCKS: i128 = 10_000;
 const MANY_BLOCKS: usize = 1_000;
 
-/// How the columns of the sampled rows depend on each other.
+/// Dependencies between sampled columns.
 #[derive(Debug)]
 pub(super) struct Relations {
     dependencies: Dependencies,

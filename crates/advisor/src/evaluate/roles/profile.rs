@@ -106,7 +106,7 @@ impl<'a> Profile<'a> {
         }
     }
 
-    /// Whether the name denotes an identifier, or of a thing that has one.
+    /// Whether the name denotes an identifier, or an entity that has one.
     pub(crate) fn is_named_id(&self) -> bool {
         matches!(self.hint, Some(Hint::Identifier | Hint::Entity))
     }

@@ -58,11 +58,11 @@ pub(in crate::query) fn can_fail(expression: &Expr) -> bool {
 /// How an expression can fail, the least likely first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::query) enum Risk {
-    /// It cannot.
+    /// Cannot fail.
     None,
-    /// It calls a function, or a result may be out of range.
+    /// Calls a function, or a result may be out of range.
     Low,
-    /// It divides or casts.
+    /// Divides or casts.
     High,
 }
 

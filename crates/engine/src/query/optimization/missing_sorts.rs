@@ -44,7 +44,7 @@ impl PhysicalOptimizerRule for MissingSorts {
                     let is_half_sorted = !sorts_its_partitions(&node)?;
                     if !known.ordering_satisfy_requirement(order.clone())? || is_half_sorted {
                         if is_half_sorted {
-                            // Else the sort, too, would be known by the columns that suffice.
+                            // Otherwise DataFusion would also treat this sort as satisfied by the shorter order.
                             input = within_streams_without_knowledge(&input)?;
                         }
                         let keeps_streams = input.output_partitioning().partition_count() > 1;
