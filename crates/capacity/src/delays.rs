@@ -59,7 +59,7 @@ pub(super) fn falls_behind(simulation: &NodeSimulation, design: &DesignReport) -
                 grows for as long as rows arrive"
         ),
         (false, false) => format!(
-            "{average} rows arrive per second on average, but it sustains {sustained_rows}: at a moment one \
+            "{average} rows arrive per second on average, but it sustains {sustained_rows}: at any moment one \
                 {} gets {:.0} % of them",
             if design.limited_by_partition { "partition" } else { "node" },
             share * 100.0
@@ -84,7 +84,7 @@ pub(super) fn falls_behind(simulation: &NodeSimulation, design: &DesignReport) -
                 more partitions."
         }
         (false, true) => {
-            "At a time few nodes carry the load, so more nodes hardly help: use a partition key that \
+            "At any moment only a few nodes carry the load, so more nodes hardly help: use a partition key that \
                 spreads the rows of each moment."
         }
         (false, false) => "Use more nodes, or larger ones.",

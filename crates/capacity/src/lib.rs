@@ -5,7 +5,7 @@
 //!           partition, once for all keys and partition counts
 //!        -> for each design (partition key, nodes, partitions), alone:
 //!             Assignment      partition -> node
-//!             Unevenness      of partitions and nodes, over the whole time and at a time,
+//!             Unevenness      of partitions and nodes, over the whole time and at any moment,
 //!                             beside that of a perfect hash
 //!             Concentration   sustained rate, by the model of `evenkeel_stats::throughput`
 //!                             with the figures of an evaluation

@@ -106,7 +106,7 @@ fn recommendation(simulation: &NodeSimulation) -> String {
     format!(
         "recommended: HASH({}), {}, {} ({} for each)\n\
          of the designs that keep up with the most faults, the one with the fewest nodes, then the fewest \
-         partitions, the most even load at a time and the simplest key, whatever their order on the command \
+         partitions, the most even load at any moment and the simplest key, whatever their order on the command \
          line; it keeps up {with}{but}",
         partition_key.join(", "),
         counted(*nodes as u64, "node"),

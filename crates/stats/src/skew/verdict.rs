@@ -14,7 +14,7 @@ pub enum Verdict {
     FewRows,
     /// As even as chance allows, and even enough to work with.
     Even,
-    /// Even or not in total: at any one time few partitions get most rows.
+    /// Even or not in total: at any moment few partitions get most rows.
     Moving,
     /// Single keys have enough rows to make their partitions stand out.
     HeavyKeys,
@@ -24,7 +24,7 @@ pub enum Verdict {
     Uneven,
 }
 
-/// Distribution of rows at a time, compared with that in total.
+/// Distribution of rows at any moment, compared with that in total.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AtATime {
     /// Spread over the partitions, or not known.
@@ -58,10 +58,10 @@ const MIN_KEYS_PER_PARTITION: f64 = 100.0;
 const MIN_ROWS_PER_PARTITION: u64 = 10;
 /// Fewest rows of a key, on average and in total, for which more rows are taken to bring no keys.
 const REPEATED_ROWS: (f64, u64) = (20.0, 100);
-/// From this balance on, rows count as spread over the partitions at a time: half-way between all
-/// in one partition and all partitions equal.
+/// From this balance on, rows count as spread over the partitions at any moment: half-way between
+/// all in one partition and all partitions equal.
 const EVEN_BALANCE: f64 = 0.5;
-/// The load moves if the balance at a time is less than this share of that in total.
+/// The load moves if the balance at any moment is less than this share of that in total.
 const MOVING_FRACTION: f64 = 0.6;
 
 /// Whether the rows suffice to judge the balance of a table, or of one window or commit.
@@ -78,7 +78,7 @@ pub fn balance(effective: f64, partitions: usize) -> f64 {
 }
 
 impl AtATime {
-    /// Classifies by the [`balance`] at a time and of all rows.
+    /// Classifies by the [`balance`] at any moment and of all rows.
     #[must_use]
     pub fn from_balances(at_a_time: f64, in_total: f64) -> Self {
         if at_a_time >= EVEN_BALANCE {

@@ -155,7 +155,7 @@ impl PlacementReport {
         self.placement.function().has_even_ranges()
     }
 
-    /// Whether the function has few active partitions at a time, by its own rule.
+    /// Whether the function has few active partitions at any moment, by its own rule.
     pub(crate) fn has_active_partitions(&self) -> bool {
         matches!(self.placement.function(), Function::Ydb(PlacementFunction::YdbCloudLogs { .. }))
     }
@@ -238,9 +238,9 @@ impl SkewCauses {
                     "; the small number of keys is at fault, not the hash function".to_owned()
                 }
                 Verdict::Moving => {
-                    "; in total chance explains it, but at any one time few partitions are at work".to_owned()
+                    "; in total chance explains it, but at any moment few partitions are active".to_owned()
                 }
-                Verdict::Uneven => "; at any one time the same few partitions are at work".to_owned(),
+                Verdict::Uneven => "; at any moment the same few partitions are active".to_owned(),
             }
         });
         Self {

@@ -19,7 +19,7 @@ pub enum Pattern {
     Periodic,
     /// The same few partitions are hot all the time.
     Concentrated,
-    /// A few partitions are hot at a time, and others each time: the hot spot moves.
+    /// At any moment a few partitions are hot, but not always the same ones: the hot spot moves.
     Sequential,
 }
 
@@ -56,7 +56,7 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// Returns how rows are spread at a time.
+    /// Returns how rows are spread at any moment.
     #[must_use]
     pub fn at_a_time(&self) -> AtATime {
         AtATime::from_balances(self.balance, self.balance_in_total)

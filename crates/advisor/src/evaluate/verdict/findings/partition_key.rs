@@ -69,7 +69,7 @@ fn hotspot(key: &PartitionKeyReport, placement: &PlacementReport, findings: &mut
         severity: Severity::Problem,
         subject: hash(key),
         message: format!(
-            "at a time ({}) {:.1} of {partitions} partitions are at work, and the fullest gets {} of the rows{how}",
+            "at any moment ({}) {:.1} of {partitions} partitions are active, and the fullest gets {} of the rows{how}",
             time.examined_words(),
             time.lasting_effective_partitions.median,
             percent(time.lasting_share_of_fullest.median),
@@ -173,7 +173,7 @@ fn beyond_chance(key: &PartitionKeyReport, placement: &PlacementReport, findings
         advice: if !even_ranges {
             "Its ranges are unequal, whatever the keys: use more tokens for each node, or let the system choose them."
         } else if placement.has_active_partitions() {
-            "This function has few active partitions at a time, and spreads rows over all of them only over time."
+            "This function has few active partitions at any moment, and spreads rows over all of them only over time."
         } else {
             "The hash function itself sends these keys to few partitions. Decimal columns add nothing to the hash of YDB, and \
              text columns are joined without a separator; choose another column or another number of partitions."
