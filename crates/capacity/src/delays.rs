@@ -120,8 +120,8 @@ pub(super) fn falls_behind_with_fault(
                 of a lost one spread over all others."
         }
         FaultKind::Slow => {
-            "A slow node delays its partitions: move some of them away from it, or use so many nodes that \
-                a fraction of one suffices for its share."
+            "A slow node delays its partitions: move some of them away from it, or add nodes until a \
+                fraction of one can carry its share."
         }
     };
     Some(Finding {

@@ -177,7 +177,7 @@ impl ServerSecurity {
             (Some(_), None) => "not protected by a token",
         };
         Some(format!(
-            "{address} is open to other machines and {missing}. Whoever reaches it reads and writes what this process can; \
+            "{address} is open to other machines and {missing}. Anyone who connects can read and write whatever this process can; \
              --tls-cert, --tls-key and --token-file close it"
         ))
     }

@@ -58,7 +58,7 @@ pub enum SqlLimitError {
     )]
     Depth { line: u64, column: u64 },
     #[error(
-        "the SQL has more than {MAX_SET_OPERATIONS} of UNION, INTERSECT and EXCEPT; write rows as VALUES (...), (...)"
+        "the SQL has more than {MAX_SET_OPERATIONS} UNION, INTERSECT and EXCEPT operators; write rows as VALUES (...), (...)"
     )]
     SetOperations,
     #[error(

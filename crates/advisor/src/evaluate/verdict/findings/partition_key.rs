@@ -301,7 +301,7 @@ pub(super) fn node_counts(evaluation: &Evaluation, findings: &mut Vec<Finding>) 
             code: FindingCode::WeightsDoNotDivide,
             severity: Severity::Warning,
             subject: format!("{partitions} partitions").into(),
-            message: format!("a node has {} more or fewer of them than its weight implies", percent(off)),
+            message: format!("a node's number of partitions differs from its weight by {}", percent(off)),
             measured: off,
             threshold: 0.0,
             advice: "Choose a number of partitions that is a multiple of the sum of the weights.".to_owned(),
