@@ -110,8 +110,8 @@ struct ServerArgs {
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<LocalPath>,
 
-    /// File with the token that requests must carry; only its owner and group may read it [default: EVENKEEL_CLUSTER_TOKEN in the
-    /// environment].
+    /// File with the token that requests must carry; only its owner and group may read it [default:
+    /// EVENKEEL_CLUSTER_TOKEN in the environment].
     #[arg(long, value_name = "FILE")]
     token_file: Option<LocalPath>,
 }

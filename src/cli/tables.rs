@@ -72,7 +72,8 @@ pub(crate) struct Tables {
 }
 
 impl TablesArgs {
-    /// Opens the tables at the given versions, or else the newest ones, and prints notes on exports.
+    /// Opens the tables at the given versions, or else the newest ones, and prints notes on
+    /// exports.
     pub(crate) async fn open(&self, versions: &[TableVersion], out: &Output) -> Result<Tables, Failure> {
         let mut opened = self.open_all(versions, out).await?;
         opened.move_to(versions).await?;

@@ -326,7 +326,8 @@ def test_statistics_lose_no_row(folder):
     rng = random.Random(3)
     start = dt.datetime(1969, 12, 30)
     for commit in range(8):
-        # Each commit has a stretch of its own in every column, so that one file can be told from the others.
+        # Each commit has a stretch of its own in every column, so that one file can be told from
+        # the others.
         rows = []
         for k in range(commit * 100, commit * 100 + 100):
             at = start + dt.timedelta(seconds=k * 1000, microseconds=rng.randrange(10**6))
@@ -402,7 +403,8 @@ def test_integers_beyond_those_of_delta_are_refused_by_name(folder):
     rows = query(table, "SELECT k FROM t")
     check(table, rows=rows)
     assert rows.num_rows == 12
-    # The column comes back once its values are small enough, and all of its files are looked at then.
+    # The column comes back once its values are small enough, and all of its files are looked at
+    # then.
     ingest(table, [{"k": 50, "u": 7}])
     assert export(table, "--compact")["delta_version"] == 2
     check(table)

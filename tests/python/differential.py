@@ -309,7 +309,8 @@ class Round(RicherStatements):
             key = rng.choice(self.keys).name
             columns = ", ".join(f"b.{name}" for name in self.names(1)) + "".join(f", a.{c.name}" for c in self.keys)
             outer = rng.choice(["JOIN", "LEFT JOIN", "RIGHT JOIN"])
-            # A key of few values joins each row with many: with large sides the rows are only counted.
+            # A key of few values joins each row with many: with large sides the rows are only
+            # counted.
             counted = rng.random() < 0.5
             most = 1000 if counted else 100
             join = (f"{self.limited([c.name for c in self.keys], most)} a {outer} "

@@ -57,7 +57,8 @@ def check(db, folder, name, path, *options, skip=(), primary_key="id", like=True
     table, out = folder / f"table_{name}", folder / f"{name}.out.parquet"
     reading = [str(option) for option in options]
     if like:
-        # `create` reads no statement of another system: the types are those that evaluate prints with it.
+        # `create` reads no statement of another system: the types are those that evaluate prints
+        # with it.
         run("create", table, "--like", path, "--primary-key", primary_key, *reading)
     else:
         columns = [f"--column={column}:{TYPES[kind]}{':not-null' if column == 'id' else ''}" for column, kind in COLUMNS.items() if column not in skip]

@@ -368,7 +368,8 @@ def check_windows(made, table, count, found, where):
     same(found["peak"]["rows_per_second_of_fullest"], peak_rows / (length / 1e6), f"{where}, peak")
     if examined["one_in"] != 1:
         return
-    # Windows of one moment each are windows of the clock, too: the key has one value of time in each.
+    # Windows of one moment each are windows of the clock, too: the key has one value of time in
+    # each.
     short = examined["window_micros"]
     judged = [window for window in windows_of(made, table, count, short) if window[1] >= max(examined["fewest_rows"], 1)]
     same(found["judged_windows"], len(judged), f"{where}, judged windows of {short}")

@@ -49,8 +49,8 @@ impl Tls {
     /// Reads a chain of certificates, the server's first, and its key, both as PEM.
     ///
     /// # Errors
-    /// [`TlsError`] if one cannot be read, they do not belong together, the certificate is not valid
-    /// now, or other users can read the key.
+    /// [`TlsError`] if one cannot be read, they do not belong together, the certificate is not
+    /// valid now, or other users can read the key.
     pub fn read(certificate: &Path, key: &Path) -> Result<Self, TlsError> {
         if let Some(mode) = mode_beyond(key, SHARED_WITH_THE_GROUP) {
             return Err(TlsError::Readable { path: key.to_owned(), mode });

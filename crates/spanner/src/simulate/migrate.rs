@@ -236,8 +236,8 @@ impl UuidTexts {
 }
 
 /// Returns the last of the values after `most` that are reserved for rows written before the
-/// switch: the share `headroom` of `most`, but at least one, since an old counter continues until it
-/// is switched off. `None` if that exceeds INT64.
+/// switch: the share `headroom` of `most`, but at least one, since an old counter continues until
+/// it is switched off. `None` if that exceeds INT64.
 fn above_with_headroom(most: i64, headroom: f64) -> Option<i64> {
     let share = (most as f64 * headroom).ceil();
     let free = if share < i64::MAX as f64 { (share as i64).max(1) } else { return None };
