@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
-"""Hostile calls of the program: python3 tests/python/abuse.py BINARY [--seed N] [--only TEXT] [--jobs N] [--list]
+"""Hostile calls of the program:
 
-Each case is one call (or a few) in a folder of its own with an exit code that is allowed, one clear line on standard error, bounded time and
-memory, and nothing left behind: no temporary file, no file beside those that the case may make, and a table that still opens.
-Standard library only. The last line is 'N passed, N failed'; the exit code is 1 if a case failed.
+    python3 tests/python/abuse.py BINARY [--seed N] [--only TEXT] [--jobs N] [--list]
+
+Each case is one call (or a few) in a folder of its own with an exit code that is allowed, one clear
+line on standard error, bounded time and memory, and nothing left behind: no temporary file, no file
+beside those that the case may make, and a table that still opens. Standard library only. The last
+line is 'N passed, N failed'; the exit code is 1 if a case failed.
 """
 
 import argparse
@@ -30,7 +33,8 @@ HUGE = 10**18
 
 
 class Case:
-    """A call: `argv` with {} for the folder of the case, and {in} for the folder of shared inputs."""
+    """A call: `argv` with {} for the folder of the case, and {in} for the folder of shared
+    inputs."""
 
     def __init__(self, name, argv, codes=(DONE, FAILED), **more):
         self.name, self.argv, self.codes = name, argv, set(codes)

@@ -70,7 +70,8 @@ DELTA_TYPES = {
 
 
 def plain(table):
-    """The table with one Arrow type where readers choose among several: views, large or small offsets, dictionaries."""
+    """The table with one Arrow type where readers choose among several: views, large or small
+    offsets, dictionaries."""
     fields = []
     for field in table.schema:
         kind = field.type
@@ -184,7 +185,8 @@ READERS = {
 
 
 def readable(reader, schema):
-    """Columns that a reader takes: Polars by itself makes no signed integer of an unsigned one of 64 bits, or of a duration."""
+    """Columns that a reader takes: Polars by itself makes no signed integer of an unsigned one of
+    64 bits, or of a duration."""
     return [field.name for field in schema if not (reader == "Polars" and field.type in CONVERTED)]
 
 

@@ -386,7 +386,8 @@ class Round(RicherStatements):
         return f"SELECT {shown} FROM {source}{where} ORDER BY {order}{self.limit()}", True
 
     def subquery(self, column, returns_rows):
-        """A query that returns one column of the kind of the given one, or rows, and may depend on table a."""
+        """A query that returns one column of the kind of the given one, or rows, and may depend on
+        table a."""
         rng = self.rng
         item = rng.choice([c for c in self.columns if c.kind == column.kind]).name
         same = rng.choice(self.columns).name

@@ -1,10 +1,13 @@
-"""Files that real systems write, read by evenkeel: every row and value must be that of the table they were written from.
+"""Files that real systems write, read by evenkeel: every row and value must be that of the table
+they were written from.
 
     exports.py EVENKEEL
 
-`run_targets.sh` makes the environment. PostgreSQL writes COPY text, COPY CSV and pg_dump, ClickHouse all its text formats, Avro, ORC and
-Parquet, pyarrow ORC of each compression, and fastavro the files of Spanner's export. DuckDB holds the truth and compares: each file is
-ingested into a table like it, and the rows of the table are exported and subtracted from the truth, in both directions.
+`run_targets.sh` makes the environment. PostgreSQL writes COPY text, COPY CSV and pg_dump,
+ClickHouse all its text formats, Avro, ORC and Parquet, pyarrow ORC of each compression, and
+fastavro the files of Spanner's export. DuckDB holds the truth and compares: each file is ingested
+into a table like it, and the rows of the table are exported and subtracted from the truth, in both
+directions.
 """
 
 import base64

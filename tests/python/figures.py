@@ -2,9 +2,9 @@
 
     figures.py EVENKEEL EXPORTS SEED
 
-`run_figures.sh` makes the environment. The hash of a key is that of the bytes that YDB's documentation gives, by the package xxhash;
-everything that is counted, DuckDB counts. An export that fails is kept, and its seed is printed: `figures.py EVENKEEL 1 SEED` runs it
-alone.
+`run_figures.sh` makes the environment. The hash of a key is that of the bytes that YDB's
+documentation gives, by the package xxhash; everything that is counted, DuckDB counts. An export
+that fails is kept, and its seed is printed: `figures.py EVENKEEL 1 SEED` runs it alone.
 """
 
 import collections
@@ -32,7 +32,8 @@ LAYOUTS = ["shuffled", "shuffled", "by user", "by time", "by group", "backwards"
 
 
 def instants(rng, rows):
-    """Points in time, in microseconds: none twice, many at one instant, whole hours, or a few days apart."""
+    """Points in time, in microseconds: none twice, many at one instant, whole hours, or a few days
+    apart."""
     kind = rng.choice(["fine", "seconds", "hours", "one", "long"])
     start = 1_700_000_000_000_000 + rng.randrange(10**12)
     spans = {"fine": 10**9, "seconds": 10**10, "hours": 10**12, "one": 1, "long": 10**15}
@@ -48,7 +49,8 @@ def users(rng, rows):
 
 
 class Made:
-    """A random export: a table `t` in DuckDB with the number of each row in `arrived`, and files with its rows."""
+    """A random export: a table `t` in DuckDB with the number of each row in `arrived`, and files
+    with its rows."""
 
     def __init__(self, seed, folder):
         rng = self.rng = random.Random(seed)
@@ -193,7 +195,8 @@ def expression(part):
 
 
 def key_bytes(value, kind):
-    """The bytes that YDB hashes of a value: little-endian numbers, text as it is, of NULL nothing."""
+    """The bytes that YDB hashes of a value: little-endian numbers, text as it is, of NULL
+    nothing."""
     if value is None:
         return b""
     if isinstance(value, str):
@@ -210,7 +213,8 @@ def partition_of(hashed, partitions):
 
 
 class Placed:
-    """The rows of a key: table `NAME` with `arrived`, the number of its key, and its partition over each number of partitions."""
+    """The rows of a key: table `NAME` with `arrived`, the number of its key, and its partition over
+    each number of partitions."""
 
     def __init__(self, made, name, key, kinds, counts):
         self.made, self.name, self.key = made, name, key
@@ -339,7 +343,8 @@ def check_batches(made, table, count, found, batch, where):
 
 
 def windows_of(made, table, count, length):
-    """Each window of a length with its rows, share of the fullest, effective partitions, and rows of the fullest."""
+    """Each window of a length with its rows, share of the fullest, effective partitions, and rows
+    of the fullest."""
     return made.db.execute(
         f"SELECT w, sum(n), max(n) / sum(n), sum(n::DOUBLE) * sum(n) / sum(n::DOUBLE * n), max(n) FROM "
         f"(SELECT epoch_us(ts) // {length} AS w, p{count}, count(*) AS n FROM {table} JOIN t USING (arrived) "

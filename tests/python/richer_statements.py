@@ -1,4 +1,5 @@
-"""Random statements of the SQL that reports are made of: expressions, frames, sets of groups, CTEs and scalar queries."""
+"""Random statements of the SQL that reports are made of: expressions, frames, sets of groups, CTEs
+and scalar queries."""
 
 AGGREGATED_NUMBERS = ("int32", "uint32")
 NUMBERS = ("int32", "int64", "uint32", "uint64", "double", "decimal(18,4)")
@@ -18,7 +19,8 @@ def renamed(order, names):
 
 
 class RicherStatements:
-    """Statements over table `t` with the columns of a round; the figures that two engines may round differently are left out."""
+    """Statements over table `t` with the columns of a round; the figures that two engines may round
+    differently are left out."""
 
     def of_kind(self, kinds):
         return [c for c in self.columns if c.kind in kinds]
@@ -270,7 +272,8 @@ class RicherStatements:
         return f"SELECT * FROM ({whole}) ORDER BY {order}{self.limit()}", True
 
     def relation(self, depth):
-        """A query of queries, its columns as pairs of name and kind, and orders in which an engine may hold its rows.
+        """A query of queries, its columns as pairs of name and kind, and orders in which an engine
+        may hold its rows.
 
         No row depends on the order of equal ones.
         """
@@ -336,7 +339,8 @@ class RicherStatements:
                 [(f"c{i}", kind) for i, (_, kind) in enumerate(picked)], first + second + both)
 
     def composed(self):
-        """Joins, windows, groups and unions within each other, of which only the columns that are sorted by are shown."""
+        """Joins, windows, groups and unions within each other, of which only the columns that are
+        sorted by are shown."""
         rng = self.rng
         source, columns, orders = self.relation(rng.choice([1, 1, 2]))
         some = rng.sample(columns, rng.randrange(1, min(len(columns), 3) + 1))

@@ -61,7 +61,8 @@ class Shell:
         os.write(self.terminal, keys.encode())
 
     def run(self, *lines):
-        """Types lines and returns what the last one prints, without colours and movements of the cursor."""
+        """Types lines and returns what the last one prints, without colours and movements of the
+        cursor."""
         for line in lines:
             self.send(line + "\r")
             self.read_to(HAS_READ)
