@@ -31,9 +31,9 @@ const SPARSE: f64 = 1e6;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum KeyKind {
-    /// UUIDs.
+    /// UUIDs, as text.
     Uuid,
-    /// Sequential numbers.
+    /// Numbers that count up.
     Sequential,
     /// Sequential numbers with their bits reversed.
     BitReversed,

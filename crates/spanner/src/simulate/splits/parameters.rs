@@ -14,7 +14,7 @@ pub struct ModelParameters {
     /// CockroachDB splits a range by load from 2500 requests per second.
     #[serde(rename = "split_rate_rows_per_second")]
     pub split_rate: f64,
-    /// Score at which a split is watched.
+    /// Score at which a split starts to sample the keys of its writes.
     pub warm: f64,
     /// Score at which a split is divided by load.
     pub hot: f64,
@@ -39,7 +39,7 @@ pub struct ModelParameters {
     pub moving_share: f64,
     /// Parameters of key sampling.
     pub sampling: Sampling,
-    /// Seed of all samples.
+    /// Seed of the random samples of keys.
     pub seed: u64,
 }
 
