@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// LossTime with the largest backlog.
+/// Moment of the largest backlog.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Peak {
     /// Time, in microseconds since 1970.
@@ -36,13 +36,13 @@ pub struct NodeOutcome {
 /// Backlog and delays of a run, as computed by a model.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RunOutcome {
-    /// Rows that arrived.
+    /// Number of rows that arrived.
     pub arrived_rows: f64,
     /// Rows that were served by the end of the last window.
     pub served_rows: f64,
     /// Rows that were waiting at that moment.
     pub waiting_rows: f64,
-    /// LossTime with the largest backlog; `None` if no rows ever waited at the end of a step.
+    /// Moment of the largest backlog; `None` if no rows ever waited at the end of a step.
     pub peak: Option<Peak>,
     /// Seconds that the node or partition with the longest queue needs to serve it, at the worst
     /// moment.

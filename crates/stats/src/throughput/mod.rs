@@ -116,7 +116,7 @@ fn share_of_busiest(amounts: &[u64], strengths: &[f64]) -> f64 {
 pub struct Concentration {
     /// Number of partitions or nodes.
     pub resources: usize,
-    /// Share over the whole time.
+    /// Share over the whole time, between 0 and 1.
     pub in_total: f64,
     /// Share at any moment; `None` if it is not known.
     pub lasting: Option<LastingShare>,
@@ -180,7 +180,7 @@ impl Concentration {
 /// Throughput of a table, in one unit per second: bytes of values or rows.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Capacity {
-    /// Throughput of one partition.
+    /// Throughput of one partition, as given.
     pub per_partition: f64,
     /// Throughput of the table if all partitions were equally busy.
     pub if_even: f64,
@@ -189,7 +189,7 @@ pub struct Capacity {
     /// Throughput if rows arrive in the order of time: limited by the fullest partition of the
     /// median window, minus the effect of chance. Equal to `in_total` without windows.
     pub sustained: f64,
-    /// Throughput in the worst window.
+    /// Throughput while rows are spread as in the worst window.
     pub worst_window: f64,
     /// Concentration that these rates follow from.
     #[serde(skip)]

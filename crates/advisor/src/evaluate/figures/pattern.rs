@@ -42,7 +42,7 @@ pub struct Evidence {
     /// Balance within a window, minus the effect of chance on few rows: 0 if all rows are in one
     /// partition, 1 if all partitions are equal.
     pub balance: f64,
-    /// Balance of all rows together.
+    /// Balance of all rows together, on the same scale.
     pub balance_in_total: f64,
     /// Share of a displayed window's rows that is on the same partitions in the next one.
     pub alike_next: Option<f64>,

@@ -16,7 +16,7 @@ pub struct RankedKey {
     /// Expected share of the partitions that a statement visits, plus the costs of unevenness and
     /// further columns.
     pub cost: f64,
-    /// Judgement of its balance.
+    /// Verdict on its balance.
     pub verdict: Verdict,
     /// Rate of inserts that the table sustains, in bytes per second.
     pub sustained_rate: f64,
@@ -38,7 +38,7 @@ pub struct RankedKey {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AlternativeKind {
-    /// The table has it now.
+    /// The existing table has this key.
     Current,
     /// Some statements visit fewer partitions.
     Statements,
@@ -48,7 +48,7 @@ pub enum AlternativeKind {
     Complete,
     /// Splits heavy values of the recommended key.
     Split,
-    /// Sustains the highest rate.
+    /// Sustains the highest rate of inserts.
     MostEven,
 }
 
@@ -87,7 +87,7 @@ pub struct Recommendation {
     pub reasons: Vec<String>,
     /// Other keys that are a real choice.
     pub alternatives: Vec<Alternative>,
-    /// Statements that create the table.
+    /// Statements that create the table, or their clause on partitions.
     pub ddl: Option<String>,
     /// Language of the statements, as Markdown names it.
     #[serde(skip)]
