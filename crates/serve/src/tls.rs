@@ -12,7 +12,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::{self, ServerConfig};
 use x509_certificate::CapturedX509Certificate;
 
-/// Error of a certificate or a key.
+/// Error in a certificate or a key.
 #[derive(Debug, Error)]
 #[allow(missing_docs, reason = "the fields are named in the messages")]
 pub enum TlsError {
