@@ -81,11 +81,7 @@ impl Metrics {
             ("rows_sent_total", "Rows sent to clients.", &self.rows),
             ("sent_bytes_total", "Bytes sent to clients.", &self.bytes_sent),
             ("read_bytes_total", "Bytes of portions that queries read.", &self.bytes_read),
-            (
-                "pruned_bytes_total",
-                "Bytes of portions that queries skipped.",
-                &self.bytes_pruned,
-            ),
+            ("pruned_bytes_total", "Bytes of portions that queries skipped.", &self.bytes_pruned),
         ];
         for (name, help, counter) in counters {
             page.figure(name, "counter", help, &[("", get(counter).to_string())]);
@@ -128,12 +124,7 @@ impl Metrics {
         lines.push(("_count".to_owned(), all.to_string()));
         let lines: Vec<(&str, String)> =
             lines.iter().map(|(label, value)| (label.as_str(), value.clone())).collect();
-        page.figure(
-            "query_seconds",
-            "histogram",
-            "Time from the text of a query to its last row.",
-            &lines,
-        );
+        page.figure("query_seconds", "histogram", "Time from the text of a query to its last row.", &lines);
     }
 }
 

@@ -35,7 +35,7 @@ pub(super) use read::{InputPart, ReadSpec, arrival_schema};
 pub(super) use scan::ScanSpec;
 pub(super) use write::{ManifestEntry, WriteSpec, arrival_order};
 
-/// Specification of a node, in the form that is sent.
+/// Serializable specification of a node.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum TaskSpec {
@@ -91,7 +91,7 @@ trait Work: fmt::Debug + Send + Sync {
         (Distribution::UnspecifiedDistribution, None)
     }
 
-    /// Returns the output for one partition of the input.
+    /// Returns the output of one partition of the input.
     fn run(
         &self,
         input: SendableRecordBatchStream,
@@ -99,7 +99,7 @@ trait Work: fmt::Debug + Send + Sync {
     ) -> Result<SendableRecordBatchStream>;
 }
 
-/// A node that does [`Work`] on each partition of its input.
+/// Plan node that does [`Work`] on each partition of its input.
 #[derive(Debug, Clone)]
 pub(super) struct TaskExec {
     spec: Arc<TaskSpec>,
@@ -233,7 +233,7 @@ impl ExecutionPlan for TaskExec {
     }
 }
 
-/// Wraps an error of ours in one of DataFusion; executors report its message.
+/// Wraps our error in an error of DataFusion, whose message executors report.
 fn external(error: impl std::error::Error + Send + Sync + 'static) -> DataFusionError {
     DataFusionError::External(Box::new(error))
 }
