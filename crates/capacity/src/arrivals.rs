@@ -9,7 +9,7 @@ use evenkeel_model::units::Micros;
 pub struct Arrivals {
     /// Length of a window.
     pub window: Micros,
-    /// Number of rows that each row counts for.
+    /// Number of rows that each row of the export stands for.
     pub scale: f64,
     /// The windows that have rows, in order.
     pub windows: Vec<LoadWindow>,

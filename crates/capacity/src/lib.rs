@@ -16,8 +16,7 @@
 //! ```
 //! Exact: the partition of every row, and the rows and bytes of every window. Modelled: rows of a
 //! window arrive evenly, nodes have the stated capacity, and they share it in a defined way. The
-//! full definition is at [`play`](fn@play); every assumed number is a field of [`NodeParameters`]
-//! or an option of it.
+//! full definition is at [`play`](fn@play); every assumed number is a field of [`NodeParameters`].
 
 mod advice;
 mod arrivals;

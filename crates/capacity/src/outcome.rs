@@ -24,7 +24,7 @@ pub struct NodeOutcome {
     /// Load as a share of its capacity over the windows that have rows; `None` if nodes are not
     /// limited, or if it never served.
     pub utilization: Option<f64>,
-    /// Utilization in the window with the highest.
+    /// Highest utilization in any window.
     pub highest_utilization: Option<f64>,
     /// Largest number of rows that waited at the node.
     pub most_waiting_rows: f64,
@@ -68,7 +68,7 @@ pub struct RunOutcome {
 }
 
 impl RunOutcome {
-    /// Whether some rows are never served because no node is left that has them.
+    /// Whether some rows are never served because no node with them is left.
     #[must_use]
     pub fn is_never_served(&self) -> bool {
         self.longest_delay_seconds.is_none()

@@ -127,7 +127,7 @@ pub struct Unevenness {
 pub enum FaultKind {
     /// The node has less capacity from the beginning.
     Slow,
-    /// The node is lost from some moment on.
+    /// The node is lost permanently.
     Lost,
 }
 
@@ -250,13 +250,13 @@ pub struct NodeSimulation {
     pub rows: u64,
     /// Bytes of the values of these rows.
     pub bytes: u64,
-    /// Number of rows without a time, which are not played.
+    /// Number of rows without a time, which are not replayed.
     pub rows_without_time: u64,
     /// Time column; `None` if rows arrive evenly spaced at a given rate.
     pub time: Option<String>,
     /// Assumptions of the model.
     pub parameters: NodeParameters,
-    /// Total load.
+    /// Load on all nodes together.
     pub arrivals: ArrivalFigures,
     /// The designs, in the order in which they were requested.
     pub designs: Vec<DesignReport>,

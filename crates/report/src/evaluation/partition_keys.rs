@@ -78,7 +78,7 @@ pub(crate) fn partitions_read(ranked: &RankedKey) -> String {
     ranked.mean_partitions_read.map_or("-".to_owned(), |read| format!("{read:.1}"))
 }
 
-/// Whether partitions were counted that statements visit.
+/// Whether the partitions that statements visit were counted.
 pub(crate) fn has_statements(assessment: &AdvisorReport) -> bool {
     assessment.statements.iter().any(|statement| statement.problem.is_none())
 }

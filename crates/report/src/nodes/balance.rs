@@ -1,4 +1,4 @@
-//! How even designs are, and the rates that they sustain.
+//! Balance of designs, and the rates that they sustain.
 
 use crate::grid::{Heading, Layout, grid, percent};
 use crate::nodes::assumptions::rate_text;

@@ -18,7 +18,7 @@ use evenkeel_capacity::{DesignReport, NodeOutcome, NodeRecommendation, NodeSimul
 /// Largest number of nodes to list.
 const NODES_SHOWN: usize = 16;
 
-/// Renders the behaviour of designs under the load, side by side.
+/// Renders how designs cope with the load, side by side.
 #[must_use]
 pub fn nodes(simulation: &NodeSimulation, layout: Layout) -> String {
     let mut text = heading(layout, "Nodes: a model, not a measurement");
