@@ -20,7 +20,7 @@ use crate::cli::{Failure, Output};
 /// Environment variable that holds the token.
 const TOKEN_VARIABLE: &str = "EVENKEEL_CLUSTER_TOKEN";
 
-/// Least executor timeout: executors without a free core poll for work every 5 s.
+/// Minimum executor timeout: executors without a free core poll for work every 5 s.
 const MIN_EXECUTOR_TIMEOUT: Duration = Duration::from_secs(6);
 
 /// Start the processes of a cluster: one scheduler, and executors.

@@ -14,7 +14,7 @@ use indicatif::ProgressBar;
 use crate::cli::evaluate::failures::{failure, profile_failure};
 use crate::cli::{Failure, Output};
 
-/// How rows are counted.
+/// Where the rows of an evaluation are counted.
 pub(super) struct Assessing {
     /// Machines that count the rows; if `None`, this one does.
     pub(super) counter: Option<Box<dyn CountRows>>,
