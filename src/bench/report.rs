@@ -6,7 +6,7 @@ use crate::bench::{Backlog, IngestBench, KeyBench, QueryBench, Resource};
 use evenkeel_model::units::ByteSize;
 use evenkeel_report::{Heading, Layout, count, grid, percent, rate, spark, spark_of};
 
-/// Largest number of values drawn in one line.
+/// Maximum number of values drawn in one line.
 const MAX_DRAWN: usize = 120;
 
 /// Renders one row per query.

@@ -26,7 +26,7 @@ pub struct NodeOutcome {
     pub utilization: Option<f64>,
     /// Highest utilization in any window.
     pub highest_utilization: Option<f64>,
-    /// Largest number of rows that waited at the node.
+    /// Maximum number of rows that waited at the node.
     pub most_waiting_rows: f64,
     /// Seconds needed to serve its largest backlog, by the node or by its most backlogged
     /// partition, whichever is longer.

@@ -15,7 +15,7 @@ use futures::TryStreamExt;
 use crate::cli::query::{cannot_write, write};
 use crate::cli::{Failure, Output};
 
-/// Most rows and bytes of a result that are kept for `\last`.
+/// Maximum number of rows and bytes of a result that are kept for `\last`.
 const KEPT_ROWS: usize = 100_000;
 const KEPT_BYTES: usize = 64 << 20;
 

@@ -14,7 +14,7 @@ use evenkeel_stats::skew::Verdict;
 /// Number of heaviest values shown per key.
 const HEAVIEST: usize = 3;
 
-/// Largest number of partitions whose rows are drawn in one line.
+/// Maximum number of partitions whose rows are drawn in one line.
 const MAX_DRAWN: usize = 128;
 
 /// Number of placement functions beyond which only `KEYS_OF_MANY` keys are shown with each.

@@ -15,7 +15,7 @@ use crate::nodes::backlog::{over_time, runs};
 use crate::nodes::balance::designs;
 use evenkeel_capacity::{DesignReport, NodeOutcome, NodeRecommendation, NodeSimulation};
 
-/// Largest number of nodes to list.
+/// Maximum number of nodes to list.
 const NODES_SHOWN: usize = 16;
 
 /// Renders how designs cope with the load, side by side.

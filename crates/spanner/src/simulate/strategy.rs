@@ -112,7 +112,7 @@ const NAMES: [(&str, Strategy); 14] = [
     ("uuid7-bytes", Strategy::Uuid(UuidKind::TimeHigh, UuidForm::Bytes)),
 ];
 
-/// Largest number of shards or partitions.
+/// Maximum number of shards or partitions.
 const MOST: u64 = 100_000;
 
 /// Error for an unknown strategy name.

@@ -27,7 +27,7 @@ pub struct SkewFigures {
     pub mean: f64,
     /// Smallest number of rows of a partition, s.
     pub min: u64,
-    /// Largest number of rows of a partition, M.
+    /// Maximum number of rows of a partition, M.
     pub max: u64,
     /// M / m: the fullest partition relative to its share. 1 is even, N is everything in one.
     pub max_over_mean: f64,

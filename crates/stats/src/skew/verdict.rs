@@ -54,9 +54,11 @@ const MIN_ROWS_PER_KEY: f64 = 2.0;
 const EMPTY_BEYOND_CHANCE: f64 = 5.0;
 /// YDB advises at least 100 distinct keys per partition.
 const MIN_KEYS_PER_PARTITION: f64 = 100.0;
-/// Fewest rows per partition that allow a verdict: a handful of rows cannot be spread evenly.
+/// Minimum number of rows per partition that allow a verdict: a handful of rows cannot be spread
+/// evenly.
 const MIN_ROWS_PER_PARTITION: u64 = 10;
-/// Fewest rows of a key, on average and in total, for which more rows are taken to bring no keys.
+/// Minimum number of rows of a key, on average and in total, for which more rows are taken to bring
+/// no keys.
 const REPEATED_ROWS: (f64, u64) = (20.0, 100);
 /// From this balance on, rows count as spread over the partitions at any moment: half-way between
 /// all in one partition and all partitions equal.

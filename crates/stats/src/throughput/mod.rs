@@ -35,7 +35,7 @@ pub const DEFAULT_PARTITION_RATE: f64 = 1e6;
 /// Rows per partition that a window needs to be judged. This is enough because the effect of chance
 /// on this few rows is taken into account.
 const MIN_ROWS_PER_PARTITION: u64 = 2;
-/// Fewest rows that a window needs.
+/// Minimum number of rows that a window needs.
 const MIN_ROWS: u64 = 16;
 /// Relative difference below which rates count as equal.
 const ROUNDING: f64 = 1e-9;

@@ -41,7 +41,7 @@ use crate::evaluate::roles::shared_values::sharing_values;
 /// Number of columns counting within the same values above which none of them numbers rows.
 const MANY_COUNTERS: usize = 3;
 
-/// Least number of a block, and number of blocks, of a chain.
+/// Smallest number of a block, and number of blocks, of a chain.
 const MIN_BLOCKS: i128 = 10_000;
 const MANY_BLOCKS: usize = 1_000;
 

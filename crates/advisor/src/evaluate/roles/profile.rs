@@ -28,7 +28,7 @@ pub(crate) struct Profile<'a> {
     /// Identities of the values, by their numbers; equal values of all columns have one identity.
     pub(crate) values: Vec<u64>,
     pub(crate) distinct: usize,
-    /// Least number of values that the export probably has.
+    /// Minimum number of values that the export probably has.
     pub(crate) likely: f64,
     /// Rows with the most frequent value.
     pub(crate) heaviest: usize,

@@ -161,7 +161,7 @@ const FEW_VALUES: f64 = 64.0;
 /// Mean number of rows per value above which texts are categories, whatever their length.
 const MIN_ROWS_OF_A_KIND: usize = 20;
 
-/// Largest number of values with which angles, shares and bytes fill their range.
+/// Maximum number of values with which angles, shares and bytes fill their range.
 const FEW_NUMBERS: usize = 1_000;
 
 /// Number of rows up to which distinct values are few for that reason alone.

@@ -60,7 +60,7 @@ pub struct DatabaseOutcome {
     pub transactions: u64,
     /// Mean number of splits that a transaction touches. More than one means a two-phase commit.
     pub splits_per_transaction: f64,
-    /// Largest number of splits that a transaction touches.
+    /// Maximum number of splits that a transaction touches.
     pub most_splits_per_transaction: u64,
     /// Share of the transactions that touch more than one split.
     pub two_phase_share: f64,

@@ -46,13 +46,13 @@ pub struct ModelParameters {
 /// Parameters of the key samples that determine boundaries.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Sampling {
-    /// Most keys that a split samples of its rows; they determine the boundary when it divides by
-    /// size, and how rows and bytes are shared between the parts.
+    /// Maximum number of keys that a split samples of its rows; they determine the boundary when it
+    /// divides by size, and how rows and bytes are shared between the parts.
     pub size_keys: usize,
-    /// Most keys that a warm split samples in one window; they determine the boundary when it
-    /// divides by load.
+    /// Maximum number of keys that a warm split samples in one window; they determine the boundary
+    /// when it divides by load.
     pub load_keys: usize,
-    /// Fewest sampled keys needed to split by load.
+    /// Minimum number of sampled keys needed to split by load.
     pub fewest_load_keys: usize,
     /// Smallest share that a boundary between roots of interleaved rows may leave on either side.
     /// If it would leave less, a more even boundary may separate the rows of one root.
