@@ -78,7 +78,7 @@ pub struct Lint {
     /// Spread of the keys.
     #[serde(flatten)]
     pub spread: HashSpread,
-    /// How the partitions share the workers, if a number of workers is given.
+    /// Load of the workers, if a number of workers is given.
     pub workers: Option<Workers>,
     /// Alternatives, the nearest first; empty if nothing is wrong.
     pub alternatives: Vec<LintAlternative>,

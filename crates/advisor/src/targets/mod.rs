@@ -88,7 +88,7 @@ pub struct Statements {
     pub notes: Vec<String>,
 }
 
-/// How a system declares tables.
+/// Dialect in which a system declares tables.
 trait Dialect {
     /// Returns the statements without notes, and adds the notes.
     fn statements(&self, design: &TableDesign<'_>, notes: &mut Vec<String>) -> String;

@@ -321,7 +321,7 @@ impl Input {
     }
 
     /// Refuses an input in which two columns have the name of one of `columns`, unless the name
-    /// that the second one got is among them, too: nobody knows which of them is meant.
+    /// that the second one got is among them, too: the name is ambiguous.
     ///
     /// # Errors
     /// [`SourceError::RepeatedColumn`].

@@ -38,7 +38,7 @@ pub(crate) struct Searched<'a> {
 /// alone.
 const MANY_TIMES: usize = 20;
 
-/// Maximum number of distinct points in time that are dates of things, by which nobody sorts.
+/// Maximum number of distinct points in time for a column to hold dates of things, not of events.
 const FEW_TIMES: usize = 64;
 
 /// Columns of sampled rows.

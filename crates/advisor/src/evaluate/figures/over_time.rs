@@ -84,7 +84,7 @@ pub struct OverTime {
     pub worst_window: WindowFigures,
     /// Displayed window whose fullest partition gets the most rows per second.
     pub peak: WindowFigures,
-    /// How the load moves between partitions.
+    /// Movement of the load between partitions.
     pub pattern: Pattern,
     /// Figures that the pattern is concluded from.
     pub evidence: Evidence,

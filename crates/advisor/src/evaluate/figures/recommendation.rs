@@ -61,7 +61,7 @@ pub struct Alternative {
     pub partition_key: Vec<String>,
     /// When to choose it, in words.
     pub when: String,
-    /// Its cost in partitions read and in inserts, in words.
+    /// Cost in partitions read and in inserts, in words.
     pub price: String,
 }
 

@@ -13,7 +13,7 @@ use crate::evaluate::roles::sequences::{
 /// The role of a column as a counter. Columns within which it counts are given by position.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) enum Numbering {
-    /// It numbers nothing that could be recognized.
+    /// No recognizable numbering.
     #[default]
     None,
     /// The rows of each parent, from 0 or 1.

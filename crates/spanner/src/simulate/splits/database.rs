@@ -52,7 +52,7 @@ pub struct DatabaseOutcome {
     pub whole: Period,
     /// Periods in order of time.
     pub timeline: Timeline,
-    /// How long splits stayed hot.
+    /// Duration of hot splits, in windows.
     pub relief: Relief,
     /// Rows written to hot splits that dividing does not cool.
     pub stuck: Vec<Stuck>,

@@ -117,7 +117,7 @@ impl Timeline {
     }
 }
 
-/// How long splits stayed hot.
+/// Duration of hot splits, in windows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Relief {
     /// First window with a hot split, numbered since 1970.
