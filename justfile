@@ -24,7 +24,7 @@ demo *ARGS:
 bench *FILTER:
     cargo bench -- {{FILTER}}
 
-# The same work beside DuckDB, ClickHouse and Polars, as in `just peers --runs 3 --only ingest,evaluate`.
+# The same work beside DuckDB, ClickHouse and Polars, as in `just peers --runs 3 --only ingest`.
 peers *ARGS:
     python3 benches/peers/run.py {{ARGS}}
 

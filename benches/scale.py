@@ -2,8 +2,9 @@
 
     python3 benches/scale.py target/release/evenkeel [ROWS] [RUNS]
 
-The program is built with '--features cloud,cluster'. Prints medians of wall-clock seconds as Markdown. All executors share the cores of the
-machine: what is measured is what the cluster costs, not what more machines give.
+The program is built with '--features cloud,cluster'. Prints medians of wall-clock seconds as
+Markdown. All executors share the cores of the machine: what is measured is what the cluster costs,
+not what more machines give.
 """
 
 import json
@@ -65,7 +66,8 @@ def tree_bytes(folder):
 
 
 def shuffle_cost(work, exports):
-    """Bytes that an ingest shuffles, and the CPU time that it takes more than one without a cluster."""
+    """Bytes that an ingest shuffles, and the CPU time that it takes more than one without a
+    cluster."""
     scheduler, line = start("scheduler", "--listen", "127.0.0.1:0")
     folder = f"{work}/shuffled"
     executor = start("executor", "--scheduler", line[-1], "--cores", "2", "--work-dir", folder)[0]

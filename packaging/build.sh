@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Makes the packages of this version from a clean checkout: a wheel with the Python package and the program, a Debian package,
-# and an archive with the program, its manual pages and completions, with their checksums.
+# Makes the packages of this version from a clean checkout: a wheel with the Python package and the
+# program, a Debian package, and an archive with the program, its manual pages and completions, with
+# their checksums.
 #   packaging/build.sh [FOLDER]      [default: dist]
-# Needs Rust, a C compiler, Python 3.10 or later with venv and its package index, and for the Debian package dpkg-dev. The wheel
-# runs on Linux with the C library of this machine or a later one; with PACKAGE_ZIG=1 it is linked by zig for glibc 2.17,
-# which takes a build of all libraries of its own.
+# Needs Rust, a C compiler, Python 3.10 or later with venv and its package index, and for the Debian
+# package dpkg-dev. The wheel runs on Linux with the C library of this machine or a later one; with
+# PACKAGE_ZIG=1 it is linked by zig for glibc 2.17, which takes a build of all libraries of its own.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 dist=$(mkdir -p "${1:-dist}" && realpath "${1:-dist}")

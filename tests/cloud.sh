@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The suite of the store, and that of the cluster, on an S3 server that is slow, throttles, fails and loses answers. Needs Python 3 with venv.
+# The suite of the store, and that of the cluster, on an S3 server that is slow, throttles, fails
+# and loses answers. Needs Python 3 with venv.
 #
 #   tests/cloud.sh [CARGO TEST ARGUMENTS]      EVENKEEL_TEST_FAULTS='{}' makes the server a good one
 set -euo pipefail

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# A rustdoc for `cargo test` that writes the documentation of a crate, warnings denied, before it runs the
-# crate's examples: from the same build of the libraries, while `cargo doc` needs another one.
+# A rustdoc for `cargo test` that writes the documentation of a crate, warnings denied, before it
+# runs the crate's examples: from the same build of the libraries, while `cargo doc` needs another
+# one.
 #
 #   RUSTDOC="$PWD/tests/rustdoc.sh" cargo test --doc
 set -euo pipefail

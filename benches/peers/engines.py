@@ -2,7 +2,8 @@
 
     engines.py ENGINE WORK DATA OUT CORES
 
-does one piece of work in this process and prints {"seconds": ...} as its last line; preparations are not timed.
+does one piece of work in this process and prints {"seconds": ...} as its last line; preparations
+are not timed.
 """
 
 import glob
@@ -39,7 +40,8 @@ def timed(work):
 
 
 def medians(queries, run):
-    """Milliseconds of each query in an engine that is warm: the median of several runs after one that is not counted."""
+    """Milliseconds of each query in an engine that is warm: the median of several runs after one
+    that is not counted."""
     found = {}
     for name, sql in queries.items():
         run(sql)

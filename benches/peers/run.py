@@ -3,9 +3,10 @@
 
     python3 benches/peers/run.py [--rows 20000000] [--runs 5] [--cores 2] [--work DIR] [--only ingest,evaluate,...] [--large ROWS]
 
-Needs cargo and Python with venv; the other engines are installed into DIR, at the versions of requirements.txt. Every piece of
-work runs in a process of its own, engines alternating, RUNS times. Printed are medians, ratios and the peak memory of
-processes, as Markdown; all figures go to DIR/results.json.
+Needs cargo and Python with venv; the other engines are installed into DIR, at the versions of
+requirements.txt. Every piece of work runs in a process of its own, engines alternating, RUNS times.
+Printed are medians, ratios and the peak memory of processes, as Markdown; all figures go to
+DIR/results.json.
 
 The part `shapes` runs tables of many shapes (shapes.py), and compares the rows of all engines:
 
@@ -75,7 +76,8 @@ class Bench:
     # Running
 
     def process(self, command, cores=None):
-        """Runs a command on the cores; gives its last line of output as JSON where it is that, its seconds and its peak memory."""
+        """Runs a command on the cores; gives its last line of output as JSON where it is that, its
+        seconds and its peak memory."""
         cores = cores or self.cores
         with open(self.path("output"), "w+") as output:
             started = time.perf_counter()
@@ -97,7 +99,8 @@ class Bench:
         return result, text
 
     def measured(self, command, cores=None):
-        """A command that prints its result as JSON: its own seconds, as those of the other engines, and those of the whole process."""
+        """A command that prints its result as JSON: its own seconds, as those of the other engines,
+        and those of the whole process."""
         result, text = self.process(command, cores)
         return {**result, "seconds": json.loads(text)["seconds"]}
 
@@ -154,7 +157,8 @@ class Bench:
         self.lines.append(line)
 
     def table(self, title, found, targets=None, figure="seconds", unit="s", digits=2):
-        """One row per contender: its median, the ratio of evenkeel to it run by run, memory and bytes."""
+        """One row per contender: its median, the ratio of evenkeel to it run by run, memory and
+        bytes."""
         self.results[title] = found
         self.say(f"\n### {title}\n")
         self.say(f"| | median {unit} | least | most | peak memory | bytes written | evenkeel takes | target |")

@@ -46,7 +46,8 @@ def number(salt, below):
 
 
 def zipf(salt, distinct):
-    """Like `number`, with frequencies of 1/rank: the inverse of the logarithm distributes ranks so."""
+    """Like `number`, with frequencies of 1/rank: the inverse of the logarithm distributes ranks
+    so."""
     return f"floor(pow({distinct}, (hash(i * 1000003 + {salt}) % 1000000007) / 1000000007.0))::BIGINT"
 
 
@@ -271,7 +272,8 @@ def flights(repeat):
 
 
 def hits(rows):
-    """A wide table of page views: frequent and rare addresses, columns that are nearly always empty or zero."""
+    """A wide table of page views: frequent and rare addresses, columns that are nearly always empty
+    or zero."""
 
     def some(share, value, other):
         return f"CASE WHEN hash(i * 1000003 + {len(value)}) % 1000 < {int(share * 1000)} THEN {value} ELSE {other} END"

@@ -41,7 +41,8 @@ class DuckDb:
 
 
 class DuckDbParquet(DuckDb):
-    """The Parquet files of the evenkeel table. Its ingest writes such files, one folder per partition."""
+    """The Parquet files of the evenkeel table. Its ingest writes such files, one folder per
+    partition."""
 
     def __init__(self, job):
         super().__init__({**job, "out": job["out"] + "-files"})
@@ -154,7 +155,8 @@ class Polars:
 
 
 class Paimon:
-    """A table of Apache Paimon with a bucket per partition and the same primary key; it merges when it reads."""
+    """A table of Apache Paimon with a bucket per partition and the same primary key; it merges when
+    it reads."""
 
     TYPES = {"int64": "BIGINT", "string": "STRING", "double": "DOUBLE", "timestamp[us]": "TIMESTAMP(6)"}
 

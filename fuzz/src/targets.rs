@@ -1,5 +1,5 @@
-//! What is done with bytes from outside. No bytes may make a target panic, and what is read must be
-//! read the same again.
+//! Targets for bytes from outside. No bytes may make a target panic, and what it reads must survive
+//! being written and read again.
 
 use std::io::Cursor;
 

@@ -37,8 +37,8 @@ class Evaluation(Report):
 
     @property
     def findings(self) -> Records:
-        """Problems, warnings and notes: ``severity`` (problem, warning or note), ``code``, ``subject``,
-        ``message`` and ``advice``."""
+        """Problems, warnings and notes: ``severity`` (problem, warning or note), ``code``,
+        ``subject``, ``message`` and ``advice``."""
         fields = ("severity", "code", "subject", "message", "advice")
         found = self._value["findings"]
         return Records(Record((field, one[field]) for field in fields) for one in found)
@@ -73,8 +73,8 @@ class Evaluation(Report):
         return rows
 
     def compare(self, other: Evaluation | str | os.PathLike[str]) -> Records:
-        """Lists figures of this evaluation that differ from those of an earlier one, or of a file that
-        :meth:`save` wrote: ``subject``, ``figure``, ``before``, ``now`` and ``notable``."""
+        """Lists figures of this evaluation that differ from those of an earlier one, or of a file
+        that :meth:`save` wrote: ``subject``, ``figure``, ``before``, ``now`` and ``notable``."""
         drifts = _evenkeel.compare(_json_of(other), json.dumps(self._value))
         return Records(record(json.loads(drifts)))
 

@@ -41,7 +41,8 @@ def _names(columns: str | Iterable[str] | None) -> list[str]:
 
 
 class Table:
-    """A table in a directory or an object store: ``Table("events")``, ``Table("s3://bucket/events")``.
+    """A table in a directory or an object store: ``Table("events")``,
+    ``Table("s3://bucket/events")``.
 
     Each query sees the newest version, unless the table was opened at one.
 

@@ -10,7 +10,7 @@ use pyo3::types::{
 
 use crate::errors::usage;
 
-/// Most digits of a decimal parameter.
+/// Maximum number of digits of a decimal parameter.
 const DIGITS: u8 = 38;
 
 /// Converts `{name: value}`.

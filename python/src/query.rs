@@ -36,7 +36,7 @@ struct State {
     first: Vec<RecordBatch>,
     /// The rest; `None` once it is exhausted or read by another library.
     rest: Option<SendableRecordBatchStream>,
-    /// Why there are no more rows to hand over.
+    /// Reason why there are no more rows to hand over.
     gone: Option<&'static str>,
     /// Whether a thread reads them.
     is_read: bool,

@@ -61,12 +61,12 @@ pub(crate) fn thread(name: &str) -> std::thread::Builder {
     std::thread::Builder::new().name(name.to_owned()).stack_size(STACK)
 }
 
-/// How to stop work, and how far it is.
+/// Work that can be stopped and may report its progress.
 pub(crate) trait Work {
     /// Asks the work to stop. Returns whether it ends by itself; otherwise it is dropped.
     fn stop(&self) -> bool;
 
-    /// How far the work is, if that is known.
+    /// Returns the progress of the work, if it is known.
     fn progress(&self) -> Option<Progress> {
         None
     }

@@ -3,8 +3,8 @@
 //!
 //! Bytes of values arrive at a constant rate over all partitions, and each partition or node
 //! processes at most its capacity. Whether a rate is sustained follows from the model of
-//! [`evenkeel_stats::throughput`], applied to the load at a time; the queues add the backlog at the
-//! end of each batch, and cannot see within one.
+//! [`evenkeel_stats::throughput`], applied to the load at any moment; the queues add the backlog at
+//! the end of each batch, and cannot see within one.
 
 use serde::Serialize;
 
@@ -31,7 +31,7 @@ pub struct Limits {
     pub nodes: Option<usize>,
 }
 
-/// Known load at a time of one key.
+/// Known load at any moment of one key.
 #[derive(Debug, Clone, Copy)]
 pub struct LoadAtATime<'a> {
     /// Capacity of its partitions, as computed by an evaluation.
@@ -102,7 +102,7 @@ pub struct Backlog {
     pub bytes: Vec<f64>,
     /// Longest time in seconds that the last bytes of the fullest queue wait.
     pub longest_wait_seconds: f64,
-    /// Sustained rate in bytes per second, at which the load of the busiest resource at a time
+    /// Sustained rate in bytes per second, at which the load of the busiest resource at any moment
     /// equals its capacity.
     pub sustained_rate: f64,
     /// Whether the offered rate is sustained.

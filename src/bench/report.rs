@@ -6,7 +6,7 @@ use crate::bench::{Backlog, IngestBench, KeyBench, QueryBench, Resource};
 use evenkeel_model::units::ByteSize;
 use evenkeel_report::{Heading, Layout, count, grid, percent, rate, spark, spark_of};
 
-/// Largest number of values drawn in one line.
+/// Maximum number of values drawn in one line.
 const MAX_DRAWN: usize = 120;
 
 /// Renders one row per query.
@@ -133,7 +133,7 @@ fn backlog(bench: &IngestBench, layout: Layout) -> String {
     };
     let mut text = format!(
         "{}\nmodel: a partition handles {} of values, {each}; sustains: the rate at which the busiest at \
-            a time is at its capacity, {others}; no backlog up to: the highest such rate at which no batch leaves a backlog; long run: the highest rate at which every backlog drains in the end; waiting: at the end of a batch\n",
+            any moment is at its capacity, {others}; no backlog up to: the highest such rate at which no batch leaves a backlog; long run: the highest rate at which every backlog drains in the end; waiting: at the end of a batch\n",
         grid(layout, &headings, rows.collect()),
         rate(bench.limits.partition_rate)
     );
@@ -142,7 +142,7 @@ fn backlog(bench: &IngestBench, layout: Layout) -> String {
         if let Some(backlog) = key.backlog.as_ref().filter(unseen) {
             let _ = writeln!(
                 text,
-                "HASH({}) sustains {}, not {}: at a time few partitions get all rows. Others get those of \
+                "HASH({}) sustains {}, not {}: at any moment few partitions get all rows. Others get those of \
                     the next moments, so nothing waits at the end of a batch; a smaller --batch shows more",
                 key.partition_key.join(", "),
                 rate(backlog.sustained_rate),

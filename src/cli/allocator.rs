@@ -11,7 +11,7 @@ use evenkeel::query::{AfterFailedAllocation, report_failed_allocation};
 pub(super) const TIME_TO_CLEAN_UP: Duration = Duration::from_secs(20);
 
 /// Freed memory that the allocator keeps for reuse, in bytes. By default it returns large pieces at
-/// once, and the system clears each page of the next ones.
+/// once, and the system has to clear each page of the next ones.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 const KEPT_MEMORY: i32 = 128 << 20;
 

@@ -141,7 +141,7 @@ struct LoadArgs {
     #[arg(long)]
     nodes: Option<u64>,
 
-    /// Rows of a batch; each batch is one commit.
+    /// Rows per batch; each batch is one commit.
     #[arg(long, value_name = "ROWS", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..))]
     batch: u64,
 

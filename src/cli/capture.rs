@@ -39,7 +39,7 @@ struct Bar {
     unit: String,
 }
 
-/// How far a step of a command is.
+/// Progress of a step of a command.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Progress {
     /// Steps that are done.

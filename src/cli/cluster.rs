@@ -20,7 +20,7 @@ use crate::cli::{Failure, Output};
 /// Environment variable that holds the token.
 const TOKEN_VARIABLE: &str = "EVENKEEL_CLUSTER_TOKEN";
 
-/// Least executor timeout: executors without a free core poll for work every 5 s.
+/// Minimum executor timeout: executors without a free core poll for work every 5 s.
 const MIN_EXECUTOR_TIMEOUT: Duration = Duration::from_secs(6);
 
 /// Start the processes of a cluster: one scheduler, and executors.
@@ -110,8 +110,8 @@ struct ServerArgs {
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<LocalPath>,
 
-    /// File with the token that requests must carry; only its owner and group may read it [default: EVENKEEL_CLUSTER_TOKEN in the
-    /// environment].
+    /// File with the token that requests must carry; only its owner and group may read it [default:
+    /// EVENKEEL_CLUSTER_TOKEN in the environment].
     #[arg(long, value_name = "FILE")]
     token_file: Option<LocalPath>,
 }

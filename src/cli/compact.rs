@@ -26,7 +26,7 @@ pub(crate) struct Args {
     #[arg(long)]
     full: bool,
 
-    /// Largest number of portions that may overlap at one key.
+    /// Maximum number of portions that may overlap at one key.
     #[arg(long, value_name = "COUNT", default_value_t = CompactionPolicy::default().max_depth)]
     max_depth: usize,
 

@@ -1,3 +1,5 @@
+//! Columns and table names on the command line.
+
 use evenkeel::table::ColumnType;
 
 use super::*;

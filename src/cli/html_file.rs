@@ -10,7 +10,7 @@ use crate::cli::{Failure, Output};
 
 const BEGINNING: &str = "<!doctype html";
 
-/// Refuses a path to which no report can be written, before rows are read.
+/// Refuses a path that no report can be written to, before rows are read.
 ///
 /// # Errors
 /// Wrong usage if there is no such folder, or if the file is something other than a report.

@@ -140,7 +140,9 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     };
     if let Some(writer) = writer {
         if plan.input.deletes != Deletes::None {
-            return Err(Failure::wrong_usage("a cluster deletes no rows; run this ingest here"));
+            return Err(Failure::wrong_usage(
+                "a cluster cannot delete rows; run this ingest on this machine",
+            ));
         }
         let report = table.ingest_files_with(&plan, writer.as_ref()).await;
         let report = report.map_err(|error| failure_elsewhere(error, &args.dir))?;

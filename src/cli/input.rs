@@ -38,11 +38,11 @@ pub(crate) struct FormatArgs {
 
     /// Format of points in time in text: unix-s, unix-ms, unix-us, unix-ns, or a strftime format
     /// such as '%d/%m/%Y %H:%M:%S'; for a single column COLUMN=FORMAT, repeatable [default: RFC
-    /// 3339 and its relatives]. Times without a zone are UTC.
+    /// 3339 and similar]. Times without a zone are UTC.
     #[arg(long = "timestamp-format", value_name = "[COLUMN=]FORMAT")]
     timestamp_formats: Vec<String>,
 
-    /// Read numbers in text that are written as 1.234,56; numbers of JSON have points all the same.
+    /// Read numbers in text that are written as 1.234,56; JSON numbers always have points.
     #[arg(long)]
     decimal_comma: bool,
 

@@ -67,7 +67,7 @@ pub(crate) async fn watched<T>(
     limits: &QueryLimits,
     work: impl Future<Output = Result<T, Failure>>,
 ) -> Result<T, Failure> {
-    // In another program, a query that does not yield continues in the background instead.
+    // In another program, a query that does not yield continues in the background.
     let end = is_program().then_some(end as fn(&LimitExceeded));
     let watch = Watch::start(limits.timeout, Some(limits.memory), end);
     tokio::select! {

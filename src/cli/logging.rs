@@ -79,7 +79,7 @@ impl log::Log for Lines {
                 Some((_, Some(printed))) => (*printed).clone_into(&mut line),
                 None => {}
             }
-            // A command has few things to wait for, and logs each of them.
+            // A command waits for few things, and logs each of them.
             if whose == Whose::Server && !self.is_news(&line) {
                 return;
             }

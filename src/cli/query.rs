@@ -83,7 +83,7 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "FILE")]
     output: Option<LocalPath>,
 
-    /// Largest number of rows to show as a table; the rest is counted.
+    /// Maximum number of rows to show as a table; the rest is counted.
     #[arg(long, value_name = "COUNT", default_value_t = 1000)]
     rows: usize,
 
@@ -198,7 +198,7 @@ fn sql(args: &Args) -> Result<String, Failure> {
 /// Writes all rows to a file, which gets its name when it is complete.
 async fn write_file(result: QueryResult, path: &Path, format: OutputFormat) -> Result<(), Failure> {
     let file = PartFile::create(path).map_err(cannot_write(path))?;
-    // An error while rows are computed is no fault of the file.
+    // An error while rows are computed is not about the file.
     let written = write(result, BufWriter::new(file.file()), format).await;
     let written = written.map_err(|failure| failure.with_output_path(path))?.flush();
     written.map_err(cannot_write(path))?;

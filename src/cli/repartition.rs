@@ -86,7 +86,7 @@ async fn new_place(to: &Path) -> Result<TableStorage, Failure> {
     }
 }
 
-/// A table that was rewritten, or would be.
+/// A rewritten table, or the outcome of a dry run.
 #[derive(Debug, Serialize)]
 struct Repartitioned {
     plan: RepartitionPlan,

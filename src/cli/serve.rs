@@ -109,7 +109,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     crate::cli::logging::to_stderr(Whose::Server);
     let limits = args.limits.limits()?;
     if args.places.iter().any(|place| place == "-" || place.ends_with("=-")) {
-        return Err(Failure::wrong_usage("standard input can be read once only; name files or tables"));
+        return Err(Failure::wrong_usage("standard input can be read only once; name files or tables"));
     }
     check_exposure(args.listen, args.password_file.is_some(), args.no_password).map_err(Failure::usage)?;
     let passwords = args.password_file.as_ref().map(|file| Passwords::read(file.as_ref())).transpose()?;
@@ -147,7 +147,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     }
     let stop = async {
         interrupt.notified().await;
-        log::info!("stopping: running queries may end; interrupt again to stop at once");
+        log::info!("stopping: running queries may finish; interrupt again to stop at once");
     };
     server.run(stop).await;
     crate::cli::remove_spilled();

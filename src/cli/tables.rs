@@ -37,7 +37,7 @@ pub(crate) struct TablesArgs {
     exports: ExportArgs,
 }
 
-/// How exports are read that queries join.
+/// How to read the exports that queries join.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ExportArgs {
     /// Type of a column of an export, if the detected type is wrong; repeatable. With several
@@ -49,7 +49,7 @@ pub(crate) struct ExportArgs {
     format: FormatArgs,
 }
 
-/// A place with the name that its table gets; without one, the place decides.
+/// A place and the name of its table; without a name, the place determines it.
 #[derive(Debug, Clone)]
 pub(crate) struct NamedPlace {
     name: Option<String>,
@@ -72,7 +72,8 @@ pub(crate) struct Tables {
 }
 
 impl TablesArgs {
-    /// Opens the tables at the given versions, or else the newest ones, and prints notes on exports.
+    /// Opens the tables at the given versions, or else the newest ones, and prints notes on
+    /// exports.
     pub(crate) async fn open(&self, versions: &[TableVersion], out: &Output) -> Result<Tables, Failure> {
         let mut opened = self.open_all(versions, out).await?;
         opened.move_to(versions).await?;
@@ -337,7 +338,7 @@ impl Tables {
             if at > 0 || !self.has_main {
                 return (vec![name.clone()], table);
             }
-            // Named tables and exports take precedence for their names.
+            // Named tables and exports take precedence.
             let others = self.tables.iter().skip(1).map(|(name, _)| name);
             let others: Vec<&String> = others.chain(self.exports.iter().map(|(name, _)| name)).collect();
             let place = self.main_place.as_ref().filter(|place| !place.is_empty() && !others.contains(place));

@@ -105,7 +105,7 @@ fn sql_beyond_the_limits_is_refused_at_once() {
         (format!("SELECT {}", vec!["1"; 50_000].join(" + ")), "chains more than"),
         (format!("SELECT k FROM t WHERE {}", vec!["k = 1"; 50_000].join(" OR ")), "chains more than"),
         (format!("SELECT {}", vec!["'a'"; 50_000].join(" || ")), "chains more than"),
-        (vec!["SELECT 1"; 50_000].join(" UNION ALL "), "of UNION, INTERSECT"),
+        (vec!["SELECT 1"; 50_000].join(" UNION ALL "), "UNION, INTERSECT and EXCEPT operators"),
         (nested("CAST(", " AS INT)"), "levels deep"),
         (nested("(SELECT ", ")"), "levels deep"),
         (format!("SELECT {}1{}", "(SELECT ".repeat(20), ")".repeat(20)), "are nested in each other"),

@@ -78,7 +78,7 @@ fn rows_are_placed_as_an_evaluation_places_them_and_none_is_lost() {
     }
     let rate = number(&simulation["arrivals"]["average_rows_per_second"]);
     assert!((rate - 5000.0).abs() < 1e-6, "{rate}");
-    // Two nodes of 2000 rows per second cannot take 5000, four can where rows are even at a time.
+    // Two nodes of 2000 rows per second cannot take 5000, four can if rows are even at any moment.
     let keeps_up =
         |key: &str, nodes, partitions| &design(&simulation, key, nodes, partitions)["runs"][0]["keeps_up"];
     assert_eq!(keeps_up("user_id", 2, 8), false);

@@ -1,4 +1,5 @@
-"""Runs SQL with the Delta extension of DuckDB: a list of [statement, Parquet file] as JSON on standard input."""
+"""Runs SQL with the Delta extension of DuckDB: a list of [statement, Parquet file] as JSON on
+standard input."""
 
 import importlib.resources
 import json

@@ -1,10 +1,13 @@
-"""Files that real systems write, read by evenkeel: every row and value must be that of the table they were written from.
+"""Files that real systems write, read by evenkeel: every row and value must be that of the table
+they were written from.
 
     exports.py EVENKEEL
 
-`run_targets.sh` makes the environment. PostgreSQL writes COPY text, COPY CSV and pg_dump, ClickHouse all its text formats, Avro, ORC and
-Parquet, pyarrow ORC of each compression, and fastavro the files of Spanner's export. DuckDB holds the truth and compares: each file is
-ingested into a table like it, and the rows of the table are exported and subtracted from the truth, in both directions.
+`run_targets.sh` makes the environment. PostgreSQL writes COPY text, COPY CSV and pg_dump,
+ClickHouse all its text formats, Avro, ORC and Parquet, pyarrow ORC of each compression, and
+fastavro the files of Spanner's export. DuckDB holds the truth and compares: each file is ingested
+into a table like it, and the rows of the table are exported and subtracted from the truth, in both
+directions.
 """
 
 import base64
@@ -57,7 +60,8 @@ def check(db, folder, name, path, *options, skip=(), primary_key="id", like=True
     table, out = folder / f"table_{name}", folder / f"{name}.out.parquet"
     reading = [str(option) for option in options]
     if like:
-        # `create` reads no statement of another system: the types are those that evaluate prints with it.
+        # `create` reads no statement of another system: the types are those that evaluate prints
+        # with it.
         run("create", table, "--like", path, "--primary-key", primary_key, *reading)
     else:
         columns = [f"--column={column}:{TYPES[kind]}{':not-null' if column == 'id' else ''}" for column, kind in COLUMNS.items() if column not in skip]

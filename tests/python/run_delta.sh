@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# Reads exported tables with deltalake, Polars and DuckDB. Needs Python 3.10 or later and its package index.
+# Reads exported tables with deltalake, Polars and DuckDB. Needs Python 3.10 or later and its
+# package index.
 #   tests/python/run_delta.sh PATH_TO_EVENKEEL_BINARY
-# Packages go into two environments, kept in DELTA_VENV [default: .delta-venv in the system's temporary folder].
+# Packages go into two environments, kept in DELTA_VENV [default: .delta-venv in the system's
+# temporary folder].
 set -euo pipefail
 binary=$(realpath "${1:?the path of the evenkeel binary}")
 here=$(cd "$(dirname "$0")" && pwd)

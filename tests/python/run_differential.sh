@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Random tables and statements, the answers of evenkeel against those of DuckDB over the raw rows. Needs Python 3 with venv.
+# Random tables and statements, the answers of evenkeel against those of DuckDB over the raw rows.
+# Needs Python 3 with venv.
 #
 #   tests/python/run_differential.sh [--statements N] [--seed N] [--seconds N]
 set -euo pipefail

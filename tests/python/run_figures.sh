@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# Checks the figures of `evaluate` against DuckDB on random exports. Needs Python 3.10 or later and its package index.
+# Checks the figures of `evaluate` against DuckDB on random exports. Needs Python 3.10 or later and
+# its package index.
 #   tests/python/run_figures.sh PATH_TO_EVENKEEL_BINARY [EXPORTS [SEED]]
-# Packages go into an environment, kept in FIGURES_VENV [default: figures-venv in the target folder].
+# Packages go into an environment, kept in FIGURES_VENV [default: figures-venv in the target
+# folder].
 set -euo pipefail
 binary=$(realpath "${1:?the path of the evenkeel binary}")
 here=$(cd "$(dirname "$0")" && pwd)

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Builds the Python package, installs it into a fresh environment and runs its tests. Needs Rust, Python 3.11 or later with
-# venv, and its package index.
+# Builds the Python package, installs it into a fresh environment and runs its tests. Needs Rust,
+# Python 3.11 or later with venv, and its package index.
 #   tests/python/run_package.sh [WHEEL] [PYTEST_ARGUMENT...]
-# Without a wheel, one is built as `cargo test` builds, in the same target folder. The packages of other projects go into an
-# environment that is kept, PACKAGE_VENV [default: package-venv in the target folder]; the wheel into one that is made anew.
+# Without a wheel, one is built as `cargo test` builds, in the same target folder. The packages of
+# other projects go into an environment that is kept, PACKAGE_VENV [default: package-venv in the
+# target folder]; the wheel into one that is made anew.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 project=$(realpath "$here/../..")
@@ -25,8 +26,8 @@ if [[ ${1:-} == *.whl ]]; then
 fi
 if [ -z "$wheel" ]; then
     rm -rf "$target/wheels"
-    # With the features that tests have, so that libraries are not built again. Stored rather than compressed: it is large.
-    # maturin ignores the compiler of the workspace under its usual name.
+    # With the features that tests have, so that libraries are not built again. Stored rather than
+    # compressed: it is large. maturin ignores the compiler of the workspace under its usual name.
     [ -z "${RUSTC_WORKSPACE_WRAPPER:-}" ] || export CARGO_BUILD_RUSTC_WORKSPACE_WRAPPER="$RUSTC_WORKSPACE_WRAPPER"
     (cd "$project/python" && "$venv/bin/maturin" build --profile dev --locked --features cluster --auditwheel skip \
         --compression-method stored --out "$target/wheels")

@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# Runs the statements that `evaluate --target` writes on ClickHouse, PostgreSQL and parsers, and reads files that real systems write. Needs Python 3.10 or later and its package index.
+# Runs the statements that `evaluate --target` writes on ClickHouse, PostgreSQL and parsers, and
+# reads files that real systems write. Needs Python 3.10 or later and its package index.
 #   tests/python/run_targets.sh PATH_TO_EVENKEEL_BINARY
-# Packages go into an environment, kept in TARGETS_VENV [default: targets-venv in the target folder].
+# Packages go into an environment, kept in TARGETS_VENV [default: targets-venv in the target
+# folder].
 set -euo pipefail
 binary=$(realpath "${1:?the path of the evenkeel binary}")
 here=$(cd "$(dirname "$0")" && pwd)

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Compares the rows of the 22 queries of TPC-H with those of DuckDB. Needs Python 3 and its package index.
+# Compares the rows of the 22 queries of TPC-H with those of DuckDB. Needs Python 3 and its package
+# index.
 #   tests/python/run_tpch.sh PATH_TO_EVENKEEL_BINARY [arguments of tpch.py]
 # Packages go into TPCH_VENV [default: .tpch-venv in the system's temporary folder].
 set -euo pipefail

@@ -3,8 +3,8 @@
 
 usage: serve_load.py PROGRAM [--clients N] [--seconds N]
 
-Each ingest adds rows whose numbers sum up to zero, and replaces others by rows with the same sum. So each snapshot has
-a sum of zero, and the counts that a client sees never go down.
+Each ingest adds rows whose numbers sum up to zero, and replaces others by rows with the same sum.
+So each snapshot has a sum of zero, and the counts that a client sees never go down.
 """
 
 import argparse
@@ -98,7 +98,8 @@ class Load:
                     self.problems.append(f"wrong rows: {error}")
 
     def one(self, connection, rng, seen):
-        """Runs one query of several kinds, and returns the number of rows that there are at least."""
+        """Runs one query of several kinds, and returns the number of rows that there are at
+        least."""
         kind = rng.randrange(6)
         if kind == 0:
             count, total = connection.execute("SELECT count(*), sum(number) FROM numbers").fetchone()

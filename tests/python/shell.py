@@ -61,7 +61,8 @@ class Shell:
         os.write(self.terminal, keys.encode())
 
     def run(self, *lines):
-        """Types lines and returns what the last one prints, without colours and movements of the cursor."""
+        """Types lines and returns what the last one prints, without colours and movements of the
+        cursor."""
         for line in lines:
             self.send(line + "\r")
             self.read_to(HAS_READ)
@@ -297,7 +298,7 @@ def a_script_ends_with_its_first_error(program, home):
     code, out, error = script("SELECT 1;\nSELECT * FROM absent;\nSELECT 2;")
     assert code == 1 and "2" not in out and "absent" in error, (code, out, error)
     code, _, error = script("SELECT 1;", "-")
-    assert code == 2 and "standard input has the statements" in error
+    assert code == 2 and "standard input contains the statements" in error
     code, out, error = script("SELECT count(*) FROM more JOIN events ON events.id = more.id;", "events", "more=more.csv")
     assert code == 0 and " 3\n" in out, (out, error)
     with open(os.path.join(home, "loop.sql"), "w") as file:

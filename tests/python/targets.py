@@ -1,11 +1,13 @@
-"""The statements of `evenkeel evaluate --target`, run by the systems that Python's package index has, and the figures beside theirs.
+"""The statements of `evenkeel evaluate --target`, run by the systems that Python's package index
+has, and the figures beside theirs.
 
     targets.py EVENKEEL
 
-`run_targets.sh` makes the environment. PostgreSQL and ClickHouse create the tables, take the rows of the export, and count the rows of
-each partition, which must be those of the evaluation. PostgreSQL also creates the tables of Citus and Greenplum without what it lacks.
-sqlglot parses the statements of Doris, StarRocks and Spark, and evenkeel itself those of Spanner. Cassandra, MongoDB and Paimon have
-no engine or parser there.
+`run_targets.sh` makes the environment. PostgreSQL and ClickHouse create the tables, take the rows
+of the export, and count the rows of each partition, which must be those of the evaluation.
+PostgreSQL also creates the tables of Citus and Greenplum without what it lacks. sqlglot parses the
+statements of Doris, StarRocks and Spark, and evenkeel itself those of Spanner. Cassandra, MongoDB
+and Paimon have no engine or parser there.
 """
 
 import json

@@ -2,10 +2,10 @@
 """Runs the 22 queries of TPC-H on evenkeel tables and in DuckDB, and compares the rows.
 
 usage: tpch.py BINARY [--scale 0.01] [--runs 1] [--memory 4GiB] [--keep FOLDER] [--subqueries 40] [--seed 1]
-Needs the Python packages duckdb and tpchgen-cli (PyPI). Each engine reads the same rows: DuckDB from
-the Parquet files of the generator, evenkeel from tables partitioned by the keys of orders and parts.
-With several runs it prints the median times and their ratio. Random statements with subqueries above joins follow.
-Exit code 1 if any rows differ."""
+Needs the Python packages duckdb and tpchgen-cli (PyPI). Each engine reads the same rows: DuckDB
+from the Parquet files of the generator, evenkeel from tables partitioned by the keys of orders and
+parts. With several runs it prints the median times and their ratio. Random statements with
+subqueries above joins follow. Exit code 1 if any rows differ."""
 import argparse, csv, datetime, io, math, os, random, shutil, statistics, subprocess, sys, sysconfig, tempfile, time
 
 import duckdb

@@ -1,16 +1,20 @@
-"""An S3 server for tests: moto behind a layer that is slow, throttles, fails and loses answers as it is told.
+"""An S3 server for tests: moto behind a layer that is slow, throttles, fails and loses answers as
+it is told.
 
     python s3.py PORT_FILE
 
-listens on a free port of 127.0.0.1, makes the bucket evenkeeltests, and writes the number of the port to PORT_FILE. `PUT /_faults` with JSON sets what goes wrong from then on,
-`GET /_faults` gives what was counted since. `PUT /_faults?below=PATH` sets what goes wrong with keys and listings below a path, for tests that run beside others:
+listens on a free port of 127.0.0.1, makes the bucket evenkeeltests, and writes the number of the
+port to PORT_FILE. `PUT /_faults` with JSON sets what goes wrong from then on, `GET /_faults` gives
+what was counted since. `PUT /_faults?below=PATH` sets what goes wrong with keys and listings below
+a path, for tests that run beside others:
 
     {"latency_ms": [2, 20], "throttle": 0.1, "fail": 0.05, "lose": 0.05, "down": false, "seed": 1}
 
-Clients of Google's XML interface are served too, which differs in the headers of a put-if-absent and of who asks.
+Clients of Google's XML interface are served too, which differs in the headers of a put-if-absent
+and of who asks.
 
-throttle: 503 SlowDown instead of an answer; fail: 500 InternalError; lose: the request is carried out, its answer is lost;
-down: every request is answered by 503.
+throttle: 503 SlowDown instead of an answer; fail: 500 InternalError; lose: the request is carried
+out, its answer is lost; down: every request is answered by 503.
 """
 
 import json

@@ -15,7 +15,7 @@ pub enum Role {
     RowId,
     /// Point in time.
     Time,
-    /// One of few kinds: a country, a status.
+    /// Category with few values: a country, a status.
     Dimension,
     /// Measurement or amount.
     Measure,

@@ -39,7 +39,8 @@ pub(super) fn recommend(simulation: &NodeSimulation) -> (Option<NodeRecommendati
     };
     let cost = |design: &&DesignReport| Cost::from_design(design, faults(design, false).len());
     let Some(best) = keeping().min_by_key(cost) else {
-        let reason = "no design keeps up; use more or stronger nodes, or a partition key that spreads what comes at a time";
+        let reason =
+            "no design keeps up; use more or stronger nodes, or a partition key that spreads concurrent rows";
         return (None, Some(reason.to_owned()));
     };
     let recommended = NodeRecommendation {
@@ -192,7 +193,7 @@ fn moving_hotspot(windows: usize, design: &DesignReport) -> Option<Finding> {
     let in_total = partitions.in_total.max_over_mean;
     let (when, at_a_time, threshold) = match lasting >= MOVES * in_total {
         // This figure excludes chance.
-        true => ("at a moment", lasting, MOVES * in_total),
+        true => ("at any moment", lasting, MOVES * in_total),
         false if are_enough_rows(of_window, design.partitions) => {
             ("within a window", in_windows, MOVES * others)
         }
@@ -209,7 +210,7 @@ fn moving_hotspot(windows: usize, design: &DesignReport) -> Option<Finding> {
         measured: at_a_time,
         threshold,
         advice: "Hash a column with many values at any moment, such as a user id, so that the queue is \
-            not on one node at a time.".to_owned(),
+            not on one node at any moment.".to_owned(),
     })
 }
 

@@ -1,3 +1,5 @@
+//! Order of designs, and the findings about them.
+
 use super::*;
 use crate::capacity::Capacities;
 use crate::outcome::RunOutcome;
@@ -211,7 +213,7 @@ fn a_key_whose_designs_all_fall_behind_has_one_finding() {
     assert_eq!(
         finding.message,
         "rows wait up to 90.0 s, more than 1.0 s; 1000 rows arrive per second on average, but it sustains 250: \
-             at a moment one node gets 25 % of them; the same holds for 2 other designs of this key"
+             at any moment one node gets 25 % of them; the same holds for 2 other designs of this key"
     );
 }
 

@@ -4,12 +4,12 @@ use crate::capacity::{Capacities, Rate};
 use evenkeel_advisor::evaluate::LoadWindow;
 use evenkeel_model::units::Micros;
 
-/// Load on partitions.
+/// Load on the partitions of one design, window by window.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Arrivals {
     /// Length of a window.
     pub window: Micros,
-    /// Number of rows that each row counts for.
+    /// Number of rows that each row of the export stands for.
     pub scale: f64,
     /// The windows that have rows, in order.
     pub windows: Vec<LoadWindow>,
@@ -78,8 +78,8 @@ impl Arrivals {
 /// Service time that each partition demands in a window, in seconds.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Work {
-    /// Seconds of its node.
+    /// Seconds of the capacity of its node.
     pub(super) node: Vec<f64>,
-    /// Seconds of the partition itself.
+    /// Seconds of the capacity of the partition itself.
     pub(super) partition: Vec<f64>,
 }

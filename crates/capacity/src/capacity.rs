@@ -30,7 +30,7 @@ impl Rate {
     }
 }
 
-/// Capacities of a cluster.
+/// Capacities of the nodes and partitions of a cluster.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Capacities {
     /// Capacity of each node, for all of its partitions together.

@@ -4,7 +4,7 @@ use crate::capacity::Capacities;
 use evenkeel_model::units::Micros;
 use evenkeel_stats::throughput::Assignment;
 
-/// Nodes and their capacities.
+/// A cluster of equal nodes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct NodeCluster {
     /// Number of nodes; 0 counts as 1.

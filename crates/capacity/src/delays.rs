@@ -59,7 +59,7 @@ pub(super) fn falls_behind(simulation: &NodeSimulation, design: &DesignReport) -
                 grows for as long as rows arrive"
         ),
         (false, false) => format!(
-            "{average} rows arrive per second on average, but it sustains {sustained_rows}: at a moment one \
+            "{average} rows arrive per second on average, but it sustains {sustained_rows}: at any moment one \
                 {} gets {:.0} % of them",
             if design.limited_by_partition { "partition" } else { "node" },
             share * 100.0
@@ -84,7 +84,7 @@ pub(super) fn falls_behind(simulation: &NodeSimulation, design: &DesignReport) -
                 more partitions."
         }
         (false, true) => {
-            "At a time few nodes carry the load, so more nodes hardly help: use a partition key that \
+            "At any moment only a few nodes carry the load, so more nodes hardly help: use a partition key that \
                 spreads the rows of each moment."
         }
         (false, false) => "Use more nodes, or larger ones.",
@@ -120,8 +120,8 @@ pub(super) fn falls_behind_with_fault(
                 of a lost one spread over all others."
         }
         FaultKind::Slow => {
-            "A slow node delays its partitions: move some of them away from it, or use so many nodes that \
-                a fraction of one suffices for its share."
+            "A slow node delays its partitions: move some of them away from it, or add nodes until a \
+                fraction of one can carry its share."
         }
     };
     Some(Finding {

@@ -29,7 +29,7 @@ pub enum LossTime {
 /// A node with reduced capacity: `2:0.5`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Slow {
-    /// Affected node.
+    /// Node that is slow.
     pub node: NodeChoice,
     /// Remaining share of its capacity, and of the capacity of its partitions: above 0 and at most
     /// 1.
@@ -39,9 +39,9 @@ pub struct Slow {
 /// A node that is lost permanently: `2@6h`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lost {
-    /// Lost node.
+    /// Node that is lost.
     pub node: NodeChoice,
-    /// LossTime of the loss.
+    /// Time of the loss.
     pub at: LossTime,
 }
 
@@ -50,7 +50,7 @@ pub struct Lost {
 pub enum RequestedFault {
     /// A node with reduced capacity from the first row on.
     Slow(Slow),
-    /// A node that is lost.
+    /// A node that is lost permanently.
     Lost(Lost),
 }
 

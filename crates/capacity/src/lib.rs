@@ -5,7 +5,7 @@
 //!           partition, once for all keys and partition counts
 //!        -> for each design (partition key, nodes, partitions), alone:
 //!             Assignment      partition -> node
-//!             Unevenness      of partitions and nodes, over the whole time and at a time,
+//!             Unevenness      of partitions and nodes, over the whole time and at any moment,
 //!                             beside that of a perfect hash
 //!             Concentration   sustained rate, by the model of `evenkeel_stats::throughput`
 //!                             with the figures of an evaluation
@@ -16,8 +16,7 @@
 //! ```
 //! Exact: the partition of every row, and the rows and bytes of every window. Modelled: rows of a
 //! window arrive evenly, nodes have the stated capacity, and they share it in a defined way. The
-//! full definition is at [`play`](fn@play); every assumed number is a field of [`NodeParameters`]
-//! or an option of it.
+//! full definition is at [`play`](fn@play); every assumed number is a field of [`NodeParameters`].
 
 mod advice;
 mod arrivals;

@@ -13,10 +13,10 @@ use evenkeel_stats::skew::KeyWeights;
 use evenkeel_stats::throughput::{Concentration, DEFAULT_PARTITION_RATE};
 use evenkeel_stats::windows::TimeRange;
 
-/// Memory budget of the count; if it is too small, this much above the minimum.
+/// Memory budget of the count; if it is below the minimum, this is added to the minimum.
 const MEMORY: ByteSize = ByteSize::mib(1280);
 
-/// Result of the count.
+/// Loads counted in one pass.
 pub(super) struct LoadCount {
     pub(super) rows: u64,
     pub(super) bytes: u64,
@@ -62,7 +62,7 @@ pub(super) fn count(
         count_loads(export, evaluate, options.rate, options.on_unreadable, progress, stop)
     };
     let loads = match count(MEMORY) {
-        // It is refused before the first row.
+        // Such options are refused before the first row.
         Err(EvaluateError::Memory { least, .. }) => count(ByteSize(least.0.saturating_add(MEMORY.0)))?,
         counted => counted?,
     };

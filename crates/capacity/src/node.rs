@@ -2,7 +2,7 @@
 
 use crate::outcome::NodeOutcome;
 
-/// State of a node during a run.
+/// Load, backlog and availability of a node during a run.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Node {
     /// Share of its capacity that is available.

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// LossTime with the largest backlog.
+/// Moment of the largest backlog.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Peak {
     /// Time, in microseconds since 1970.
@@ -24,9 +24,9 @@ pub struct NodeOutcome {
     /// Load as a share of its capacity over the windows that have rows; `None` if nodes are not
     /// limited, or if it never served.
     pub utilization: Option<f64>,
-    /// Utilization in the window with the highest.
+    /// Highest utilization in any window.
     pub highest_utilization: Option<f64>,
-    /// Largest number of rows that waited at the node.
+    /// Maximum number of rows that waited at the node.
     pub most_waiting_rows: f64,
     /// Seconds needed to serve its largest backlog, by the node or by its most backlogged
     /// partition, whichever is longer.
@@ -36,13 +36,13 @@ pub struct NodeOutcome {
 /// Backlog and delays of a run, as computed by a model.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RunOutcome {
-    /// Rows that arrived.
+    /// Number of rows that arrived.
     pub arrived_rows: f64,
     /// Rows that were served by the end of the last window.
     pub served_rows: f64,
     /// Rows that were waiting at that moment.
     pub waiting_rows: f64,
-    /// LossTime with the largest backlog; `None` if no rows ever waited at the end of a step.
+    /// Moment of the largest backlog; `None` if no rows ever waited at the end of a step.
     pub peak: Option<Peak>,
     /// Seconds that the node or partition with the longest queue needs to serve it, at the worst
     /// moment.
@@ -68,7 +68,7 @@ pub struct RunOutcome {
 }
 
 impl RunOutcome {
-    /// Whether some rows are never served because no node is left that has them.
+    /// Whether some rows are never served because no node with them is left.
     #[must_use]
     pub fn is_never_served(&self) -> bool {
         self.longest_delay_seconds.is_none()

@@ -31,7 +31,7 @@ use evenkeel_advisor::evaluate::LoadWindow;
 /// their number.
 const REST: f64 = 1.0 / 64.0;
 
-/// Plays arrivals against a cluster.
+/// Replays arrivals against a cluster.
 #[must_use]
 pub fn play(arrivals: &Arrivals, cluster: &NodeCluster, fault: Option<NodeFault>) -> RunOutcome {
     let loads = arrivals.loads(&cluster.capacities);
@@ -76,7 +76,7 @@ impl ArrivingRows<'_> {
     }
 }
 
-/// Something that happens to the nodes.
+/// A change of the nodes.
 #[derive(Clone, Copy)]
 enum Event {
     Lost(usize),
@@ -88,7 +88,7 @@ struct Player<'a> {
     cluster: &'a NodeCluster,
     loads: &'a [f64],
     nodes: Vec<Node>,
-    /// Node of each partition, including lost nodes.
+    /// Node of each partition; it may be lost.
     node_of: Vec<usize>,
     queues: Vec<Queue>,
     /// Pending events, the next one first.

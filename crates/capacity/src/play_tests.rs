@@ -1,3 +1,5 @@
+//! Queues of nodes and partitions, compared with results by hand and with invariants.
+
 use evenkeel_model::units::Micros;
 use evenkeel_stats::throughput::Assignment;
 use proptest::prelude::{Strategy, prop_assert, prop_assert_eq, proptest};

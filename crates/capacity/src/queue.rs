@@ -10,7 +10,7 @@ const ROUNDING: f64 = 1e-9;
 pub(super) struct Piece {
     /// Arrival of the first row, in seconds.
     pub(super) begins: f64,
-    /// Arrival of the last row.
+    /// Arrival of the last row, in seconds.
     pub(super) ends: f64,
     pub(super) rows: f64,
     /// Bytes of the values of these rows.
@@ -45,7 +45,7 @@ impl Piece {
     }
 }
 
-/// Waiting rows.
+/// Waiting rows of one partition, first in, first out.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Queue {
     pieces: VecDeque<Piece>,

@@ -110,14 +110,14 @@ pub struct Unevenness {
     pub in_total: SkewFigures,
     /// Skew that a perfect hash would give with as many keys.
     pub noise_floor: NoiseFloor,
-    /// Rate of the hottest over the mean, at a time: the average over all windows, weighted by
+    /// Rate of the hottest over the mean, at any moment: the average over all windows, weighted by
     /// rows.
     pub max_over_mean_at_a_time: f64,
     /// The same figure for rows placed at random, as if each row were a key: the unevenness to
     /// expect from this number of rows per window.
     pub max_over_mean_at_a_time_by_chance: f64,
-    /// Load at a time that determines the sustained rate: the load of the hottest over the mean,
-    /// minus the part that chance adds.
+    /// Load at any moment that determines the sustained rate: the load of the hottest over the
+    /// mean, minus the part that chance adds.
     pub sustained_over_mean: f64,
 }
 
@@ -127,7 +127,7 @@ pub struct Unevenness {
 pub enum FaultKind {
     /// The node has less capacity from the beginning.
     Slow,
-    /// The node is lost from some moment on.
+    /// The node is lost permanently.
     Lost,
 }
 
@@ -186,7 +186,8 @@ pub struct DesignReport {
     /// any window; `None` without a limit.
     pub rows_per_second_without_queue: Option<f64>,
     /// Sustained rows per second, by the model of [`evenkeel_stats::throughput`]: at this rate the
-    /// load at a time of the hottest partition or node equals its capacity. `None` without a limit.
+    /// load at any moment of the hottest partition or node equals its capacity. `None` without a
+    /// limit.
     pub sustained_rows_per_second: Option<f64>,
     /// Whether the average load is within the sustained rate.
     pub is_sustained: bool,
@@ -249,13 +250,13 @@ pub struct NodeSimulation {
     pub rows: u64,
     /// Bytes of the values of these rows.
     pub bytes: u64,
-    /// Number of rows without a time, which are not played.
+    /// Number of rows without a time, which are not replayed.
     pub rows_without_time: u64,
     /// Time column; `None` if rows arrive evenly spaced at a given rate.
     pub time: Option<String>,
     /// Assumptions of the model.
     pub parameters: NodeParameters,
-    /// Total load.
+    /// Load on all nodes together.
     pub arrivals: ArrivalFigures,
     /// The designs, in the order in which they were requested.
     pub designs: Vec<DesignReport>,
@@ -263,7 +264,7 @@ pub struct NodeSimulation {
     pub unsure: Option<String>,
     /// Recommended design, regardless of the order in which designs were named: among those that
     /// keep up with the most faults, the one with the fewest nodes, then the fewest partitions, the
-    /// most even load at a time on nodes and then on partitions, and the simplest key (fewest
+    /// most even load at any moment on nodes and then on partitions, and the simplest key (fewest
     /// parts, fewest derived parts, first name).
     pub recommended: Option<NodeRecommendation>,
     /// Findings, most severe first.

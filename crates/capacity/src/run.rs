@@ -18,8 +18,8 @@ use evenkeel_input::source::Export;
 use evenkeel_model::table::{Candidate, only_time_column};
 use evenkeel_model::units::{Micros, PartitionCount};
 
-/// Plays an export against nodes. `progress` is called with the number of rows read so far; setting
-/// `stop` aborts the simulation.
+/// Replays an export against nodes. `progress` is called with the number of rows read so far;
+/// setting `stop` aborts the simulation.
 ///
 /// # Errors
 /// [`CapacityError`] if the export cannot be read, a named column is unsuitable, or a fault names a
@@ -96,7 +96,7 @@ fn parameters(options: &NodeOptions, window: Micros, scale: f64) -> NodeParamete
     }
 }
 
-/// Plays every key on every shape.
+/// Replays every key on every shape.
 fn designs(
     options: &NodeOptions,
     keys: &[CountedKey],

@@ -1,3 +1,5 @@
+//! Simulations of small exports: their queues, sustained rates and recommendations.
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -246,7 +248,10 @@ fn a_window_hides_no_moment() {
         simulation.findings
     );
     let behind = of_moving(FindingCode::FallsBehind);
-    assert!(behind.message.contains("it sustains 60: at a moment one node gets 100 % of them"), "{behind:?}");
+    assert!(
+        behind.message.contains("it sustains 60: at any moment one node gets 100 % of them"),
+        "{behind:?}"
+    );
     assert_eq!(simulation.recommended.unwrap().partition_key, ["user"]);
 }
 

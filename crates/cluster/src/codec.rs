@@ -1,4 +1,4 @@
-//! Codec of our plan nodes; all others are left to the codec of Ballista.
+//! Codec of our plan nodes; Ballista's codec handles all others.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use datafusion_proto::protobuf::PhysicalExprNode;
 
 use crate::nodes::{TaskExec, TaskSpec};
 
-/// Prefix of our encoded nodes. No node of Ballista begins with it.
+/// Prefix of our encoded nodes, which no encoded node of Ballista has.
 const MAGIC: &[u8] = b"EVK1";
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -67,7 +67,9 @@ impl PhysicalExtensionCodec for Codec {
             return self.inner.try_decode(buf, inputs, context, converter);
         };
         let wire = <TaskNode as prost::Message>::decode(body).map_err(external)?;
-        let [input] = inputs else { return internal_err!("a task has one input, not {}", inputs.len()) };
+        let [input] = inputs else {
+            return internal_err!("a task has exactly one input, not {}", inputs.len());
+        };
         let spec: TaskSpec = serde_json::from_slice(&wire.spec).map_err(external)?;
         let decoding = PhysicalPlanDecodeContext::new(context, self);
         let schema = spec.expression_schema()?;

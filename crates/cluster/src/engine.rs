@@ -138,7 +138,7 @@ fn with_place(error: DataFusionError, place: &str) -> DataFusionError {
     TaskError { message, again, too_large }.pack()
 }
 
-/// Returns an error and its causes, including those wrapped by Ballista.
+/// Returns an error and all of its causes, including those that Ballista wraps.
 fn causes(error: &DataFusionError) -> impl Iterator<Item = &(dyn Error + 'static)> {
     let first: &(dyn Error + 'static) = error;
     std::iter::successors(Some(first), |error| match error.downcast_ref() {
@@ -174,12 +174,12 @@ fn is_of_libraries(error: &(dyn Error + 'static)) -> bool {
         || error.is::<BallistaError>()
 }
 
-/// Whether an error concerns storage that another machine may be able to reach.
+/// Whether an error is about storage that another machine may be able to reach.
 fn is_of_store(error: &(dyn Error + 'static)) -> bool {
     error.is::<object_store::Error>() || error.is::<std::io::Error>()
 }
 
-/// Whether a cause concerns stores or machines, and may be gone at the next attempt.
+/// Whether a cause is about stores or machines, so that another attempt may succeed.
 fn may_pass(cause: &(dyn Error + 'static)) -> bool {
     use object_store::Error as Store;
     use std::io::ErrorKind;
@@ -194,7 +194,8 @@ fn may_pass(cause: &(dyn Error + 'static)) -> bool {
                 | Store::NotImplemented { .. }
         ),
         (None, Some(io)) => {
-            // Badly packed and truncated files are reported as invalid data, or as an early end.
+            // Damaged compression and truncated files are reported as invalid data, or as an early
+            // end.
             !matches!(
                 io.kind(),
                 ErrorKind::NotFound
@@ -223,7 +224,7 @@ impl ExecutorGrpc for TaskCancellation {
         let mut cancelled = true;
         for task in request.into_inner().task_infos {
             let job = task.job_id.into();
-            // A task that has ended meanwhile is unknown, which is no failure.
+            // A task that has ended in the meantime is unknown; that is not an error.
             let done = self.executor.cancel_task(job, task.stage_id as usize, task.task_id as usize).await;
             cancelled &= done.is_ok();
         }

@@ -22,7 +22,7 @@ const SPANS_PER_CORE: usize = 2;
 /// Interval between checks of the stop flag.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// Must be called on a thread that may block.
+/// Counts on the cluster; must be called on a thread that may block.
 impl CountRows for Cluster {
     fn count_rows(
         &self,
@@ -100,7 +100,7 @@ fn count(
     let mut fetched = result.fetched;
     let mut states = States::new(fetched.batches()?)?;
     if states.0.len() != tasks.len() {
-        let reason = format!("{} of {} shares of the rows came back", states.0.len(), tasks.len());
+        let reason = format!("{} of {} shares of the rows were reported", states.0.len(), tasks.len());
         return Err(ClusterError::Manifest { reason });
     }
     let mut unreadable = Unreadable::default();

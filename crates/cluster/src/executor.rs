@@ -41,7 +41,7 @@ use crate::session::{base_config, state_of};
 use crate::{ClientSecurity, ClusterError, MESSAGE_BYTES, ServerSecurity};
 use evenkeel_model::units::ByteSize;
 
-/// Time that running tasks may take when an executor stops.
+/// Time for running tasks to finish when an executor stops.
 const DRAIN: Duration = Duration::from_secs(60);
 /// Time within which an executor without free cores polls again, and so has reported its last
 /// results.
@@ -49,9 +49,9 @@ const LAST_POLL: Duration = Duration::from_secs(6);
 /// Time within which an executor with a free core has reported its results, unless the scheduler is
 /// unreachable.
 const REPORTED_WITHIN: Duration = Duration::from_secs(2);
-/// Time that other executors may continue to read when this one stops.
+/// Time for other executors to finish reading when this one stops.
 const STOP_GRACE: Duration = Duration::from_secs(5);
-/// Number of session environments to keep, with the file footers that they cache.
+/// Number of session environments to keep, with their caches of file footers.
 const SESSIONS_KEPT: usize = 16;
 
 /// Options of an executor.
@@ -147,7 +147,7 @@ impl RunningExecutor {
         );
         let polling = tokio::spawn(async move {
             if let Err(error) = polled.await {
-                log::error!("the executor accepts no more tasks: {error}");
+                log::error!("the executor no longer accepts tasks: {error}");
             }
         });
         let cores = u32::try_from(cores).unwrap_or(u32::MAX);
@@ -176,10 +176,10 @@ impl RunningExecutor {
     pub async fn stop(mut self) {
         let began = Instant::now();
         let all_free = Arc::clone(&self.free).acquire_many_owned(self.cores);
-        // Held to the end: a free core would accept another task.
+        // Held until the end: a free core would accept another task.
         let held = tokio::time::timeout(DRAIN, all_free).await;
         let last = *self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        // While cores were free, results were reported many times a second.
+        // As long as cores are free, results are reported many times a second.
         let is_reported = last.is_none_or(|ended| began.saturating_duration_since(ended) > REPORTED_WITHIN);
         if held.is_ok() && !is_reported {
             tokio::time::sleep(LAST_POLL).await;
@@ -285,7 +285,7 @@ fn build(
     )))))
 }
 
-/// Records nothing: logged plans would reveal the queries of users.
+/// Discards metrics: logged plans would reveal the queries of users.
 struct Quiet;
 
 impl ExecutorMetricsCollector for Quiet {

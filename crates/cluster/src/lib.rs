@@ -1,4 +1,4 @@
-//! Runs work on other machines, by Apache DataFusion Ballista.
+//! Runs work on other machines, with Apache DataFusion Ballista.
 //!
 //! ```text
 //! client: snapshot -> physical plan -> scheduler: stages -> executors: tasks (pulled)
@@ -9,7 +9,7 @@
 //! ```
 //! A [`Cluster`] counts the rows of an evaluation (`CountRows`) and writes the portions of an
 //! ingest (`WritePortions`); a [`ClusterSession`] runs queries (`RunQueries`). The crates of these
-//! jobs declare the traits and know no cluster.
+//! jobs declare the traits and do not depend on this one.
 //!
 //! If an executor is lost, every job that it may have worked on fails, and the client runs the
 //! whole job again: rows from the parts that Ballista would otherwise repeat could be duplicated. A

@@ -115,7 +115,7 @@ pub(super) fn session(cluster: &Cluster, table: &Table) -> std::result::Result<T
     Ok(TableSession::with_provider(state, snapshot, Arc::new(provider))?)
 }
 
-/// Replaces leaves that only pretend to read by leaves in memory: next to other inputs of a union,
+/// Replaces leaves that read nothing with leaves in memory: next to other inputs of a union,
 /// the scheduler would wait forever for a leaf that it cannot cut.
 fn with_cuttable_leaves(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
     let in_memory = |schema: SchemaRef, batches: Vec<RecordBatch>| {

@@ -21,7 +21,7 @@ use evenkeel_model::secret_files::{SHARED_WITH_THE_GROUP, mode_beyond};
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(300);
 /// Interval of keep-alive pings, and the time limit of their answers.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
-/// Least number of characters of a token.
+/// Minimum number of characters of a token.
 const MIN_TOKEN: usize = 16;
 
 /// Secret that a request must carry to be served. It is never printed.
@@ -73,7 +73,7 @@ pub struct ClientSecurity {
 pub struct ServerSecurity {
     /// Certificate and private key of the server, as PEM; `None` for plain connections.
     pub identity: Option<(Vec<u8>, Vec<u8>)>,
-    /// Token that requests must carry; if `None`, everyone is served.
+    /// Token that requests must carry; if `None`, all requests are served.
     pub token: Option<Token>,
 }
 
@@ -177,7 +177,7 @@ impl ServerSecurity {
             (Some(_), None) => "not protected by a token",
         };
         Some(format!(
-            "{address} is open to other machines and {missing}. Whoever reaches it reads and writes what this process can; \
+            "{address} is open to other machines and {missing}. Anyone who connects can read and write whatever this process can; \
              --tls-cert, --tls-key and --token-file close it"
         ))
     }
@@ -211,7 +211,7 @@ impl tonic::service::Interceptor for TokenCheck {
     }
 }
 
-/// Compares in a time that reveals nothing about the content.
+/// Compares in constant time, which reveals nothing about the content.
 fn is_same(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && a.iter().zip(b).fold(0, |differences, (a, b)| differences | (a ^ b)) == 0
 }

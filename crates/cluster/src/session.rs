@@ -36,7 +36,7 @@ pub(super) fn client_config(security: &ClientSecurity, partitions: usize) -> Ses
     options.sql_parser.enable_ident_normalization = false;
     options.optimizer.repartition_file_scans = false;
     options.execution.parquet.pushdown_filters = true;
-    // DataFusion 55 ends windows early that LEAD looks beyond.
+    // DataFusion 55 ends windows too early if LEAD reads beyond them.
     options.optimizer.enable_window_limits = false;
     // DataFusion 55.2 pushes the limit of a sort below a sort-merge join, and so drops rows that
     // the join needs: EXCEPT with ORDER BY and LIMIT returns rows that it should remove.

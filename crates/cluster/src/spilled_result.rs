@@ -1,5 +1,5 @@
-//! Result of a job, fetched as a whole before any of it is shown: a job that fails on its way is
-//! run again, and half of a result is no result.
+//! Result of a job, fetched as a whole before any of it is shown: a job that fails midway is run
+//! again, and half of its result is worthless.
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Seek};

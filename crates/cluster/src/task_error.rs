@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use datafusion::error::DataFusionError;
 use serde::{Deserialize, Serialize};
 
-/// Error of a task, as it is reported to people.
+/// Error of a task, as reported to the user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct TaskError {
     /// Message of the error.
@@ -17,7 +17,7 @@ pub(super) struct TaskError {
 }
 
 impl TaskError {
-    /// Creates an error that may not occur on another machine, or at a later time.
+    /// Creates an error that may not occur on another machine or later.
     pub(super) fn passing(message: String) -> Self {
         Self { message, again: true, too_large: false }
     }

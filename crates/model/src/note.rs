@@ -104,7 +104,7 @@ pub enum Note {
     },
     /// A column has the name of an earlier one in the header, and got another one.
     ColumnRenamed {
-        /// Its name in the header.
+        /// Name in the header.
         column: String,
         /// The name that it got.
         new_name: String,
@@ -201,7 +201,7 @@ pub enum Note {
     InferredFromProfile {
         /// File of the profile.
         file: String,
-        /// Its number of rows.
+        /// Number of rows of the profile.
         rows: u64,
     },
     /// A primary key is left out because its repeats across profiles are not known.

@@ -1,3 +1,5 @@
+//! Texts of notes and faults, plain and masked.
+
 use super::*;
 
 const CANARY: &str = "canary";

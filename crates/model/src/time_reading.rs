@@ -67,11 +67,12 @@ const CROCKFORD: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
 /// Points in time that are taken for such: from 2000 to 2050, in microseconds.
 const PLAUSIBLE: std::ops::Range<i64> = 946_684_800_000_000..2_524_608_000_000_000;
-/// Least time of a snowflake id, in milliseconds after its epoch: small numbers are not such ids.
+/// Earliest time of a snowflake id, in milliseconds after its epoch: small numbers are not such
+/// ids.
 const MIN_SNOWFLAKE: i64 = 180 * 86_400_000;
 /// Longest span of the times of one export: numbers and ids that only look like times vary more.
 const LONGEST_SPAN: i64 = 10 * 366 * 86_400_000_000;
-/// Least number of values that show a reading.
+/// Minimum number of values that show a reading.
 const FEWEST: usize = 20;
 
 impl TimeReading {

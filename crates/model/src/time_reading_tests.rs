@@ -1,3 +1,5 @@
+//! Times in ids, epochs and text, and numbers that carry none.
+
 use super::*;
 use arrow::array::{Float64Array, StringArray, UInt32Array};
 

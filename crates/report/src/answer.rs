@@ -94,7 +94,7 @@ fn keys(assessment: &AdvisorReport) -> String {
         heading(Layout::Plain, &format!("Partition keys over {partitions} partitions, the best first"));
     text.push_str(&grid(Layout::Plain, &headings, rows));
     let mut terms = "heaviest: rows with the most frequent value; max/mean: rows of the fullest partition \
-                     relative to the average one; busy: partitions that share the work at any one time; \
+                     relative to the average one; busy: partitions that share the work at any moment; \
                      sustains: inserts before a partition is overloaded"
         .to_owned();
     if statements {

@@ -156,7 +156,7 @@ pub fn percent(fraction: f64) -> String {
     }
 }
 
-/// Formats a number with no more digits than it needs.
+/// Formats a number with as few digits as necessary.
 pub(super) fn number(number: f64) -> String {
     if number >= 100.0 || number.fract() == 0.0 {
         count(number.round() as u64)

@@ -62,11 +62,13 @@ fn origin(join: &JoinReport) -> &'static str {
     if join.inferred { "found from names and values" } else { "named" }
 }
 
-/// Cost in evenness of the joined column as the partition key.
+/// Describes what partitioning by the joined column costs in evenness.
 fn price(side: &JoinSide) -> String {
     let joined = format!("HASH({}) of {}", side.column, side.table);
     let Some(figures) = side.joined_figures else {
-        return format!("  {joined} cannot be evaluated: its type is in no key, or its values are NULL\n");
+        return format!(
+            "  {joined} cannot be evaluated: its type is not allowed in keys, or its values are NULL\n"
+        );
     };
     let rest = format!(
         "max/mean {:.2}, sustains {}, {}",

@@ -29,8 +29,8 @@ pub fn keys(reports: &[PartitionKeyReport], partitions: PartitionCount, layout: 
         Heading::number("fullest"),
         Heading::number("max/mean"),
         Heading::number("effective"),
-        Heading::number("fullest at a time"),
-        Heading::number("effective at a time"),
+        Heading::number("fullest at any moment"),
+        Heading::number("effective at any moment"),
         Heading::text("verdict"),
     ];
     grid(layout, &headings, rows.collect())

@@ -1,4 +1,4 @@
-//! Renders results as text for people. Computes nothing that a program could not have had as a
+//! Renders results as text for people. It computes nothing: every figure is also available as a
 //! value.
 
 mod answer;

@@ -7,7 +7,7 @@ use evenkeel_engine::inspect::TableSkew;
 use evenkeel_model::units::ByteSize;
 use evenkeel_stats::skew::{NoiseFloor, SYNAPSE_LIMIT, SkewFigures, Verdict};
 
-/// Largest number of commits shown one by one; beyond it, the middle is left out with a note.
+/// Maximum number of commits shown one by one; beyond it, the middle is left out with a note.
 const COMMITS_SHOWN: usize = 24;
 
 /// Renders partitions, figures with their meaning, noise floor, commits and the verdict.

@@ -1,4 +1,4 @@
-//! Times, rates and values as people read them.
+//! Formats times, rates and values for people.
 
 use chrono::DateTime;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! Ends queries of other connections: for clients that ask for it, and for memory.
+//! Ends queries of other connections, at a client's request or for lack of memory.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 
 use crate::failure::{Failure, SqlState};
 
-/// Why a query ends before its time.
+/// Reason why a query is ended early.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Reason {
     Requested,
@@ -51,7 +51,7 @@ impl RunningQuery {
         *self.lock() = State::default();
     }
 
-    /// Ends the query. Without one, nothing happens.
+    /// Ends the query, if one is running.
     fn cancel(&self, reason: Reason) {
         let mut state = self.lock();
         if state.since.is_some() && state.reason.is_none() {
@@ -76,7 +76,7 @@ impl RunningQuery {
     }
 }
 
-/// All connections by their numbers.
+/// All connections, by number.
 #[derive(Debug, Default)]
 pub(crate) struct Connections(Mutex<BTreeMap<i32, (SecretKey, Arc<RunningQuery>)>>);
 
@@ -95,7 +95,7 @@ impl Connections {
         }
     }
 
-    /// Ends the query that began last: the earlier ones fit without it.
+    /// Ends the query that started last: the earlier ones fit in memory without it.
     pub(crate) fn cancel_youngest(&self, message: &str) {
         let connections = self.lock();
         let began = |running: &Arc<RunningQuery>| running.lock().since;
@@ -120,14 +120,14 @@ impl Connections {
     }
 }
 
-/// Whether two keys are the same. One of four bytes may be read as a number or as bytes.
+/// Whether two keys are equal. A key of four bytes may be given as a number or as bytes.
 fn is_same(own: &SecretKey, given: &SecretKey) -> bool {
     let (own, given) = (own.to_bytes(), given.to_bytes());
-    // In constant time, which does not reveal the number of correct bytes.
+    // In constant time, so as not to reveal the number of correct bytes.
     own.len() == given.len() && own.iter().zip(&given).fold(0, |all, (a, b)| all | (a ^ b)) == 0
 }
 
-/// A connection among all. It leaves them when this value is dropped.
+/// A registered connection, which is removed when this value is dropped.
 #[derive(Debug)]
 pub(crate) struct Registered {
     pub(crate) running: Arc<RunningQuery>,

@@ -1,5 +1,5 @@
 //! Names of columns without an alias, as PostgreSQL gives them: `count` for `count(*)`, and
-//! `?column?` for `1 + 1`. Clients look results up by them.
+//! `?column?` for `1 + 1`. Clients look up results by these names.
 
 use std::sync::Arc;
 

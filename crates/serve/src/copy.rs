@@ -23,13 +23,13 @@ pub(crate) enum CopyFormat {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CopyOptions {
     pub(crate) format: CopyFormat,
-    /// Tab in text and a comma in CSV, if it is not given.
+    /// Delimiter; by default a tab in text and a comma in CSV.
     pub(crate) delimiter: Option<char>,
-    /// `\N` in text and nothing in CSV, if it is not given.
+    /// Text for NULL; by default `\N` in text and nothing in CSV.
     pub(crate) null: Option<String>,
     pub(crate) has_header: bool,
     pub(crate) quote: char,
-    /// The quote, if it is not given.
+    /// Escape character; by default the quote.
     pub(crate) escape: Option<char>,
 }
 

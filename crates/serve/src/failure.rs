@@ -12,7 +12,7 @@ use pgwire::error::{ErrorInfo, PgWireError};
 
 use crate::values::ValueError;
 
-/// A code of PostgreSQL's list of errors.
+/// An error code of PostgreSQL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SqlState(pub(crate) &'static str);
 
@@ -56,7 +56,7 @@ pub(crate) struct Failure {
     pub(crate) message: String,
     /// Line and column of the statement, both from 1.
     pub(crate) place: Option<(u64, u64)>,
-    /// Name in the statement that the error is about, if its place is not known.
+    /// Name in the statement that the error is about, if its position is unknown.
     pub(crate) name: Option<String>,
     /// Position in the text that the client sent, in characters from 1.
     pub(crate) position: Option<usize>,
@@ -175,7 +175,7 @@ impl From<PgWireError> for Failure {
     }
 }
 
-/// The same for a wrong password and an unknown user.
+/// Returns the same error for a wrong password and an unknown user.
 pub(crate) fn wrong_password(user: &str) -> String {
     format!("password authentication failed for user \"{}\"", bounded(user))
 }
@@ -192,7 +192,7 @@ fn code_of_limit(limit: &LimitExceeded) -> SqlState {
 
 impl Failure {
     /// Classifies an error of DataFusion by its kind. DataFusion has few kinds, so some codes are
-    /// told from its text; see `code_of_plan` and `code_of_execution`.
+    /// derived from its text; see `code_of_plan` and `code_of_execution`.
     fn from_engine(error: &DataFusionError, message: String) -> Self {
         if let Some(limit) = LimitExceeded::from_error(error) {
             return Self::new(code_of_limit(limit), message);
@@ -214,7 +214,7 @@ impl Failure {
             DataFusionError::ResourcesExhausted(_) => SqlState::OUT_OF_MEMORY,
             DataFusionError::NotImplemented(_) => SqlState::NOT_SUPPORTED,
             DataFusionError::ObjectStore(_) | DataFusionError::IoError(_) => SqlState::IO,
-            // The reader of Parquet passes on only the text of a filter that rejects a value.
+            // The Parquet reader passes on only the text of an error in a filter.
             DataFusionError::ParquetError(cause) => {
                 code_of_execution(&cause.to_string()).unwrap_or(SqlState::IO)
             }
@@ -245,7 +245,7 @@ fn position_of(statement: &str, name: &str) -> Option<usize> {
     })
 }
 
-/// Code and place of an error of the parser, whose messages end in `at Line: 1, Column: 8`.
+/// Code and position of a parser error, whose messages end in `at Line: 1, Column: 8`.
 fn syntax(error: &ParserError) -> (SqlState, Option<(u64, u64)>) {
     let text = match error {
         ParserError::RecursionLimitExceeded => return (SqlState("54001"), None),
@@ -259,7 +259,7 @@ fn syntax(error: &ParserError) -> (SqlState, Option<(u64, u64)>) {
     (SqlState::SYNTAX, place)
 }
 
-/// Code of an error of arrow, which computes and casts values.
+/// Code of an Arrow error from a computation or a cast.
 fn code_of_arrow(error: &ArrowError) -> SqlState {
     match error {
         ArrowError::DivideByZero => SqlState::DIVISION_BY_ZERO,
@@ -272,7 +272,7 @@ fn code_of_arrow(error: &ArrowError) -> SqlState {
     }
 }
 
-/// Code of DataFusion's one kind of error for statements that it does not plan, from its text.
+/// Code of an error from planning: DataFusion has one kind for all, so the text decides.
 fn code_of_plan(text: &str) -> SqlState {
     let has = |part: &str| text.contains(part);
     if has("Invalid function") || has("No function matches") {
@@ -288,7 +288,7 @@ fn code_of_plan(text: &str) -> SqlState {
     }
 }
 
-/// Code of an error of arrow of which only the text is left, if it is one of those with codes.
+/// Code of an Arrow error of which only the text is left; `None` if it has no code.
 fn code_of_execution(text: &str) -> Option<SqlState> {
     let has = |part: &str| text.contains(part);
     if has("DivideByZero") || has("Divide by zero") {

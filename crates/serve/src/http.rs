@@ -17,9 +17,9 @@ use tokio::sync::Semaphore;
 
 use crate::shared::Shared;
 
-/// Most requests at a time.
+/// Maximum number of concurrent requests.
 const MOST: usize = 16;
-/// Time for the head of a request, and for the logs of the tables.
+/// Time limit for reading the head of a request, and for reading the logs of the tables.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Answers requests until the task is dropped.

@@ -1,4 +1,4 @@
-//! Figures of a running server, in the text format of Prometheus.
+//! Metrics of a running server, in the text format of Prometheus.
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,10 +8,10 @@ use evenkeel_stats::skew::SkewFigures;
 
 use crate::tables::OpenTables;
 
-/// Upper bounds of the classes of durations, in seconds.
+/// Upper bounds of the buckets of durations, in seconds.
 const BOUNDS: [f64; 14] = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 30.0, 120.0];
 
-/// How a query ended.
+/// Outcome of a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Done,
@@ -48,7 +48,7 @@ pub(crate) fn subtract(counter: &AtomicU64, amount: u64) {
 }
 
 impl Metrics {
-    /// Counts a query that ended after some time.
+    /// Counts a finished query and its duration.
     pub(crate) fn count_query(&self, outcome: Outcome, time: Duration) {
         let counter = match outcome {
             Outcome::Done => &self.done,
@@ -70,22 +70,18 @@ impl Metrics {
         add(&self.bytes_pruned, total.saturating_sub(read));
     }
 
-    /// Returns all figures as text.
+    /// Returns all metrics as text.
     pub(crate) fn text(&self, opened: &OpenTables, reserved: usize) -> String {
         let mut page = Page(String::new());
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let counters = [
-            ("connections_total", "Connections that were accepted.", &self.connections),
-            ("connections_refused_total", "Connections beyond the limit.", &self.refused_connections),
+            ("connections_total", "Accepted connections.", &self.connections),
+            ("connections_refused_total", "Connections refused at the limit.", &self.refused_connections),
             ("logins_failed_total", "Logins with a wrong password or user.", &self.failed_logins),
             ("rows_sent_total", "Rows sent to clients.", &self.rows),
             ("sent_bytes_total", "Bytes sent to clients.", &self.bytes_sent),
             ("read_bytes_total", "Bytes of portions that queries read.", &self.bytes_read),
-            (
-                "pruned_bytes_total",
-                "Bytes of portions that queries on their tables did not read.",
-                &self.bytes_pruned,
-            ),
+            ("pruned_bytes_total", "Bytes of portions that queries skipped.", &self.bytes_pruned),
         ];
         for (name, help, counter) in counters {
             page.figure(name, "counter", help, &[("", get(counter).to_string())]);
@@ -93,7 +89,7 @@ impl Metrics {
         page.figure(
             "queries_total",
             "counter",
-            "Queries by how they ended.",
+            "Finished queries, by outcome.",
             &[
                 ("{outcome=\"done\"}", get(&self.done).to_string()),
                 ("{outcome=\"failed\"}", get(&self.failed).to_string()),
@@ -102,7 +98,7 @@ impl Metrics {
         );
         let gauges = [
             ("connections", "Open connections.", get(&self.open_connections)),
-            ("queries_running", "Queries that are running.", get(&self.running_queries)),
+            ("queries_running", "Running queries.", get(&self.running_queries)),
             ("query_memory_bytes", "Memory that operators of queries have reserved.", reserved as u64),
         ];
         for (name, help, value) in gauges {
@@ -128,12 +124,7 @@ impl Metrics {
         lines.push(("_count".to_owned(), all.to_string()));
         let lines: Vec<(&str, String)> =
             lines.iter().map(|(label, value)| (label.as_str(), value.clone())).collect();
-        page.figure(
-            "query_seconds",
-            "histogram",
-            "Time of queries from their text to their last row.",
-            &lines,
-        );
+        page.figure("query_seconds", "histogram", "Time from the text of a query to its last row.", &lines);
     }
 }
 
@@ -149,7 +140,7 @@ impl Page {
     }
 }
 
-/// Figures of the newest versions of the tables.
+/// Metrics of the newest versions of the tables.
 fn write_tables(page: &mut Page, opened: &OpenTables) {
     let figures: Vec<(String, [f64; 7])> = opened.tables.iter().map(table_figures).collect();
     let names = [

@@ -11,7 +11,7 @@ use crate::failure::{Failure, SqlState};
 use crate::types::{element_of, to_arrow};
 use crate::values::{EPOCH_DAYS, EPOCH_MICROS};
 
-/// A parameter of a statement that is bound.
+/// A parameter of a bound statement.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Parameter {
     /// A text, to be read as the type that the query needs.
@@ -36,7 +36,7 @@ pub(crate) fn read(
     })
 }
 
-/// Returns a value in another type if it is the same there.
+/// Returns a value in another type if the type can represent it exactly.
 fn exactly(value: ScalarValue, data_type: &DataType) -> ScalarValue {
     let cast = value.cast_to(data_type);
     let is_same = |cast: &ScalarValue| cast.cast_to(&value.data_type()).is_ok_and(|back| back == value);

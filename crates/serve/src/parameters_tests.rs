@@ -1,3 +1,5 @@
+//! Arrays, intervals and bytes as parameters.
+
 use super::*;
 
 fn items(text: &str) -> Option<Vec<String>> {

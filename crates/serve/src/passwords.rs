@@ -23,13 +23,13 @@ pub enum PasswordError {
     #[error(transparent)]
     Read(#[from] ReadError),
     #[error(
-        "{path}: others than its owner can read it (mode {mode:03o}); run 'chmod 600 {shown}'",
+        "{path}: other users can read it (mode {mode:03o}); run 'chmod 600 {shown}'",
         path = quote_path(path), shown = path.display()
     )]
     Readable { path: PathBuf, mode: u32 },
     #[error("{path}, line {line}: write USER:PASSWORD, with neither of them empty", path = quote_path(path))]
     Line { path: PathBuf, line: usize },
-    #[error("{path}, line {line}: the user was named before", path = quote_path(path))]
+    #[error("{path}, line {line}: the user is named twice", path = quote_path(path))]
     Repeated { path: PathBuf, line: usize },
     #[error("{path}: there is no user; write a line USER:PASSWORD for each", path = quote_path(path))]
     Empty { path: PathBuf },
@@ -39,7 +39,7 @@ pub enum PasswordError {
 #[derive(Clone)]
 pub struct Passwords {
     users: BTreeMap<String, (Vec<u8>, Vec<u8>)>,
-    /// Source of salts for unknown names, which look like the salts of users.
+    /// Source of salts for unknown names, which are indistinguishable from those of users.
     decoy: [u8; SALT],
 }
 
@@ -85,8 +85,8 @@ impl Passwords {
 
 #[async_trait]
 impl AuthSource for Passwords {
-    /// For an unknown name, a password that nobody knows: the exchange does not reveal whether such
-    /// a user exists.
+    /// For an unknown name, returns a random password, so that the exchange does not reveal whether
+    /// the user exists.
     async fn get_password(&self, login: &LoginInfo) -> PgWireResult<Password> {
         let user = login.user().unwrap_or_default();
         if let Some((salt, salted)) = self.users.get(user) {

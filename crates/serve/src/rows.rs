@@ -1,4 +1,4 @@
-//! Rows of a running query, to be sent to a client.
+//! Rows of a running query, on their way to a client.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -12,11 +12,11 @@ use crate::metrics::{Metrics, Outcome, subtract};
 use crate::threads::QueryThreads;
 use crate::values::{Column, Format, ValueError, columns};
 
-/// Rows of a query that has begun.
+/// Rows of a running query.
 pub(crate) struct Rows {
     pub(crate) schema: SchemaRef,
     pub(crate) stream: SendableRecordBatchStream,
-    /// Rows that were read, and not sent yet.
+    /// Rows that were read but not sent yet.
     pub(crate) batch: Option<Batch>,
     /// Threads that compute them.
     pub(crate) threads: Option<QueryThreads>,
@@ -67,7 +67,7 @@ pub(crate) struct Tally {
 impl Tally {
     pub(crate) fn start(metrics: &Arc<Metrics>) -> Self {
         crate::metrics::add(&metrics.running_queries, 1);
-        // A query that is dropped before its end was abandoned by its client.
+        // The client abandoned a query that is dropped before its end.
         Self {
             metrics: Arc::clone(metrics),
             started: Instant::now(),

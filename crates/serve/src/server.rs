@@ -1,4 +1,4 @@
-//! The server: sockets, limits and the end.
+//! The server: sockets, limits and shutdown.
 
 use std::net::SocketAddr;
 use std::panic::AssertUnwindSafe;
@@ -25,19 +25,19 @@ use crate::statement::KnownNames;
 use crate::tables::{ServedTables, Tables};
 use crate::threads::turns;
 
-/// Time for a client to log in.
+/// Time limit of a login.
 const TIME_TO_LOG_IN: Duration = Duration::from_secs(20);
 
-/// Most logins at a time.
+/// Maximum number of concurrent logins.
 const MAX_LOGINS: usize = 256;
 
-/// Time for connections to close once their queries were ended.
+/// Time for connections to close after their queries were ended.
 const TIME_TO_CLOSE: Duration = Duration::from_secs(2);
 
-/// Time between two queries that are ended for lack of memory: the first one has to free its own.
+/// Time between ending two queries for lack of memory, in which the first frees its memory.
 const TIME_TO_FREE: Duration = Duration::from_millis(500);
 
-/// Error at the start of a server.
+/// Error when starting a server.
 #[derive(Debug, Error)]
 #[allow(missing_docs, reason = "the fields are named in the messages")]
 pub enum ServeError {
@@ -46,12 +46,12 @@ pub enum ServeError {
     #[error("{0}")]
     Tables(String),
     #[error(
-        "{address} is open to other machines, and everyone could connect; add --password-file, or --no-password if that is intended"
+        "{address} is open to other machines, and anyone could connect; add --password-file, or --no-password if that is intended"
     )]
     Open { address: SocketAddr },
 }
 
-/// A server that listens.
+/// A listening server.
 pub struct Server {
     shared: Arc<Shared>,
     listener: TcpListener,
@@ -134,7 +134,7 @@ impl Server {
                 accepted = self.listener.accept() => match accepted {
                     Ok((stream, _)) => drop(connections.spawn(connect(stream, Arc::clone(&self.shared)))),
                     Err(error) => {
-                        // Out of files, for example: connections that end give some back.
+                // Out of file descriptors, for example: closing connections frees some.
                         log::error!("cannot accept a connection: {error}");
                         tokio::time::sleep(Duration::from_millis(100)).await;
                     }
@@ -159,7 +159,7 @@ impl Server {
     }
 }
 
-/// Whether everyone can connect to an address.
+/// Whether anyone can connect to an address.
 ///
 /// # Errors
 /// [`ServeError::Open`] if other machines can connect without a password.
@@ -174,7 +174,7 @@ async fn listen(address: SocketAddr, option: &'static str) -> Result<TcpListener
     TcpListener::bind(address).await.map_err(|source| ServeError::Listen { address, option, source })
 }
 
-/// Leads a connection through its login. At most [`MAX_LOGINS`] logins run at a time.
+/// Runs the login of a connection; at most [`MAX_LOGINS`] run concurrently.
 async fn connect(stream: TcpStream, shared: Arc<Shared>) {
     add(&shared.metrics.connections, 1);
     let Ok(login) = Arc::clone(&shared.logins).try_acquire_owned() else {
@@ -188,7 +188,7 @@ async fn connect(stream: TcpStream, shared: Arc<Shared>) {
     let Ok(Ok(Some(started))) = started else { return };
     let serving = AssertUnwindSafe(Connection::serve(Arc::clone(&shared), started)).catch_unwind();
     if serving.await.is_err() {
-        log::error!("a connection ended by an error of the program");
+        log::error!("a connection ended because of an internal error");
     }
 }
 
@@ -199,7 +199,7 @@ async fn watch_memory(shared: Arc<Shared>) {
     let _alive = outlive_failed_allocations();
     loop {
         let exceeded = Watch::over(memory, before).exceeded().await;
-        // A query that was ended before may still be in the middle of something, and hold its
+        // A query that was ended before may still be unwinding, and hold its
         // memory. Ending others would not help. Queries whose threads were stopped by a failed
         // allocation never end.
         if running_queries().saturating_sub(stopped_threads()) > shared.connections.running() {
@@ -212,7 +212,7 @@ async fn watch_memory(shared: Arc<Shared>) {
             ),
             other => other.to_string(),
         };
-        log::warn!("{message}: the query that began last is ended");
+        log::warn!("{message}: ending the query that started last");
         shared.connections.cancel_youngest(&message);
         tokio::time::sleep(TIME_TO_FREE).await;
     }

@@ -15,7 +15,7 @@ const SERVER_VERSION_NUMBER: &str = "160006";
 /// Setting that selects versions of tables.
 pub(crate) const VERSION_SETTING: &str = "evenkeel.version";
 
-/// Settings with their values at the start. All of them can be shown.
+/// Settings with their initial values. All of them can be shown.
 const DEFAULTS: [(&str, &str); 44] = [
     ("application_name", ""),
     ("bytea_output", "hex"),
@@ -84,7 +84,7 @@ const FIXED: [&str; 17] = [
     "default_transaction_read_only",
 ];
 
-/// Settings that are reported to clients at the start, and whenever they change, in the spelling
+/// Settings that are reported to clients initially, and whenever they change, in the spelling
 /// that clients look for.
 pub(crate) const REPORTED: [(&str, &str); 13] = [
     ("application_name", "application_name"),
@@ -102,14 +102,14 @@ pub(crate) const REPORTED: [(&str, &str); 13] = [
     ("timezone", "TimeZone"),
 ];
 
-/// Versions of tables by name; under the empty name, of the only table.
+/// Versions of tables by name; the empty name stands for the only table.
 pub(crate) type Pins = BTreeMap<String, Version>;
 
 /// Settings of one connection.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
     values: BTreeMap<String, String>,
-    /// Settings at the start of the connection, which RESET restores.
+    /// Initial settings of the connection, which RESET restores.
     initial: BTreeMap<String, String>,
     pins: Pins,
 }
@@ -191,7 +191,7 @@ impl Settings {
         Ok(changed)
     }
 
-    /// Returns all settings to their values at the start.
+    /// Resets all settings to their initial values.
     pub(crate) fn reset(&mut self) {
         self.values = self.initial.clone();
         self.pins = self.initial.get(VERSION_SETTING).and_then(|value| pins(value)).unwrap_or_default();
@@ -211,7 +211,7 @@ impl Settings {
         &self.pins
     }
 
-    /// Longest time of a statement; `None` for no limit of the client's.
+    /// Time limit of a statement; `None` if the client sets none.
     pub(crate) fn statement_timeout(&self) -> Option<Duration> {
         let value = self.values.get("statement_timeout").and_then(|value| timeout(value));
         value.filter(|timeout| !timeout.is_zero())

@@ -31,25 +31,25 @@ pub struct ServeOptions {
     pub tls: Option<Tls>,
     /// Maximum number of connections.
     pub max_connections: usize,
-    /// Memory of all queries together.
+    /// Memory budget of all queries together.
     pub memory: ByteSize,
     /// Directory that queries spill to.
     pub spill: Option<std::path::PathBuf>,
-    /// Longest time of a query.
+    /// Time limit of a query.
     pub query_timeout: Option<Duration>,
-    /// Longest time in which a client accepts no rows.
+    /// Longest time that a client may accept no rows.
     pub client_timeout: Duration,
-    /// Longest time between two statements.
+    /// Longest time that a connection may be idle.
     pub idle_timeout: Duration,
-    /// How long running queries may take to finish after a request to stop.
+    /// Time for running queries to finish after a request to stop.
     pub grace: Duration,
 }
 
-/// How far a server is.
+/// Stage of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
     Serving,
-    /// Idle connections are closed, and running queries continue.
+    /// Idle connections are closed; running queries continue.
     Stopping,
 }
 
@@ -70,7 +70,7 @@ pub(crate) struct Shared {
     pub(crate) stage: watch::Receiver<Stage>,
 }
 
-/// Counts a connection of a user while it is open.
+/// Counts a connection of a user as long as it is open.
 pub(crate) struct Open(Arc<Metrics>);
 
 impl Open {

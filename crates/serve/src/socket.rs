@@ -1,4 +1,4 @@
-//! The socket of a connection: limits on the size of messages and on the patience with a client.
+//! The socket of a connection: limits on the size of messages and on waiting for a client.
 
 use std::io;
 use std::panic::AssertUnwindSafe;
@@ -16,13 +16,13 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 use tokio_util::codec::{Decoder, Encoder, Framed, FramedParts};
 
-/// Most bytes of one message of a client: of a statement with its parameters.
+/// Maximum size of a message of a client, such as a statement with its parameters, in bytes.
 pub(crate) const LARGEST_MESSAGE: usize = 16 << 20;
 
-/// Bytes that are collected before they are sent.
+/// Number of bytes to buffer before sending.
 const SENT_AT_ONCE: usize = 64 << 10;
 
-/// Messages of a client and to it.
+/// Messages from and to a client.
 pub(crate) type Socket = Framed<Patient, Codec>;
 
 /// The protocol, after the start-up.
@@ -98,7 +98,7 @@ pub(crate) fn started(socket: Framed<MaybeTls, PgWireMessageServerCodec<()>>, pa
     socket
 }
 
-/// A stream that fails if the other side accepts nothing for some time.
+/// A stream that fails if the peer accepts nothing for some time.
 pub(crate) struct Patient {
     io: MaybeTls,
     patience: Duration,

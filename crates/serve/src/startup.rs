@@ -1,4 +1,4 @@
-//! The beginning of a connection: encryption, user and password.
+//! Start-up of a connection: encryption, user and password.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ pub(crate) struct Started {
     pub(crate) open: Open,
 }
 
-/// Leads a connection to its first statement. Returns `None` if it ended before: it was a request
+/// Takes a connection to its first statement. Returns `None` if it ended before: it was a request
 /// to cancel a query, or was refused.
 pub(crate) async fn start(stream: TcpStream, shared: &Arc<Shared>) -> Option<Started> {
     let acceptor = shared.options.tls.as_ref().map(|tls| tls.acceptor.clone());
@@ -77,7 +77,7 @@ pub(crate) async fn start(stream: TcpStream, shared: &Arc<Shared>) -> Option<Sta
 }
 
 async fn log_in(socket: &mut Starting, shared: &Arc<Shared>) -> Result<Option<(String, Settings)>, Failure> {
-    // Bytes that arrived before the encryption are not from the encrypted peer.
+    // Bytes that arrived before encryption may not be from the encrypted peer.
     if socket.is_secure() && !socket.read_buffer().is_empty() {
         let message = "received unencrypted data after the request for encryption";
         return Err(Failure::fatal(SqlState::PROTOCOL_VIOLATION, message));
@@ -138,7 +138,7 @@ async fn check_password(socket: &mut Starting, shared: &Arc<Shared>, user: &str)
         let message = match socket.next().await {
             Some(Ok(PgWireFrontendMessage::PasswordMessageFamily(message))) => message,
             Some(Err(error)) => return Err(error.into()),
-            // psql asks for a password on a separate connection.
+            // psql asks for a password, and then opens another connection.
             _ => return Err(Failure::fatal(SqlState::INVALID_PASSWORD, wrong_password(user))),
         };
         let message = if matches!(state, SASLState::Initial) {

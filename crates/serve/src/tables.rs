@@ -13,13 +13,13 @@ use tokio::sync::Mutex;
 use crate::failure::{Failure, SqlState};
 use crate::settings::Pins;
 
-/// Number of older versions that are kept open, as several clients may read them.
+/// Number of older versions that are kept open for clients that pin them.
 const KEPT_OPEN: usize = 8;
 
 /// A table and the names that queries know it by.
 #[derive(Debug, Clone)]
 pub struct ServedTable {
-    /// Its names; the last one is that which clients see in lists.
+    /// Names of the table; clients see the last one.
     pub names: Vec<String>,
     /// The table.
     pub table: Table,
@@ -91,7 +91,7 @@ pub(crate) struct Tables {
 #[derive(Debug)]
 struct Newest {
     opened: Arc<OpenTables>,
-    /// Start of the last look for newer versions.
+    /// Start of the last check for newer versions.
     looked: Instant,
 }
 
@@ -114,7 +114,7 @@ impl Tables {
     pub(crate) async fn newest(&self) -> Result<Arc<OpenTables>, Failure> {
         let arrived = Instant::now();
         let mut newest = self.newest.lock().await;
-        // Another query looked since this one arrived.
+        // Another query has checked since this one arrived.
         if newest.looked >= arrived {
             return Ok(Arc::clone(&newest.opened));
         }

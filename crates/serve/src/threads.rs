@@ -1,6 +1,6 @@
 //! Threads for queries.
 //!
-//! Few queries compute at a time, and the next ones wait for a permit; sending rows needs none.
+//! Few queries compute concurrently, and the others wait for a permit; sending rows needs none.
 //! Each query has its own threads, so that one whose operators do not yield delays no other: the
 //! system divides the cores among them. Threads of a finished query serve the next one; threads of
 //! an abandoned query are left to it.
@@ -22,7 +22,7 @@ const BESIDES: u64 = 32 << 20;
 /// others.
 pub(crate) const TURN: Duration = Duration::from_secs(1);
 
-/// Number of queries that compute at a time, unless they take longer than a [`TURN`].
+/// Number of queries that compute concurrently, unless they take longer than a [`TURN`].
 pub(crate) fn turns(memory: ByteSize) -> usize {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let fitting = usize::try_from(memory.0 / BESIDES).unwrap_or(usize::MAX);
@@ -33,7 +33,7 @@ pub(crate) fn turns(memory: ByteSize) -> usize {
 /// allow.
 const STACK: usize = 16 << 20;
 
-/// Threads that wait for a query.
+/// Idle threads, which wait for a query.
 #[derive(Debug, Default)]
 pub(crate) struct Threads(Mutex<Vec<Runtime>>);
 
@@ -48,7 +48,7 @@ pub(crate) struct QueryThreads {
 }
 
 impl Threads {
-    /// Takes threads for a query.
+    /// Takes idle threads for a query, or starts new ones.
     pub(crate) fn take(self: &Arc<Self>) -> io::Result<QueryThreads> {
         let waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let runtime = match waiting {
@@ -62,7 +62,7 @@ impl Threads {
         Ok(QueryThreads { runtime: Some(runtime), waiting: Arc::clone(self), is_done: false })
     }
 
-    /// Ends all threads that wait.
+    /// Ends all idle threads.
     pub(crate) fn end(&self) {
         let waiting = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         waiting.into_iter().for_each(Runtime::shutdown_background);
@@ -78,7 +78,7 @@ impl QueryThreads {
         Some(self.runtime.as_ref()?.spawn(work))
     }
 
-    /// Notes that the query came to its end.
+    /// Marks the query as finished.
     pub(crate) fn done(&mut self) {
         self.is_done = true;
     }

@@ -12,7 +12,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::{self, ServerConfig};
 use x509_certificate::CapturedX509Certificate;
 
-/// Error of a certificate or a key.
+/// Error in a certificate or a key.
 #[derive(Debug, Error)]
 #[allow(missing_docs, reason = "the fields are named in the messages")]
 pub enum TlsError {
@@ -49,8 +49,8 @@ impl Tls {
     /// Reads a chain of certificates, the server's first, and its key, both as PEM.
     ///
     /// # Errors
-    /// [`TlsError`] if one cannot be read, they do not belong together, the certificate is not valid
-    /// now, or other users can read the key.
+    /// [`TlsError`] if one cannot be read, they do not belong together, the certificate is not
+    /// valid now, or other users can read the key.
     pub fn read(certificate: &Path, key: &Path) -> Result<Self, TlsError> {
         if let Some(mode) = mode_beyond(key, SHARED_WITH_THE_GROUP) {
             return Err(TlsError::Readable { path: key.to_owned(), mode });

@@ -25,9 +25,9 @@ use arrow::datatypes::{DataType, Field};
 use pgwire::api::Type;
 use pgwire::messages::data::FieldDescription;
 
-/// Metadata key by which the catalog marks a number as the identifier of an object.
+/// Metadata key that marks a number as the identifier of an object.
 const OID_KEY: &str = "pg.oid_alias";
-/// Metadata key by which the catalog marks a text as one character.
+/// Metadata key that marks a text as one character.
 const CHAR_KEY: &str = "pg.char";
 
 /// Metadata of lists that PostgreSQL writes as numbers between blanks.
@@ -150,7 +150,7 @@ pub(crate) fn element_of(array: &Type) -> Option<Type> {
     ARRAYS.iter().find(|(_, candidate)| candidate == array).map(|(element, _)| element.clone())
 }
 
-/// Size of the values of a type in bytes; -1 if they differ.
+/// Size of the values of a type in bytes; -1 if it varies.
 pub(crate) fn size_of(base: &Type) -> i16 {
     match *base {
         Type::BOOL | Type::CHAR => 1,

@@ -4,12 +4,12 @@ use serde::Serialize;
 
 use evenkeel_model::wire::wire;
 
-/// Portions of similar depth.
+/// Portions of similar overlap depth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct DepthBucket {
     /// Maximum depth in this bucket; greater than in the previous bucket.
     pub depth: u64,
-    /// Number of portions.
+    /// Number of portions that are deeper than the previous bucket, and no deeper than this one.
     pub portions: u64,
 }
 
@@ -19,7 +19,7 @@ pub struct DepthBucket {
 pub struct OverlapDepth {
     /// Mean over the portions; 0 without portions.
     pub average_depth: f64,
-    /// Greatest depth.
+    /// Maximum depth of a portion.
     pub max_depth: u64,
     /// Portions by depth: 1, 2, up to 4, up to 8 and so on; empty buckets are omitted.
     pub depth_histogram: Vec<DepthBucket>,

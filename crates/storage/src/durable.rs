@@ -173,7 +173,7 @@ impl fmt::Display for DurableLocal {
 /// Prefix of the names of staging files.
 pub(super) const STAGING_PREFIX: &str = ".staging-";
 
-/// How a staged file gets its final name.
+/// Way in which a staged file gets its final name.
 #[derive(Clone, Copy)]
 enum Publish {
     IfAbsent,

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use bytes::Bytes;
 
-/// Most bytes that are copied on the thread of the caller.
+/// Maximum number of bytes to copy on the thread of the caller.
 const MAX_BYTES: u64 = 1 << 20;
 
 /// An open file, and known facts about it.

@@ -20,7 +20,7 @@ pub struct BenchOptions {
     pub primary_key: Candidate,
     /// Partitions of each table.
     pub partitions: PartitionCount,
-    /// Rows of a batch; each batch is one commit.
+    /// Rows per batch; each batch is one commit.
     pub batch_rows: u64,
     /// Rows per second offered to each table; `None` for the highest possible rate.
     pub rows_per_second: Option<f64>,

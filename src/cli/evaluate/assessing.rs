@@ -14,7 +14,7 @@ use indicatif::ProgressBar;
 use crate::cli::evaluate::failures::{failure, profile_failure};
 use crate::cli::{Failure, Output};
 
-/// How rows are counted.
+/// Where the rows of an evaluation are counted.
 pub(super) struct Assessing {
     /// Machines that count the rows; if `None`, this one does.
     pub(super) counter: Option<Box<dyn CountRows>>,
@@ -51,7 +51,7 @@ impl Assessing {
         Ok((report, None))
     }
 
-    /// Evaluates; if a number is too large for some systems, with the others.
+    /// Evaluates; retries without systems that cannot hold a number.
     pub(super) fn advise(
         &self,
         export: &Export,

@@ -1,11 +1,11 @@
-//! Which failures of an evaluation are wrong usage.
+//! Failures of an evaluation that are wrong usage.
 
 use evenkeel::evaluate::{EvaluateError, ProfileError};
 use evenkeel::placement::PlacementError;
 
 use crate::cli::Failure;
 
-/// Tells wrong usage from other errors.
+/// Distinguishes wrong usage from other errors.
 pub(crate) fn failure(error: EvaluateError) -> Failure {
     if is_usage(&error) { Failure::usage(error) } else { Failure::from(error) }
 }

@@ -20,14 +20,14 @@ pub(super) fn options(args: &Args) -> Result<AdvisorOptions, Failure> {
     for (name, rate) in [("--ingest-rate", args.ingest_rate), ("--partition-rate", Some(args.partition_rate))]
     {
         if rate == Some(ByteSize(0)) {
-            return Err(Failure::wrong_usage(format!("{name} 0: a rate is above 0")));
+            return Err(Failure::wrong_usage(format!("{name} 0: a rate must be above 0")));
         }
     }
     if args.name.as_deref() == Some("") {
-        return Err(Failure::wrong_usage("--name: a table has a name"));
+        return Err(Failure::wrong_usage("--name: the name must not be empty"));
     }
     if let Some(share) = args.sample.filter(|share| !(*share > 0.0 && *share <= 1.0)) {
-        return Err(Failure::wrong_usage(format!("--sample {share}: a share is above 0 and at most 1")));
+        return Err(Failure::wrong_usage(format!("--sample {share}: a share must be above 0 and at most 1")));
     }
     Ok(AdvisorOptions {
         evaluate: EvaluateOptions {

@@ -225,7 +225,7 @@ fn refuse_options_of_one_table(args: &Args, tables: &[String]) -> Result<(), Fai
     given.map_or(Ok(()), |(option, _)| {
         let tables = tables.join(", ");
         Err(Failure::wrong_usage(format!(
-            "{option} applies to one table, but judging by their columns these inputs are of several: {tables}; evaluate that table alone"
+            "{option} applies to one table, but the columns show several tables: {tables}; evaluate that table alone"
         )))
     })
 }

@@ -46,16 +46,16 @@ pub(super) const COMMANDS: &[(&str, &str, &str)] = &[
     ("\\watch", "[SECONDS]", "run the last query again and again on the newest rows, until Ctrl-C"),
     ("\\refresh", "", "read the newest version of all tables from now on"),
     ("\\version", "[[TABLE] N]", "read a table at a version, or at the newest one; without N, show them"),
-    ("\\set", "[NAME VALUE]", "give $NAME in queries a value; without a name, show all"),
-    ("\\unset", "NAME", "forget the value of $NAME"),
-    ("\\timing", "[on|off]", "show the time that queries take"),
+    ("\\set", "[NAME VALUE]", "set the value of $NAME in queries; without a name, show all"),
+    ("\\unset", "NAME", "remove the value of $NAME"),
+    ("\\timing", "[on|off]", "show the duration of queries"),
     ("\\x", "[on|off]", "show each row as lines of a name and a value"),
     ("\\format", "[FORMAT]", "table, markdown, csv, json or ndjson"),
-    ("\\rows", "[COUNT]", "largest number of rows to show as a table"),
+    ("\\rows", "[COUNT]", "maximum number of rows to show as a table"),
     ("\\o", "[FILE]", "write results to a file whose ending is a format; without one, to the terminal"),
     ("\\i", "FILE", "run the statements and commands in a file"),
     ("\\?", "", "this help"),
-    ("\\q", "", "leave; so does Ctrl-D"),
+    ("\\q", "", "leave, as with Ctrl-D"),
 ];
 
 impl Command {

@@ -14,7 +14,7 @@ use crate::cli::Failure;
 use crate::cli::shell::editor::{LineHelper, Words};
 use crate::cli::shell::{Flow, Shell, history};
 
-/// Most versions of tables in the prompt.
+/// Maximum number of table versions in the prompt.
 const SHOWN_PINS: usize = 2;
 
 type LineEditor = Editor<LineHelper, FileHistory>;
@@ -57,7 +57,7 @@ impl Shell<'_> {
             if !line.trim().is_empty() && !history::may_hold_secret(&line) {
                 let added = editor.add_history_entry(line.trim_end());
                 if let (Ok(true), Some(path)) = (added, &history) {
-                    // The shell is of use without a history.
+                    // The shell is useful without a history, too.
                     let _ = editor.append_history(path);
                 }
             }

@@ -87,7 +87,7 @@ const NUMBER: &str = "\x1b[36m";
 const COMMENT: &str = "\x1b[90m";
 const RESET: &str = "\x1b[0m";
 
-/// Words that can be completed, which change with the tables.
+/// Words for completion, which change with the tables.
 #[derive(Debug, Default)]
 pub(super) struct Words {
     /// Names of tables, exports and columns.
@@ -110,7 +110,7 @@ impl LineHelper {
 /// Lines that end the shell without a backslash.
 pub(super) const WORDS_TO_LEAVE: [&str; 2] = ["exit", "quit"];
 
-/// Whether a line needs no more lines.
+/// Whether the input is complete.
 fn is_whole(text: &str) -> bool {
     let trimmed = text.trim();
     // A command on a separate line discards an unfinished statement.

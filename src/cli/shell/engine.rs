@@ -7,8 +7,8 @@ use crate::cli::Failure;
 /// Stack of a thread: expressions are evaluated recursively, as deep as the limits on SQL allow.
 const STACK: usize = 16 << 20;
 
-/// A runtime for queries. A join that does not yield keeps its threads after it was cancelled;
-/// queries after it get new ones.
+/// A runtime for queries. A join that does not yield keeps its threads after it is cancelled; later
+/// queries get new ones.
 pub(super) struct Engine {
     /// `None` only while it is dropped.
     runtime: Option<Runtime>,

@@ -36,7 +36,7 @@ pub(super) fn may_hold_secret(line: &str) -> bool {
         || lower.split(|c: char| !c.is_ascii_alphanumeric()).any(is_of_secret)
 }
 
-/// Whether a word names a password, or is a key of a form in wide use.
+/// Whether a word names a password, or is a key in a common format.
 fn is_of_secret(word: &str) -> bool {
     matches!(word, "pw" | "pwd" | "pass" | "passphrase" | "bearer" | "sk" | "pat" | "ghp" | "xoxb")
         || (word.starts_with("akia") && word.len() == 20)

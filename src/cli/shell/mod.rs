@@ -64,7 +64,7 @@ pub(crate) struct Args {
     #[arg(long = "param", value_name = "NAME=VALUE")]
     params: Vec<String>,
 
-    /// Largest number of rows to show as a table; the rest is counted.
+    /// Maximum number of rows to show as a table; the rest is counted.
     #[arg(long, value_name = "COUNT", default_value_t = 1000)]
     rows: usize,
 
@@ -75,7 +75,7 @@ pub(crate) struct Args {
 pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     let limits = args.limits.limits()?;
     if args.places.iter().any(|place| place == "-" || place.ends_with("=-")) {
-        return Err(Failure::wrong_usage("standard input has the statements; name files or tables"));
+        return Err(Failure::wrong_usage("standard input contains the statements; name files or tables"));
     }
     let places: Vec<NamedPlace> = args.places.iter().map(|place| NamedPlace::parse(place)).collect();
     let tables = Tables::open(&places, &args.exports, out).await?;
@@ -129,7 +129,7 @@ struct Shell<'a> {
     tables: Tables,
     session: TableSession,
     limits: QueryLimits,
-    /// Versions that tables are read at, if not the newest.
+    /// Versions to read tables at, if not the newest.
     pins: BTreeMap<String, Version>,
     params: BTreeMap<String, String>,
     results: Results,
@@ -140,7 +140,7 @@ struct Shell<'a> {
     interrupts: Arc<Notify>,
     /// Runtime for queries.
     engine: Engine,
-    /// Number of files that are being run, each by the one before it.
+    /// Number of files being run, each by the previous one.
     including: usize,
 }
 
@@ -274,13 +274,13 @@ impl Shell<'_> {
 
     fn last_query(&self) -> Result<&str, Failure> {
         let last = self.last.as_ref().map(|(sql, _)| sql.as_str());
-        last.ok_or_else(|| Failure::wrong_usage("there is no last query yet"))
+        last.ok_or_else(|| Failure::wrong_usage("no query has run yet"))
     }
 
     fn show_last(&mut self) -> Result<(), Failure> {
         self.last_query()?;
         let Some((_, Some(kept))) = &self.last else {
-            return Err(Failure::wrong_usage("the last query has no rows that were kept; run it again"));
+            return Err(Failure::wrong_usage("no rows of the last query were kept; run it again"));
         };
         let text = self.results.text(kept, usize::MAX)?;
         results::page(&text, self.out)

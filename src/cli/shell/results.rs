@@ -15,11 +15,11 @@ use futures::TryStreamExt;
 use crate::cli::query::{cannot_write, write};
 use crate::cli::{Failure, Output};
 
-/// Most rows and bytes of a result that are kept for `\last`.
+/// Maximum number of rows and bytes of a result that are kept for `\last`.
 const KEPT_ROWS: usize = 100_000;
 const KEPT_BYTES: usize = 64 << 20;
 
-/// How rows are written.
+/// Format in which rows are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Format {
     Text(Layout),
@@ -50,7 +50,7 @@ pub(super) enum Taken {
     Rows(ResultHead),
     /// Rows in a format for programs.
     Bytes(Vec<u8>),
-    /// They are in the file.
+    /// The rows are in the file.
     Written,
 }
 
@@ -65,7 +65,7 @@ struct File {
 /// Destination and layout of rows.
 #[derive(Debug)]
 pub(super) struct Results {
-    /// Largest number of rows on the screen.
+    /// Maximum number of rows on the screen.
     pub(super) rows: usize,
     pub(super) is_expanded: bool,
     format: Format,
@@ -141,7 +141,7 @@ impl Results {
         if *has_result && holds_one {
             let path = path.display();
             return Err(Failure::wrong_usage(format!(
-                "{path}: a file of this format has one result; name another file with \\o"
+                "{path}: a file of this format can hold only one result; name another file with \\o"
             )));
         }
         let gap = if *has_result && matches!(format, Format::Text(_)) { "\n" } else { "" };

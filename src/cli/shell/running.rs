@@ -29,7 +29,7 @@ pub(super) fn cancelled(what: &'static str) -> Failure {
     anyhow::Error::from(Cancelled(what)).into()
 }
 
-/// Converts an error to advice that suits a shell.
+/// Adapts the advice of an error to the shell.
 fn in_shell(error: QueryError) -> Failure {
     match error {
         QueryError::Param(ParamError::Missing { name }) => Failure::wrong_usage(format!(

@@ -9,7 +9,7 @@ use crate::cli::Failure;
 use crate::cli::shell::lexer::{first_statement, is_blank, is_complete};
 use crate::cli::shell::{Flow, Shell, running};
 
-/// Most files that may run each other.
+/// Maximum nesting of files that run each other.
 const MAX_INCLUDED: usize = 20;
 
 impl Shell<'_> {
@@ -54,7 +54,7 @@ impl Shell<'_> {
                     Some(pieces) => pieces,
                     None => match rest.find("\n\\") {
                         Some(at) => {
-                            self.out.note("the unfinished statement above the command is left out");
+                            self.out.note("the unfinished statement above the command is ignored");
                             ("", rest.get(at + 1..).unwrap_or_default())
                         }
                         None => (rest, ""),
@@ -81,9 +81,10 @@ impl Shell<'_> {
         let text = read_text(path, SQL)?;
         if self.including == MAX_INCLUDED {
             let path = path.display();
-            return Err(
-                anyhow::anyhow!("{path}: {MAX_INCLUDED} files run each other; does one run itself?").into()
-            );
+            return Err(anyhow::anyhow!(
+                "{path}: {MAX_INCLUDED} files run each other; does a file run itself?"
+            )
+            .into());
         }
         self.including += 1;
         let ended = self.run_text(&text, Some(&path.display().to_string())).await;

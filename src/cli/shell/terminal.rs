@@ -23,7 +23,7 @@ impl Terminal {
 impl Drop for Terminal {
     fn drop(&mut self) {
         if let Some(mode) = &self.mode {
-            // There is nothing else that could be done.
+            // Nothing else can be done.
             let _ = tcsetattr(std::io::stdin(), SetArg::TCSADRAIN, mode);
         }
     }

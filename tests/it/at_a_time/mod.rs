@@ -1,4 +1,4 @@
-//! Balance at a time, and the verdicts that follow from it, against plain counts of the same rows.
+//! Balance at any moment, and the verdicts that follow from it, against plain counts of the rows.
 
 mod findings;
 mod windows;

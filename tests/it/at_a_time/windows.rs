@@ -139,7 +139,7 @@ async fn flights_at_an_hour_are_on_the_partitions_that_sql_counts() {
     let chosen = placements.iter().find(|p| p["partitions"] == partitions).unwrap();
     let at_work = chosen["over_time"]["lasting_effective_partitions"]["median"].as_f64().unwrap();
     assert!(
-        messages[0].contains(&format!("{at_work:.1} of {partitions} partitions are at work")),
+        messages[0].contains(&format!("{at_work:.1} of {partitions} partitions are active")),
         "{messages:?}"
     );
 }

@@ -62,7 +62,7 @@ fn wrong_input_gets_a_clear_answer() {
         ("{}/x.csv --time nope", 2, "there is no time column 'nope'; there are: at"),
         ("{}/x.csv --time note", 2, "column 'note' cannot be read as points in time"),
         ("{}/x.csv --window 5", 2, "is not a length of time"),
-        ("{}/x.csv --sample 0", 2, "a share is above 0 and at most 1"),
+        ("{}/x.csv --sample 0", 2, "a share must be above 0 and at most 1"),
         ("{}/x.csv --partitions 0", 2, "a table has 1 to 100000 partitions"),
         ("{}/x.csv --partitions 4 --nodes 1", 2, "cannot be used with"),
         ("{}/x.csv --placement md5", 2, "unknown placement function 'md5'"),

@@ -43,7 +43,7 @@ pub struct ColumnReport {
 /// Report on the keys of an export.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AdvisorReport {
-    /// Names of the inputs.
+    /// Names of the inputs, as given.
     pub inputs: Vec<String>,
     /// Bytes of the inputs as stored.
     pub input_bytes: u64,
@@ -51,7 +51,7 @@ pub struct AdvisorReport {
     pub columns: Vec<ColumnReport>,
     /// Role of each column, inferred or given.
     pub roles: Vec<RoleReport>,
-    /// Figures of all candidates.
+    /// Measured figures of the candidates, before they are judged.
     #[serde(flatten)]
     pub evaluation: Evaluation,
     /// Candidates that were considered, if none were named.
@@ -72,7 +72,7 @@ pub struct AdvisorReport {
     pub statements: Vec<StatementReport>,
     /// Candidates for the partition key, the best first.
     pub ranking: Vec<RankedKey>,
-    /// Recommended keys, and why.
+    /// Recommended keys and number of partitions, and why.
     pub recommendation: Recommendation,
     /// Findings, the most severe first.
     pub findings: Vec<Finding>,
@@ -81,7 +81,7 @@ pub struct AdvisorReport {
     pub wants_primary_key: bool,
     /// Rows that were left out because they cannot be read.
     pub unreadable_rows: u64,
-    /// Further notes.
+    /// Remarks on the export that are not findings.
     pub notes: Vec<Note>,
     /// Whether values are replaced by numbers.
     pub masked: bool,
@@ -153,7 +153,7 @@ pub fn advise_with(
     advise_counted(export, options, false, count, stop).map(|advice| advice.report)
 }
 
-/// Counts as bytes.
+/// Counts of an evaluator as bytes, for profiles.
 #[derive(Debug, Default)]
 pub(crate) struct Counting {
     pub(crate) state: Vec<u8>,

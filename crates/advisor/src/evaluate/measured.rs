@@ -17,7 +17,7 @@ use evenkeel_placement::placement::Placement;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MeasuredIn {
-    /// One data file per partition.
+    /// Data files, one per partition.
     Files,
     /// Statistics of the database.
     Statistics,
@@ -28,7 +28,7 @@ pub enum MeasuredIn {
 pub struct MeasuredDistribution {
     /// Source of the counts.
     pub measured_in: MeasuredIn,
-    /// Rows of each partition.
+    /// Number of rows of each partition.
     pub partitions: Vec<PartitionRows>,
     /// Rows of the fullest partition relative to the average partition.
     pub max_over_mean: f64,
@@ -40,11 +40,11 @@ pub struct MeasuredDistribution {
 /// Distribution that the placement computes for the same rows.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ComputedDistribution {
-    /// Partition key.
+    /// Current partition key of the table, which the rows are placed by.
     pub partition_key: Vec<String>,
     /// Rows of the fullest partition relative to the average partition.
     pub max_over_mean: f64,
-    /// Rows of each computed partition.
+    /// Number of rows of each computed partition.
     pub rows_per_partition: Vec<u64>,
     /// Number of rows that are in the file of their computed partition, if each file is assigned to
     /// the partition of most of its rows; `None` for statistics.

@@ -16,7 +16,7 @@ use evenkeel_stats::throughput::DEFAULT_PARTITION_RATE;
 
 /// Default number of rows per batch of the simulated ingest.
 pub const DEFAULT_BATCH_ROWS: u64 = 20_000;
-/// Default memory of an evaluation.
+/// Default memory budget of an evaluation.
 pub const DEFAULT_MEMORY: ByteSize = ByteSize::mib(1024);
 
 /// Options of an evaluation, which survive a round trip through JSON exactly.
@@ -33,14 +33,14 @@ pub struct EvaluateOptions {
     /// from the candidates.
     #[serde(default)]
     pub partitioned_by: Vec<Candidate>,
-    /// Placement functions.
+    /// Placement functions to compare; the first one determines the recommendation.
     pub placements: Vec<Function>,
-    /// Numbers of partitions.
+    /// Numbers of partitions to compare.
     pub partitions: Vec<PartitionCount>,
     /// Weights of the nodes that partitions are assigned to; empty if nodes are not considered.
     #[serde(with = "bits")]
     pub weights: Vec<f64>,
-    /// Name of the time column.
+    /// Name of the time column; `None` to evaluate without time.
     pub time: Option<String>,
     /// Way to read points in time from that column.
     pub time_reading: TimeReading,
@@ -53,7 +53,7 @@ pub struct EvaluateOptions {
     pub partition_rate: f64,
     /// Columns that queries fix to a value; primary keys are tried with conditions on them.
     pub equality_columns: Vec<String>,
-    /// Memory of the whole process.
+    /// Memory budget of the whole process.
     pub memory: ByteSize,
     /// Share of the rows to sample; `None` for all rows.
     #[serde(with = "bits")]
@@ -217,12 +217,12 @@ impl Default for AdvisorOptions {
 /// keys in common with those of other rows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum AlsoCounted {
-    /// None.
+    /// No further keys.
     #[default]
     Nothing,
     /// Every column that may place rows, if keys are searched for.
     Columns,
-    /// These.
+    /// Exactly these keys.
     Keys(Vec<Candidate>),
 }
 

@@ -9,7 +9,7 @@ use crate::joins::{ColumnOf, Join, JoinError, TableExport};
 use evenkeel_input::source::OnUnreadable;
 use evenkeel_model::table::{Column, ColumnType};
 
-/// Least share of the values of one column that the other has, for a join that names suggest.
+/// Minimum share of the values of one column that the other has, for a join that names suggest.
 const CONTAINED: f64 = 0.95;
 
 /// Returns the joins that were named as `TABLE.COLUMN=TABLE.COLUMN`; if none was named, the joins

@@ -33,7 +33,7 @@ pub struct TableExport<'a> {
     pub name: String,
     /// Rows of the table.
     pub export: &'a Export,
-    /// How to judge its keys.
+    /// Options for judging its keys.
     pub options: AdvisorOptions,
 }
 

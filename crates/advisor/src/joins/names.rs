@@ -8,7 +8,7 @@ const LONGEST_PREFIX: usize = 3;
 /// Relation of the names of two columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NameRelation {
-    /// They are equal.
+    /// Equal names.
     Same,
     /// One names the other's table, or they differ in a prefix that abbreviates the table.
     Refers,

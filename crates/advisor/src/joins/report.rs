@@ -40,7 +40,7 @@ pub struct KeyFigures {
     pub max_over_mean: f64,
     /// Rate of inserts that the table sustains, in bytes per second.
     pub sustained_rate: f64,
-    /// Judgement of the balance.
+    /// Verdict on the balance.
     pub verdict: Verdict,
 }
 

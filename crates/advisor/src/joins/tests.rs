@@ -1,3 +1,5 @@
+//! Joins between the tables of a schema, and whether they are local.
+
 use super::*;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

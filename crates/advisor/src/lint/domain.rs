@@ -18,7 +18,7 @@ use evenkeel_stats::sketch::key_identities;
 /// note.
 pub const MAX_KEYS: usize = 5_000_000;
 
-/// Distinct keys.
+/// Distinct keys whose spread is checked.
 #[derive(Debug, Clone)]
 pub struct Domain {
     /// Source of the keys.

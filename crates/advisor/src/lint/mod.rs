@@ -54,7 +54,7 @@ pub enum LintError {
 pub struct LintOptions {
     /// Placement function.
     pub function: Function,
-    /// Number of partitions.
+    /// Number of partitions to spread the keys over.
     pub partitions: PartitionCount,
     /// Number of workers that partitions are assigned to in turn.
     pub workers: Option<u32>,
@@ -73,18 +73,18 @@ pub struct Lint {
     pub keys_of: String,
     /// Number of distinct keys.
     pub keys: u64,
-    /// Types of the key.
+    /// Types that the columns of the key were hashed as.
     pub types: Vec<String>,
     /// Spread of the keys.
     #[serde(flatten)]
     pub spread: HashSpread,
-    /// Workers, if there are any.
+    /// Load of the workers, if a number of workers is given.
     pub workers: Option<Workers>,
     /// Alternatives, the nearest first; empty if nothing is wrong.
     pub alternatives: Vec<LintAlternative>,
     /// Problems that were found.
     pub findings: Vec<Finding>,
-    /// Further notes.
+    /// Other remarks, one sentence each.
     pub notes: Vec<String>,
 }
 

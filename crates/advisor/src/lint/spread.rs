@@ -16,7 +16,7 @@ pub struct HashSpread {
     pub filled: u32,
     /// Average number of partitions with a key under a perfect hash.
     pub expected_filled: f64,
-    /// Keys of the fullest partition.
+    /// Number of keys in the fullest partition.
     pub fullest: u64,
     /// Standard deviations by which the number of partitions with a key falls short of the expected
     /// one.

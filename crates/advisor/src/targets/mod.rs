@@ -50,7 +50,7 @@ pub struct TableDesign<'a> {
     pub partitions: u32,
     /// Role of the first column of the partition key.
     pub role: Option<Role>,
-    /// Most rows that share a value of the partition key.
+    /// Maximum number of rows that share a value of the partition key.
     pub heaviest_rows: Option<u64>,
     /// Placement function that the figures are for.
     pub function: Function,
@@ -88,7 +88,7 @@ pub struct Statements {
     pub notes: Vec<String>,
 }
 
-/// How a system declares tables.
+/// Dialect in which a system declares tables.
 trait Dialect {
     /// Returns the statements without notes, and adds the notes.
     fn statements(&self, design: &TableDesign<'_>, notes: &mut Vec<String>) -> String;

@@ -1,3 +1,5 @@
+//! Names, literals and column types in the SQL of target systems.
+
 use evenkeel_placement::placement::Function;
 use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
 

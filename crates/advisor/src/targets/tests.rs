@@ -1,3 +1,5 @@
+//! Statements for every target system: their columns, keys and notes.
+
 use super::*;
 use evenkeel_model::table::ColumnType;
 

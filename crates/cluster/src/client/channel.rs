@@ -1,4 +1,4 @@
-//! Connections to schedulers, and why they refuse.
+//! Connections to schedulers, and reasons why they fail.
 
 use tonic::transport::{Channel, Endpoint};
 
@@ -27,7 +27,7 @@ pub(crate) async fn channel(url: &str, security: &ClientSecurity) -> Result<Chan
     let refused = |reason: String| ClusterError::NoScheduler { url: url.to_owned(), reason };
     match connected {
         Ok(connected) => connected.map_err(|error| refused(reason_of(&error))),
-        Err(_) => Err(refused(format!("nothing within {} s", CONNECT_TIMEOUT.as_secs()))),
+        Err(_) => Err(refused(format!("no response within {} s", CONNECT_TIMEOUT.as_secs()))),
     }
 }
 

@@ -26,10 +26,10 @@ use crate::spilled_result::SpilledResult;
 use crate::task_error::TaskError;
 use crate::{ClusterError, MESSAGE_BYTES};
 
-/// Time after which a job that the scheduler does not know counts as lost: the scheduler was
+/// Time after which a job unknown to the scheduler counts as lost: the scheduler has been
 /// restarted.
 const UNKNOWN_FOR: Duration = Duration::from_secs(5);
-/// Longest time that a cancellation may delay a client that exits.
+/// Maximum time that cancelling a job may delay the exit of a client.
 const CANCEL_WITHIN: Duration = Duration::from_secs(2);
 
 /// Outcome of a failed attempt.
@@ -120,7 +120,7 @@ impl Cluster {
     async fn fetch(&self, location: PartitionLocation, into: &mut SpilledResult) -> Result<(), Attempt> {
         let layout = location.layout();
         let (Some(executor), Some(partition)) = (location.executor_meta, location.partition_id) else {
-            return Err(Attempt::Failed(TaskError::passing("a result has no place".to_owned())));
+            return Err(Attempt::Failed(TaskError::passing("a result has no location".to_owned())));
         };
         let lost = |error: String| {
             let message =
@@ -161,7 +161,7 @@ impl Cluster {
     }
 }
 
-/// A job that is cancelled if its client drops it before it is done.
+/// A job, which is cancelled if it is dropped before it is done.
 struct RunningJob {
     scheduler: SchedulerGrpcClient<Channel>,
     job: Option<String>,

@@ -24,9 +24,9 @@ use crate::{ClientSecurity, ClusterError, MESSAGE_BYTES};
 
 /// Interval between polls of the state of a job.
 const POLL_EVERY: Duration = Duration::from_millis(50);
-/// Time that a client waits for the first executor.
+/// Time limit for the first executor to register.
 const WAIT_FOR_EXECUTORS: Duration = Duration::from_secs(30);
-/// Waiting time after which a client logs that it waits.
+/// Time after which a client logs that it is waiting.
 const LOG_AFTER: Duration = Duration::from_secs(2);
 /// Limits on the time and number of attempts of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -116,7 +116,7 @@ impl Cluster {
             }
             match size {
                 Ok(size) if size.executors > 0 => return Ok(size),
-                // A restarted scheduler is back soon.
+                // A restarting scheduler is back soon.
                 Err(error)
                     if began.elapsed() > waited || !matches!(error, ClusterError::NoScheduler { .. }) =>
                 {
@@ -206,7 +206,7 @@ impl Cluster {
                 return Err(ClusterError::Failed { tries, reason: failure.message });
             }
             let (again, all) = (tries + 1, self.options.tries);
-            log::info!("try {again} of {all} begins in {} s: {}", pause.as_secs_f32(), failure.message);
+            log::info!("attempt {again} of {all} starts in {} s: {}", pause.as_secs_f32(), failure.message);
             tokio::time::timeout_at(deadline, tokio::time::sleep(pause)).await.map_err(|_| late())?;
             pause *= 2;
             tokio::time::timeout_at(deadline, self.wait_for_executors()).await.map_err(|_| late())??;

@@ -1,4 +1,4 @@
-//! Reports of executors about an ingest, and the check that they add up.
+//! Reports of executors on an ingest, and the check that they add up.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -112,7 +112,8 @@ impl Reported {
         Ok(())
     }
 
-    /// Checks that each part was read once, with all of its rows, and nothing else.
+    /// Checks that each part was read exactly once, with all of its rows, and nothing else was
+    /// read.
     fn check_inputs(&self, parts: &[InputPart]) -> Result<(), ClusterError> {
         for part in parts {
             let place = (part.number, part.rows.as_ref().map_or(0, |rows| rows.start));
@@ -135,7 +136,7 @@ impl Reported {
             }
         }
         if self.read.len() + self.others.len() != parts.len() {
-            return Err(wrong("more was read than was assigned"));
+            return Err(wrong("parts were read that were not assigned"));
         }
         Ok(())
     }

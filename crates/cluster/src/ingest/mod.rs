@@ -100,7 +100,7 @@ fn check(
     for (number, input) in (0..).zip(&plan.inputs) {
         let (input, bytes) = shared(cluster, input)?;
         sizes.insert(bytes);
-        // An input that may be skipped is read by one task, which knows before it reads a row.
+        // One task reads an input that may be skipped, so that it knows before it reads a row.
         let whole = bytes < MIN_SPLIT_BYTES || (!plan.again && known_sizes.contains(&bytes));
         let rows = if whole {
             None
@@ -122,7 +122,7 @@ fn check(
     Ok((parts, sizes))
 }
 
-/// Returns the input under a name that other machines have for it too, and its size in bytes.
+/// Returns the input under a name that other machines share, and its size in bytes.
 pub(super) fn shared(cluster: &Cluster, input: &InputPath) -> Result<(InputPath, u64), ClusterError> {
     match input {
         InputPath::Stdin | InputPath::Copy { .. } => Err(ClusterError::Stdin),
@@ -165,7 +165,7 @@ fn physical_plan(
 ) -> Result<Arc<dyn ExecutionPlan>, ClusterError> {
     let spec = base.spec();
     let definition = spec.definition().clone();
-    // Contents that some input may have, by its size.
+    // Contents that an input of its size may have.
     let is_possible = |source: &SourceEntry| sizes.contains(&source.bytes);
     let known = match plan.again {
         true => Vec::new(),

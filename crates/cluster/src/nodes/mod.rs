@@ -37,17 +37,17 @@ pub(super) use read::{InputPart, ReadSpec};
 pub(super) use scan::ScanSpec;
 pub(super) use write::WriteSpec;
 
-/// Specification of a node, in the form that is sent.
+/// Serializable specification of a node.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum TaskSpec {
-    /// Scan of the visible rows of portions.
+    /// Scans the visible rows of portions.
     Scan(ScanSpec),
-    /// Read of the rows of inputs, placed and numbered.
+    /// Reads input rows, places and numbers them.
     Read(Box<ReadSpec>),
-    /// Write of portions from sorted rows.
+    /// Writes sorted rows as portions.
     Write(WriteSpec),
-    /// Count of the keys of an export.
+    /// Counts the keys of an export.
     Count(Box<CountSpec>),
 }
 
@@ -93,7 +93,7 @@ trait Work: fmt::Debug + Send + Sync {
         (Distribution::UnspecifiedDistribution, None)
     }
 
-    /// Returns the output for one partition of the input.
+    /// Returns the output of one partition of the input.
     fn run(
         &self,
         input: SendableRecordBatchStream,
@@ -101,7 +101,7 @@ trait Work: fmt::Debug + Send + Sync {
     ) -> Result<SendableRecordBatchStream>;
 }
 
-/// A node that does [`Work`] on each partition of its input.
+/// Plan node that does [`Work`] on each partition of its input.
 #[derive(Debug, Clone)]
 pub(super) struct TaskExec {
     spec: Arc<TaskSpec>,
@@ -235,7 +235,7 @@ impl ExecutionPlan for TaskExec {
     }
 }
 
-/// Wraps an error of ours in one of DataFusion; executors report its message.
+/// Wraps our error in an error of DataFusion, whose message executors report.
 fn external(error: impl std::error::Error + Send + Sync + 'static) -> DataFusionError {
     DataFusionError::External(Box::new(error))
 }

@@ -30,11 +30,11 @@ const BATCHES_AHEAD: usize = 2;
 pub(crate) struct ReadSpec {
     pub definition: TableDefinition,
     pub options: InputOptions,
-    /// Contents that the table has already, as XXH3-128 in hexadecimal.
+    /// Contents that are already in the table, as XXH3-128 in hexadecimal.
     pub known: Vec<String>,
     /// Whether rows that do not fit are reported and left out, rather than being an error.
     pub reject: bool,
-    /// Whether there is only one input in total.
+    /// Whether there is exactly one input in total.
     pub only_one: bool,
 }
 
@@ -125,7 +125,7 @@ impl Reader<'_> {
         };
         let mut input = match opened {
             Ok(input) => input,
-            // One empty file among several is no reason to refuse the others.
+            // An empty file does not make the others fail.
             Err(SourceError::Empty { file }) if !self.spec.only_one => {
                 return self.note(
                     part.number,

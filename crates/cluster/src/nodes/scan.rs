@@ -46,8 +46,8 @@ impl ScanSpec {
     }
 }
 
-/// Storages of the tables that this process reads, by their places, to reuse their clients and
-/// known facts about their files.
+/// Storages of the tables that this process reads, by location, to reuse their clients and cached
+/// facts about files.
 static TABLES: LazyLock<Mutex<HashMap<String, TableStorage>>> = LazyLock::new(Mutex::default);
 
 /// Returns the storage of a table.

@@ -25,7 +25,7 @@ use evenkeel_store::ingest::{IngestError, IngestMode, key_of};
 use evenkeel_store::log::{Sequence, TableLog};
 use evenkeel_store::portion::PortionEncoder;
 
-/// Number of manifest entries that a task sends at a time.
+/// Number of manifest entries per message of a task.
 const MANIFEST_LINES: usize = 4096;
 
 /// Specification of a write.
@@ -117,7 +117,7 @@ struct Writer<'a> {
 struct OpenPartition<'a> {
     partition: PartitionId,
     encoder: PortionEncoder<'a>,
-    /// Last row so far: the next one may supersede it.
+    /// Last row so far, which the next one may supersede.
     held: Option<RecordBatch>,
     rows_in: u64,
     replaced: u64,
@@ -137,7 +137,7 @@ impl<'a> Writer<'a> {
         let Some(partitions) =
             batch.columns().get(columns).and_then(|column| column.as_primitive_opt::<UInt32Type>())
         else {
-            return internal_err!("arrivals have a partition");
+            return internal_err!("arrivals have no partition");
         };
         let runs = partition(&[Arc::new(partitions.clone()) as ArrayRef])?.ranges();
         for run in runs {
@@ -173,7 +173,7 @@ impl<'a> Writer<'a> {
     /// Adds rows of the current partition, keeping the last row of each key.
     async fn add(&mut self, rows: RecordBatch) -> Result<()> {
         let Some(under_way) = self.under_way.as_mut() else {
-            return internal_err!("no partition is under way");
+            return internal_err!("no partition is being written");
         };
         under_way.rows_in += rows.num_rows() as u64;
         let rows = match under_way.held.take() {
@@ -208,7 +208,7 @@ impl<'a> Writer<'a> {
         let full = std::mem::replace(&mut under_way.encoder, fresh);
         if full.rows() > 0 {
             let encoded = full.finish().map_err(external)?;
-            // The commit sets the age; this is a placeholder.
+            // A placeholder: the commit sets the age.
             let ageless = Sequence { version: Version::FIRST, ordinal: 0 };
             let stored = self.log.store_portion(under_way.partition, ageless, encoded).await;
             let portion = stored.map_err(external)?;

@@ -28,7 +28,7 @@ impl RunningJobs for Server {
     }
 }
 
-/// Times of jobs that Ballista does not keep.
+/// Times of jobs that Ballista does not record.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Jobs(Arc<Mutex<HashMap<String, JobTimes>>>);
 
@@ -45,7 +45,7 @@ impl Jobs {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes that a job was submitted at `submitted`, in milliseconds since 1970.
+    /// Records that a job was submitted at `submitted`, in milliseconds since 1970.
     pub(super) fn add(&self, job: &str, submitted: u128) {
         let mut jobs = self.lock();
         let oldest = now_millis().saturating_sub(24 * RESULTS_KEPT.as_millis());
@@ -53,7 +53,7 @@ impl Jobs {
         jobs.insert(job.to_owned(), JobTimes { submitted, polled: Instant::now() });
     }
 
-    /// Notes that its client polled a job.
+    /// Records that the client of a job polled it.
     pub(super) fn poll(&self, job: &str) {
         if let Some(times) = self.lock().get_mut(job) {
             times.polled = Instant::now();
@@ -82,7 +82,7 @@ pub(super) async fn cancel_abandoned(running: Arc<dyn RunningJobs>, jobs: Jobs, 
         tokio::time::sleep(timeout / 6).await;
         for job in running.ids() {
             if jobs.is_abandoned(job.as_ref(), timeout) {
-                log::warn!("no client has polled job {job} for {} s: it is cancelled", timeout.as_secs());
+                log::warn!("no client has polled job {job} for {} s: cancelling it", timeout.as_secs());
                 running.cancel(job).await;
             }
         }

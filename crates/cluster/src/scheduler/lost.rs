@@ -14,7 +14,7 @@ use ballista_scheduler::state::task_manager::JobInfoCache;
 use crate::scheduler::jobs::{Jobs, RunningJobs};
 
 /// Cluster state that cancels the jobs of an executor before it removes the executor. Ballista
-/// would run a part of them again, although downstream tasks may already have read output of the
+/// would repeat a part of them, although downstream tasks may already have read output of the
 /// first run.
 pub(super) struct FailFast {
     inner: Arc<dyn ClusterState>,
@@ -85,7 +85,7 @@ impl ClusterState for FailFast {
             let affected =
                 running.ids().into_iter().filter(|job| self.may_have_worked(executor_id, job.as_ref()));
             for job in affected {
-                log::warn!("executor {executor_id} is lost: job {job} is cancelled");
+                log::warn!("executor {executor_id} is lost: cancelling job {job}");
                 running.cancel(job).await;
             }
         }

@@ -1,4 +1,4 @@
-//! Ballista's scheduler, configured to give up jobs rather than to repeat parts of them.
+//! Ballista's scheduler, configured to fail jobs rather than repeat parts of them.
 
 mod front;
 mod jobs;
@@ -29,9 +29,9 @@ use crate::scheduler::lost::FailFast;
 use crate::session;
 use crate::{ClientSecurity, ClusterError, MESSAGE_BYTES, ServerSecurity};
 
-/// Time that results are kept after a job.
+/// Time for which results are kept after a job.
 const RESULTS_KEPT: Duration = Duration::from_secs(3600);
-/// Time that open requests may take when the scheduler stops.
+/// Time for open requests to finish when the scheduler stops.
 const STOP_GRACE: Duration = Duration::from_secs(5);
 
 /// Options of a scheduler.
@@ -49,11 +49,11 @@ pub struct SchedulerOptions {
     pub client_timeout: Duration,
 }
 
-/// Default time that a client may be silent.
+/// Default of [`SchedulerOptions::client_timeout`].
 pub const CLIENT_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How often a task or a stage may fail before its job does. Ballista 55.0 duplicates rows or hangs
-/// if it repeats parts of a job, so clients run the whole job again.
+/// Number of times that a task or a stage may fail before its job does. Ballista 55.0 duplicates
+/// rows or hangs if it repeats parts of a job, so clients run the whole job again.
 const FAILURES: usize = 1;
 
 type Server = SchedulerServer<LogicalPlanNode, PhysicalPlanNode>;

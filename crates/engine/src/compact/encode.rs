@@ -28,7 +28,7 @@ pub(super) struct RunShape {
     pub(super) target: u64,
     /// Upper bound on the number of rows.
     pub(super) most_rows: usize,
-    /// Most bytes that a row group in progress may hold.
+    /// Maximum size of a row group in progress, in bytes.
     pub(super) group_memory: ByteSize,
     /// Expiry of the rows to leave out, if any.
     pub(super) expiry: Option<Expiry>,

@@ -13,7 +13,7 @@ const PER_ENCODER: ByteSize = ByteSize::mib(12);
 const PER_TARGET_BYTE: u64 = 3;
 /// Approximate bytes of rows in memory for each byte in a portion.
 const UNCOMPRESSED: u64 = 4;
-/// Most bytes of a batch that is read; wide rows mean fewer rows per batch.
+/// Maximum size of a batch that is read, in bytes; wide rows mean fewer rows per batch.
 const BATCH_BYTES: u64 = 1 << 20;
 /// Memory of a portion that is read, in addition to its compressed row group: decoded pages,
 /// batches and sort keys (measured); and the number of rows in its batches.
@@ -32,11 +32,11 @@ const TARGET_PART: u64 = 16;
 /// Shape of the portions of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TableShape {
-    /// Largest number of overlapping portions.
+    /// Maximum number of overlapping portions.
     pub(super) depth: u64,
-    /// Most compressed bytes of a row group.
+    /// Maximum compressed size of a row group, in bytes.
     pub(super) row_group: u64,
-    /// Most compressed bytes of a row.
+    /// Maximum compressed size of a row, in bytes.
     pub(super) row_bytes: u64,
 }
 
@@ -47,7 +47,7 @@ pub(super) struct MemoryPlan {
     pub(super) workers: usize,
     /// Portions that one merge may read concurrently.
     pub(super) runs: usize,
-    /// Most bytes of a portion.
+    /// Maximum size of a portion, in bytes.
     pub(super) target: ByteSize,
     /// Number of rows per batch.
     pub(super) batch_rows: usize,

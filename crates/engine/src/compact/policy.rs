@@ -10,7 +10,7 @@ use evenkeel_store::log::{PortionEntry, Sequence};
 /// Rules for merging portions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CompactionPolicy {
-    /// Most portions that may cover one key; if there are more, some are merged.
+    /// Maximum number of portions that may cover one key; if there are more, some are merged.
     pub max_depth: usize,
     /// Target size of a merged portion.
     pub target: ByteSize,

@@ -1,3 +1,5 @@
+//! Which portions a compaction merges, and which it drops.
+
 use proptest::prelude::{Just, prop_assert, prop_assert_eq, prop_oneof, proptest};
 
 use super::*;

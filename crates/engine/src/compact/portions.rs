@@ -46,7 +46,7 @@ pub(super) fn deepest(portions: &[Arc<PortionEntry>]) -> Option<Portions> {
     (!deepest.is_empty()).then_some(deepest)
 }
 
-/// Largest number of portions that cover one key.
+/// Maximum number of portions that cover one key.
 pub(super) fn depth(portions: &[Arc<PortionEntry>]) -> usize {
     deepest(portions).map_or(0, |covering| covering.len())
 }

@@ -24,9 +24,9 @@ pub struct CompactionReport {
     pub portions_before: usize,
     /// Portions of the table after.
     pub portions_after: usize,
-    /// Most portions that covered one key before.
+    /// Maximum number of portions that covered one key before.
     pub max_depth_before: u64,
-    /// Most portions that cover one key after.
+    /// Maximum number of portions that cover one key after.
     pub max_depth_after: u64,
     /// Portions that were merged.
     pub portions_merged: u64,

@@ -29,7 +29,8 @@ pub struct TableFiles {
     pub name: String,
     /// Version of the table.
     pub version: Version,
-    /// Most files that cover one key. If it is more than 1, the files may hold superseded rows.
+    /// Maximum number of files that cover one key. If it is more than 1, the files may hold
+    /// superseded rows.
     pub max_depth: u64,
     /// Whether rows of the files may have been deleted, too.
     pub has_deletes: bool,

@@ -1,3 +1,5 @@
+//! Columns of joins by name (`USING`, `NATURAL`).
+
 use datafusion::sql::parser::DFParserBuilder;
 
 use super::*;

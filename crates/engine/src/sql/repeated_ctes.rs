@@ -34,7 +34,7 @@ pub(crate) fn marked_cte(alias: &str) -> Option<&str> {
     number.parse::<usize>().is_ok().then_some(name)
 }
 
-/// How often tables are named.
+/// Number of times that each table is named.
 #[derive(Default)]
 struct Mentions(HashMap<String, usize>);
 

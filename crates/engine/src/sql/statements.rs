@@ -26,7 +26,8 @@ use evenkeel_input::source::SourceError;
 use evenkeel_model::bounded::{ReadError, SQL, quote_path, read_text};
 use evenkeel_model::workload::{PlannedStatement, ScanCondition};
 
-/// Most bytes of all files in a folder. All statements are kept in memory, and each is planned.
+/// Maximum size of all files in a folder, in bytes. All statements are kept in memory, and each is
+/// planned.
 const LARGEST_WORKLOAD: usize = 4 * SQL.bytes as usize;
 
 /// Error of reading statements.

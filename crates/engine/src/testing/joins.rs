@@ -66,7 +66,7 @@ pub(crate) async fn plan(context: &SessionContext, sql: &str) -> String {
     displayable(plan.as_ref()).indent(false).to_string()
 }
 
-/// How the columns of a statement are named.
+/// Names of the columns of a statement.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Names {
     /// As in the tables, which share them.

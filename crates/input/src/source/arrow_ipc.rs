@@ -150,7 +150,7 @@ fn read_footer(source: &mut File, length: u64) -> Result<Footer, ArrowError> {
 }
 
 fn read_block(source: &mut File, length: u64, block: &Block) -> Result<Buffer, ArrowError> {
-    let damaged = || ArrowError::IpcError("a block of the file lies outside it".to_owned());
+    let damaged = || ArrowError::IpcError("a block of the file lies beyond its end".to_owned());
     let at = u64::try_from(block.offset()).map_err(|_| damaged())?;
     let body = u64::try_from(block.bodyLength()).map_err(|_| damaged())?;
     let metadata = u64::try_from(block.metaDataLength()).map_err(|_| damaged())?;
@@ -162,7 +162,7 @@ fn read_block(source: &mut File, length: u64, block: &Block) -> Result<Buffer, A
 fn read_range(source: &mut File, length: u64, at: u64, count: u64) -> Result<Vec<u8>, ArrowError> {
     let inside = at.checked_add(count).is_some_and(|end| end <= length);
     if !inside {
-        return Err(ArrowError::IpcError("a part of the file lies outside it".to_owned()));
+        return Err(ArrowError::IpcError("a part of the file lies beyond its end".to_owned()));
     }
     source.seek(SeekFrom::Start(at))?;
     let mut bytes = vec![0u8; usize::try_from(count).unwrap_or(0)];

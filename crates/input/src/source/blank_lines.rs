@@ -1,4 +1,5 @@
-//! Blank lines between records, which readers of CSV skip without counting them for the next record.
+//! Blank lines between records, which readers of CSV skip without counting them for the next
+//! record.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,3 +1,5 @@
+//! Casts of batches to the types of a table, and rows that are rejected.
+
 use arrow::array::{
     Date32Array, Float64Array, Int64Array, StringArray, StringViewArray, TimestampMicrosecondArray,
     TimestampMillisecondArray, TimestampNanosecondArray, TimestampSecondArray, UInt64Array,

@@ -54,7 +54,7 @@ impl From<Column> for DeclaredColumn {
     }
 }
 
-/// How the data files of a declared table name and spell its columns.
+/// Names and spelling of columns in the data files of a declared table.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DataForm {

@@ -1,3 +1,5 @@
+//! Files that arguments stand for: folders, globs and standard input.
+
 use super::*;
 use crate::source::file_name::is_tab_separated;
 use crate::source::format::InputFormat;

@@ -1,5 +1,5 @@
-//! Types of columns that every value may have, and remarks on odd values. `infer.rs` tests the types
-//! of whole files.
+//! Types of columns that every value may have, and remarks on odd values. `infer.rs` tests the
+//! types of whole files.
 
 use proptest::prelude::*;
 

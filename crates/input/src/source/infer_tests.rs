@@ -1,3 +1,5 @@
+//! Types of columns that are inferred from whole files, and notes on them.
+
 use evenkeel_model::text_value::{TextFormat, TimestampFormat};
 
 use super::*;

@@ -1,4 +1,4 @@
-//! Where the bytes of one input are.
+//! Location of the bytes of one input.
 
 use std::path::{Path, PathBuf};
 

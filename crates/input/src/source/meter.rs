@@ -1,4 +1,4 @@
-//! How much of the inputs has been read, for progress bars.
+//! Share of the inputs that has been read, for progress bars.
 
 use std::io::{self, Read};
 use std::sync::Arc;

@@ -32,7 +32,7 @@ pub(super) struct NdjsonReader {
     unknown: BTreeSet<String>,
     line: u64,
     batch_rows: usize,
-    /// Whether numbers are read with a decimal comma, which those of JSON get for that.
+    /// Whether numbers have decimal commas; JSON numbers are rewritten to match.
     has_decimal_commas: bool,
 }
 

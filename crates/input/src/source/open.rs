@@ -320,8 +320,8 @@ impl Input {
         self.reader.column_names()
     }
 
-    /// Refuses an input in which two columns have the name of one of `columns`, unless the name that
-    /// the second one got is among them, too: nobody knows which of them is meant.
+    /// Refuses an input in which two columns have the name of one of `columns`, unless the name
+    /// that the second one got is among them, too: the name is ambiguous.
     ///
     /// # Errors
     /// [`SourceError::RepeatedColumn`].

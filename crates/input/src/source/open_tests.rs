@@ -1,3 +1,5 @@
+//! Formats by content and by name, damaged inputs, and pipes.
+
 use std::io::Write;
 
 use arrow::array::{Array, ArrayRef, Int64Array, RecordBatch};

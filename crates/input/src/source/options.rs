@@ -81,7 +81,7 @@ pub struct InputOptions {
     pub section: Option<Section>,
     /// Whether text and bytes are returned as views, the fastest form to decode Parquet to.
     pub views: bool,
-    /// Rows that delete.
+    /// Which rows are deletes.
     #[serde(default)]
     pub deletes: Deletes,
 }

@@ -171,7 +171,7 @@ pub(super) trait RawReader: Send {
         None
     }
 
-    /// Least and greatest value of a column of dates or times, as its numbers, if the file states
+    /// Minimum and maximum value of a column of dates or times, as its numbers, if the file states
     /// them.
     fn extremes(&self, column: &str) -> Option<(i64, i64)> {
         let _ = column;

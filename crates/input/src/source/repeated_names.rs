@@ -5,7 +5,7 @@ use std::collections::HashSet;
 /// A column whose name an earlier one has, too.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RenamedColumn {
-    /// Its name in the header.
+    /// Name in the header.
     pub(super) name: String,
     /// The name that it gets.
     pub(super) new_name: String,

@@ -5,7 +5,7 @@ use csv::{ByteRecord, ReaderBuilder};
 /// Characters other than a comma that separate fields.
 const OTHERS: [u8; 6] = [b'\t', b';', b'|', b'^', b'~', 0x01];
 
-/// Fewest rows that show that blanks separate fields.
+/// Minimum number of rows that show that blanks separate fields.
 const MIN_ROWS: usize = 10;
 
 /// Records whose fields are counted.

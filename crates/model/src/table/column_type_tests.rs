@@ -1,3 +1,5 @@
+//! Names and limits of column types.
+
 use super::*;
 
 #[test]

@@ -96,7 +96,7 @@ pub struct YdbTypeError {
 pub struct YdbStatement {
     /// The statement, with a comment for each replaced type.
     pub text: String,
-    /// These comments, one sentence each.
+    /// Comments of the statement, one sentence each.
     pub notes: Vec<String>,
 }
 

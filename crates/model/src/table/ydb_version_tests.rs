@@ -1,3 +1,5 @@
+//! Which types each version of YDB supports.
+
 use super::*;
 use crate::table::{Column, PlacementFunction, parse_create_table};
 use crate::units::PartitionCount;

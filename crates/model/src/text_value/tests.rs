@@ -1,3 +1,5 @@
+//! Values in text, by column type: what is read and what is refused.
+
 use arrow::compute::cast;
 use arrow::datatypes::DataType;
 use arrow::util::display::array_value_to_string;

@@ -1,3 +1,5 @@
+//! Spellings of timestamps and declared formats.
+
 use super::*;
 
 const TEN: i64 = 1_769_853_600_000_000; // 2026-01-31T10:00:00Z

@@ -202,7 +202,7 @@ impl KeyBytes {
 
 /// The bytes of one value.
 pub(super) enum ValueBytes<'a> {
-    /// This many low bytes of a number, least significant first.
+    /// Number, and how many of its low bytes to use, least significant first.
     Word(u64, u32),
     /// Text or bytes.
     Slice(&'a [u8]),

@@ -1,3 +1,5 @@
+//! Bytes of key values, by column type.
+
 use arrow::array::{
     Date32Array, DurationMillisecondArray, Int32Array, NullArray, TimestampMicrosecondArray,
     TimestampSecondArray,

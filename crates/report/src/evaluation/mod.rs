@@ -19,7 +19,7 @@ use evenkeel_model::units::{ByteSize, PartitionCount, counted};
 /// Number of columns whose roles are shown.
 const MAX_COLUMNS: usize = 24;
 
-/// Renders an evaluation: first the answer, then the figures that it rests on.
+/// Renders an evaluation: first the answer, then the figures behind it.
 #[must_use]
 pub fn assessment(assessment: &AdvisorReport, layout: Layout) -> String {
     let sections = [
@@ -62,7 +62,7 @@ pub(super) fn header(assessment: &AdvisorReport) -> String {
     if let Some(sample) = &evaluation.sample {
         let _ = writeln!(
             text,
-            "a sample of {} of {} rows ({}); figures are of the sample, intervals of the export with 95 % confidence",
+            "a sample of {} of {} rows ({}); figures describe the sample, intervals the export with 95 % confidence",
             count(sample.rows_sampled),
             count(sample.rows_read),
             percent(sample.fraction),

@@ -14,7 +14,7 @@ use evenkeel_stats::skew::Verdict;
 /// Number of heaviest values shown per key.
 const HEAVIEST: usize = 3;
 
-/// Largest number of partitions whose rows are drawn in one line.
+/// Maximum number of partitions whose rows are drawn in one line.
 const MAX_DRAWN: usize = 128;
 
 /// Number of placement functions beyond which only `KEYS_OF_MANY` keys are shown with each.
@@ -67,7 +67,7 @@ pub(crate) fn max_over_mean(placement: &PlacementReport) -> String {
     with_interval(placement.skew.max_over_mean, placement, |i| Some(i.max_over_mean), |x| format!("{x:.2}"))
 }
 
-/// Formats the partitions that share the work at any one time.
+/// Formats the partitions that share the work at any moment.
 pub(crate) fn at_a_time(placement: &PlacementReport) -> String {
     let time = placement.over_time.as_ref();
     time.map_or("-".to_owned(), |time| format!("{:.1}", time.lasting_effective_partitions.median))
@@ -78,7 +78,7 @@ pub(crate) fn partitions_read(ranked: &RankedKey) -> String {
     ranked.mean_partitions_read.map_or("-".to_owned(), |read| format!("{read:.1}"))
 }
 
-/// Whether partitions were counted that statements visit.
+/// Whether the partitions that statements visit were counted.
 pub(crate) fn has_statements(assessment: &AdvisorReport) -> bool {
     assessment.statements.iter().any(|statement| statement.problem.is_none())
 }
@@ -122,7 +122,7 @@ pub(super) fn candidates(assessment: &AdvisorReport, layout: Layout) -> String {
         Heading::number("CV"),
         Heading::number("by chance"),
         Heading::number("effective"),
-        Heading::number("at a time"),
+        Heading::number("at any moment"),
         Heading::text("pattern"),
         Heading::number("sustains"),
     ];
@@ -136,7 +136,7 @@ pub(super) fn candidates(assessment: &AdvisorReport, layout: Layout) -> String {
     if !text.is_empty() {
         text.push_str(
             "\nby chance: the CV that a perfect hash gives to these keys; effective: number of evenly filled partitions that would be equally \
-             concentrated, in total and at a time; sustains: inserts before a partition is overloaded",
+             concentrated, in total and at any moment; sustains: inserts before a partition is overloaded",
         );
         text.push_str(if statements {
             "; read: partitions that a statement visits on average\n"
@@ -190,7 +190,7 @@ pub(super) fn over_time(assessment: &AdvisorReport, layout: Layout) -> String {
     let headings = [
         Heading::text("partition key"),
         Heading::text("pattern"),
-        Heading::text("at a time"),
+        Heading::text("at any moment"),
         Heading::number("effective: median, p10, least"),
         Heading::number("fullest"),
         Heading::text("worst window (its fullest)"),
@@ -200,7 +200,7 @@ pub(super) fn over_time(assessment: &AdvisorReport, layout: Layout) -> String {
     let mut text = section(layout, "Over time", &headings, rows.collect());
     if !text.is_empty() {
         text.push_str(
-            "\nat a time: windows judged (one value of the key's time, or the shortest windows of at least a second with enough rows) and rows in \
+            "\nat any moment: windows judged (one value of the key's time, or the shortest windows of at least a second with enough rows) and rows in \
              the median window; effective, fullest: measured in these windows\n",
         );
     }

@@ -60,14 +60,14 @@ fn charts(page: &mut String, key: &PartitionKeyReport, placement: &PlacementRepo
     );
 }
 
-/// Draws partitions against time, and describes the fullest partition at a time.
+/// Draws partitions against time, and describes the fullest partition at any moment.
 pub(super) fn course(page: &mut String, placement: &PlacementReport, time: &OverTime) {
     page.push_str("<figure>\n");
     page.push_str(&heat_map(&placement.windows, placement.skew.partitions, time.window_micros));
     let start = |window: Option<&Window>| window.map_or(String::new(), |window| instant(window.start_micros));
     let _ = write!(
         page,
-        "<figcaption>Partitions (the first at the top) over time, from {} to {} in windows of {}: {}. At a time \
+        "<figcaption>Partitions (the first at the top) over time, from {} to {} in windows of {}: {}. At any moment \
          ({}), the fullest partition gets {} of the rows; at worst, at {}, {}. {} partitions were the fullest at \
          some time",
         start(placement.windows.first()),

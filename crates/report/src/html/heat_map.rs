@@ -7,9 +7,9 @@ use base64::engine::general_purpose::STANDARD;
 use evenkeel_advisor::evaluate::Window;
 use evenkeel_model::units::Micros;
 
-/// Largest number of consecutive windows that are drawn with the gaps between them.
+/// Maximum number of consecutive windows that are drawn with the gaps between them.
 const MAX_WITH_GAPS: i64 = 2000;
-/// Least height of the picture on the page, in pixels, so that few partitions are still visible.
+/// Minimum height of the picture on the page, in pixels, so that few partitions are visible, too.
 const MIN_HEIGHT: usize = 160;
 const MAX_HEIGHT: usize = 420;
 

@@ -169,7 +169,7 @@ fn key_figures(page: &mut String, assessment: &AdvisorReport) {
         "#heaviest value",
         "#max / mean",
         "#effective partitions",
-        "#at a time",
+        "#at any moment",
         "pattern",
         "#sustained inserts",
         "#partitions read",

@@ -26,7 +26,7 @@ pub(super) fn escape(text: &str) -> String {
 /// End of a page.
 pub(super) const END: &str = "</main>\n</body>\n</html>\n";
 
-/// Writes the head of a page and its title, which is HTML already.
+/// Writes the head of a page and its title, which must be escaped already.
 pub(super) fn begin(page: &mut String, title: &str) {
     let _ = write!(
         page,
@@ -45,7 +45,7 @@ pub(super) fn begin_fragment(page: &mut String) {
     );
 }
 
-/// End of such a part.
+/// End of an embedded fragment.
 pub(super) const END_OF_FRAGMENT: &str = "</main>\n</div>\n";
 
 /// Writes a table; numbers are aligned to the right if the heading begins with `#`.

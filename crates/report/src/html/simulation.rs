@@ -84,8 +84,8 @@ fn lines(timeline: &Timeline) -> String {
         format!("<polyline class=\"{class}\" points=\"{}\"/>\n", points.collect::<Vec<_>>().join(" "))
     };
     format!(
-        "<figure>\n<svg viewBox=\"0 -2 {WIDTH} {:.0}\" role=\"img\" aria-label=\"hottest split and splits alive\">\n{}{}</svg>\n\
-         <figcaption>over time: share of the hottest split, 0 to 100 % (line), and splits alive, 0 to {most} (dashes); {} {} for each point\
+        "<figure>\n<svg viewBox=\"0 -2 {WIDTH} {:.0}\" role=\"img\" aria-label=\"hottest split and live splits\">\n{}{}</svg>\n\
+         <figcaption>over time: share of the hottest split, 0 to 100 % (line), and live splits, 0 to {most} (dashes); {} {} for each point\
          </figcaption>\n</figure>\n",
         HEIGHT + 4.0,
         line("line", &Period::hottest_share),

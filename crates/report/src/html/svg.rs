@@ -9,7 +9,7 @@ use evenkeel_advisor::evaluate::HeavyHitter;
 
 const WIDTH: f64 = 480.0;
 const HEIGHT: f64 = 160.0;
-/// Largest number of partitions with separate bars; beyond it, neighbours share the bar of the
+/// Maximum number of partitions with separate bars; beyond it, neighbours share the bar of the
 /// fullest of them.
 const MAX_BARS: usize = 240;
 /// Characters of a value that fit next to its bar.

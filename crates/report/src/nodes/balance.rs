@@ -1,4 +1,4 @@
-//! How even designs are, and the rates that they sustain.
+//! Balance of designs, and the rates that they sustain.
 
 use crate::grid::{Heading, Layout, grid, percent};
 use crate::nodes::assumptions::rate_text;
@@ -11,7 +11,7 @@ const LEGEND: &str = "hottest: rate over the mean, over the whole time and withi
     hottest node if a perfect hash placed as many equal keys; busy: average load of the hottest node; rows \
     per second: no queue up to: the highest rate at which nothing waits at the end of any window; long run: \
     the highest rate at which every backlog drains in the end; sustains: the rate at which the hottest \
-    partition or node at a moment is at its capacity, as in evaluate and bench ingest\n";
+    partition or node at any moment is at its capacity, as in evaluate and bench ingest\n";
 
 /// Draws the balance and the capacity of each design, and explains them.
 pub(super) fn designs(simulation: &NodeSimulation, layout: Layout) -> String {

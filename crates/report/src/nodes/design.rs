@@ -1,4 +1,4 @@
-//! Columns that identify a design, the first of its rows in each table.
+//! Columns that identify a design, the first ones of each table.
 
 use crate::grid::{Heading, count};
 use evenkeel_capacity::DesignReport;

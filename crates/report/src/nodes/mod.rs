@@ -15,10 +15,10 @@ use crate::nodes::backlog::{over_time, runs};
 use crate::nodes::balance::designs;
 use evenkeel_capacity::{DesignReport, NodeOutcome, NodeRecommendation, NodeSimulation};
 
-/// Largest number of nodes to list.
+/// Maximum number of nodes to list.
 const NODES_SHOWN: usize = 16;
 
-/// Renders the behaviour of designs under the load, side by side.
+/// Renders how designs cope with the load, side by side.
 #[must_use]
 pub fn nodes(simulation: &NodeSimulation, layout: Layout) -> String {
     let mut text = heading(layout, "Nodes: a model, not a measurement");
@@ -106,7 +106,7 @@ fn recommendation(simulation: &NodeSimulation) -> String {
     format!(
         "recommended: HASH({}), {}, {} ({} for each)\n\
          of the designs that keep up with the most faults, the one with the fewest nodes, then the fewest \
-         partitions, the most even load at a time and the simplest key, whatever their order on the command \
+         partitions, the most even load at any moment and the simplest key, whatever their order on the command \
          line; it keeps up {with}{but}",
         partition_key.join(", "),
         counted(*nodes as u64, "node"),

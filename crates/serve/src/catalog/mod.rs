@@ -47,7 +47,7 @@ use crate::tables::OpenTables;
 /// Values of parameters by name.
 type Values = HashMap<String, ScalarAndMetadata>;
 
-/// The parts of the catalog that are the same for all connections.
+/// The parts of the catalog that all connections share.
 pub(crate) struct Catalog {
     template: SessionContext,
     library: Arc<dyn SchemaProvider>,
@@ -95,7 +95,7 @@ impl Catalog {
         settings: Vec<(String, String)>,
     ) -> Result<CatalogSession, Failure> {
         let relations = Arc::new(relations(opened).await?);
-        // A separate list of catalogs, so that the template's is not changed.
+        // A separate list of catalogs, so that the template stays unchanged.
         let database = Arc::new(MemoryCatalogProvider::new());
         let state = SessionStateBuilder::new_from_existing(self.template.state())
             .with_catalog_list(Arc::new(datafusion::catalog::MemoryCatalogProviderList::new()))

@@ -10,7 +10,7 @@ use crate::types::{PgType, pg_type};
 
 /// First identifier that PostgreSQL gives to objects of users.
 const FIRST_OID: i32 = 16_384;
-/// Distance between the identifiers of two tables: the table's own, its key's, and spare ones.
+/// Number of identifiers reserved for a table: its own, its key's, and spare ones.
 const OIDS_OF_TABLE: i32 = 8;
 
 /// Schema of the tables.
@@ -27,7 +27,7 @@ pub(super) struct Relation {
     pub(super) columns: Vec<Column>,
     /// Positions of the columns of the primary key.
     pub(super) primary_key: Vec<usize>,
-    /// Rows as stored, if they are counted.
+    /// Number of stored rows, if known.
     pub(super) rows: Option<u64>,
     pub(super) bytes: u64,
     pub(super) comment: Option<String>,
@@ -64,7 +64,7 @@ impl Relation {
     }
 }
 
-/// Words that must be quoted to be names in PostgreSQL.
+/// Words that must be quoted if used as names in PostgreSQL.
 const RESERVED: [&str; 78] = [
     "all",
     "analyse",
@@ -163,7 +163,7 @@ pub(super) async fn relations(opened: &OpenTables) -> Result<Vec<Relation>, Quer
         opened.tables.iter().flat_map(|served| served.names.iter().rev().skip(1)).collect();
     let mut relations = Vec::new();
     for (number, name) in (0..).zip(opened.session.names()) {
-        // Other names of tables can be used in queries, but a list would show their tables twice.
+        // Queries may use the other names of a table, but a list would show the table twice.
         if aliases.contains(&name) {
             continue;
         }

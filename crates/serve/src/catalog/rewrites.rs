@@ -16,11 +16,11 @@ use evenkeel_engine::sql::{call, plain_text_comparisons};
 use crate::catalog::tables::DYNAMIC;
 use crate::types::oid_element;
 
-/// Columns with the name of a function, which PostgreSQL compares with numbers too.
+/// Columns that hold the name of a function, which PostgreSQL also compares with numbers.
 const FUNCTION_COLUMNS: [&str; 8] =
     ["typinput", "typoutput", "typreceive", "typsend", "typmodin", "typmodout", "typanalyze", "typsubscript"];
 
-/// Name that PostgreSQL shows for no function.
+/// Name that PostgreSQL shows if there is no function.
 const NO_FUNCTION: &str = "-";
 
 struct Rewriter;
@@ -35,7 +35,7 @@ pub(super) fn drop_subqueries_of_cases(statement: &mut Statement) {
     let _ = statement.visit(&mut CasesWithoutSubqueries);
 }
 
-/// Completes the rewrites of the library.
+/// Adds to the rewrites of the library.
 pub(super) fn complete(statement: &mut Statement) {
     let _ = statement.visit(&mut Rewriter);
     plain_text_comparisons(statement);
@@ -92,7 +92,7 @@ struct OneRow;
 impl VisitorMut for OneRow {
     type Break = ();
 
-    /// Names columns that would have one name.
+    /// Renames columns whose names would be equal.
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
         let SetExpr::Select(select) = query.body.as_mut() else { return ControlFlow::Continue(()) };
         select.from.iter_mut().for_each(unnest_in_table);
@@ -193,7 +193,7 @@ fn unnest_in_table(from: &mut TableWithJoins) {
     }
 }
 
-/// Whether a value is computed of several rows.
+/// Whether a value is aggregated over several rows.
 fn has_aggregate(value: &Expr) -> bool {
     const AGGREGATES: [&str; 9] =
         ["max", "min", "count", "sum", "array_agg", "string_agg", "bool_and", "bool_or", "json_agg"];

@@ -17,7 +17,7 @@ use crate::settings::{REPORTED, VERSION_SETTING};
 use crate::statement::{Command, Setting};
 
 impl Connection {
-    /// Refuses statements of a transaction that has failed.
+    /// Refuses statements in a failed transaction.
     pub(super) fn check_transaction(&self, command: &Command) -> Result<(), Failure> {
         let ends = matches!(command, Command::Commit | Command::Rollback | Command::Nothing("ROLLBACK"));
         if self.transaction == TransactionStatus::Error && !ends {
@@ -150,7 +150,7 @@ impl Connection {
         }
         let mut settings = self.settings.clone();
         let changed = settings.set(name, value.as_deref())?;
-        // A version that does not exist is reported at once.
+        // Reports a version that does not exist at once.
         if name == VERSION_SETTING {
             self.shared.tables.at(settings.pins()).await?;
         }

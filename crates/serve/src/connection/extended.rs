@@ -192,7 +192,7 @@ impl Connection {
         Ok(self.socket.feed(PgWireBackendMessage::NoData(NoData::new())).await?)
     }
 
-    /// Begins the query of a portal if it has not begun.
+    /// Starts the query of a portal if it has not started.
     pub(super) async fn start_portal(&mut self, name: &str) -> Answered {
         let Some(portal) = self.portals.get(name) else { return Ok(()) };
         if !matches!(portal.state, PortalState::Ready) {
@@ -298,7 +298,7 @@ pub(super) fn read_parameters(
         return Err(Failure::new(SqlState::PROTOCOL_VIOLATION, message));
     }
     let read = |(at, bytes): (usize, &Option<bytes::Bytes>)| -> Result<Option<Parameter>, Failure> {
-        // A parameter that the query does not need, for example in an unused part.
+        // The query does not need the parameter: it may be in an unused part.
         let number = at + 1;
         let known = description.and_then(|known| known.parameters.get(&number.to_string()));
         let Some(inferred) = known else { return Ok(None) };

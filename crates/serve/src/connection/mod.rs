@@ -42,17 +42,17 @@ use crate::statement::{Command, Piece, split};
 use crate::tables::OpenTables;
 use crate::values::Format;
 
-/// Most prepared statements of a connection.
+/// Maximum number of prepared statements of a connection.
 const MAX_STATEMENTS: usize = 1000;
-/// Most portals and cursors of a connection: each holds a query that has begun.
+/// Maximum number of portals and cursors of a connection; each holds a running query.
 const MAX_PORTALS: usize = 64;
-/// Messages that are kept while a query runs. More wait in the socket.
+/// Number of messages kept while a query runs; more wait in the socket.
 const MAX_PENDING: usize = 8;
 
-/// Why a message was not answered.
+/// Reason why a message was not answered.
 enum Problem {
     Failed(Failure),
-    /// The client is gone, or accepts no data.
+    /// The client has left, or accepts no data.
     Gone(io::Error),
 }
 
@@ -99,7 +99,7 @@ enum PortalState {
     Done,
 }
 
-/// A cursor, which DECLARE opened.
+/// A cursor, opened by DECLARE.
 struct Cursor {
     rows: Option<Box<Rows>>,
     schema: SchemaRef,
@@ -121,7 +121,7 @@ pub(crate) struct Connection {
     transaction: TransactionStatus,
     /// Snapshot of a repeatable-read transaction.
     repeatable: Option<Option<Arc<OpenTables>>>,
-    /// Settings that ROLLBACK restores, and settings that COMMIT keeps.
+    /// Settings that ROLLBACK restores, and those that COMMIT keeps.
     before: Option<Settings>,
     after_commit: Option<Settings>,
     is_skipping: bool,
@@ -268,7 +268,7 @@ impl Connection {
                 }
                 Ok(self.ready().await?)
             }
-            // Data of a COPY that was refused, which a client may have sent ahead.
+            // A client may have sent the data of a refused COPY ahead.
             PgWireFrontendMessage::CopyData(_)
             | PgWireFrontendMessage::CopyDone(_)
             | PgWireFrontendMessage::CopyFail(_) => Ok(()),

@@ -30,7 +30,7 @@ impl Connection {
         limit: Option<usize>,
         formats: &[Format],
     ) -> Answered<SentRows> {
-        // Each statement has the whole time; the time between two statements does not count.
+        // Each statement has the full time limit; the time between statements does not count.
         rows.deadline = self.deadline();
         let sent = self.send_some(rows, limit, formats).await;
         rows.tally.outcome = match &sent {
@@ -97,7 +97,7 @@ impl Connection {
         Ok((Arc::clone(&cursor.schema), cursor.rows.take()))
     }
 
-    /// Sends rows of a cursor that was taken, and puts it back.
+    /// Sends rows of a cursor that was taken out, and puts it back.
     pub(super) async fn fetch(
         &mut self,
         name: &str,
@@ -141,7 +141,7 @@ impl Connection {
         while let Some(batch) = self.next_batch(rows).await? {
             let batch = Batch::new(&batch, &[writer.values()])?;
             for row in 0..batch.rows {
-                // Each row is a message: clients rely on that, if only by habit.
+                // Each row is one message, which some clients rely on.
                 writer.row(&batch.columns, row, &mut bytes)?;
                 count += 1;
                 self.send_copied(&mut bytes).await?;

@@ -1,4 +1,4 @@
-//! Work of queries, while the client is listened to.
+//! Runs queries while listening to the client.
 
 use std::io;
 use std::sync::Arc;
@@ -46,7 +46,7 @@ impl Connection {
         Ok(self.shared.catalog.session(&opened, &self.user, self.number, settings).await?)
     }
 
-    /// Deadline of a statement that begins now.
+    /// Returns the deadline of a statement that starts now.
     pub(super) fn deadline(&self) -> Option<Instant> {
         let limits = [self.shared.options.query_timeout, self.settings.statement_timeout()];
         limits.into_iter().flatten().min().map(|limit| Instant::now() + limit)
@@ -127,7 +127,7 @@ impl Connection {
         }
     }
 
-    /// Runs work on the threads of queries, until it is done, cancelled or out of time.
+    /// Runs work on the threads of queries until it is done, is cancelled or reaches its deadline.
     pub(super) async fn in_background<T: Send + 'static>(
         &mut self,
         deadline: Option<Instant>,
@@ -147,7 +147,7 @@ impl Connection {
         }
     }
 
-    /// Keeps a message that came while a query runs.
+    /// Keeps a message that arrives while a query runs.
     pub(super) fn keep(&mut self, message: Option<Result<PgWireFrontendMessage, PgWireError>>) -> Answered {
         match message {
             Some(Ok(message)) if !is_end(&message) => {
@@ -212,7 +212,7 @@ impl<T> Drop for Aborting<T> {
     }
 }
 
-/// Does work that has its turn to compute, which passes on after some time.
+/// Does work that holds a permit to compute, and passes the permit on after some time.
 pub(super) async fn in_turn<T>(turn: Option<OwnedSemaphorePermit>, work: impl Future<Output = T>) -> T {
     let mut work = std::pin::pin!(work);
     match tokio::time::timeout(TURN, &mut work).await {

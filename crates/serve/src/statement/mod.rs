@@ -28,7 +28,7 @@ pub(crate) use crate::statement::split::split;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Piece {
     pub(crate) sql: String,
-    /// Characters of the text before it.
+    /// Number of characters of the text before it.
     pub(crate) before: usize,
     words: Vec<Word>,
 }
@@ -49,7 +49,7 @@ pub(crate) struct Setting {
     pub(crate) is_local: bool,
 }
 
-/// The effect of a statement.
+/// Command of a statement.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Command {
     /// A query on tables.
@@ -60,9 +60,9 @@ pub(crate) enum Command {
     Copy(Box<Command>, CopyOptions),
     /// Sets a setting; `None` for its default.
     Set(Setting),
-    /// Returns a setting to its value at the start.
+    /// Resets a setting to its initial value.
     Reset(String),
-    /// Returns all settings to their values at the start.
+    /// Resets all settings to their initial values.
     ResetAll,
     /// Shows a setting.
     Show(String),
@@ -72,7 +72,7 @@ pub(crate) enum Command {
     },
     Commit,
     Rollback,
-    /// Statements that change nothing here, with the tag that answers them.
+    /// Statements without effect here, with the command tag of the response.
     Nothing(&'static str),
     /// Forgets a prepared statement; `None` for all.
     Deallocate(Option<String>),
@@ -86,7 +86,7 @@ pub(crate) enum Command {
     Close(Option<String>),
 }
 
-/// Most parameters of a statement: their number has 16 bits in messages.
+/// Maximum number of parameters of a statement: messages count them in 16 bits.
 const MAX_PARAMETERS: usize = 65_535;
 
 impl Piece {

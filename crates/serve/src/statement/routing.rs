@@ -10,7 +10,7 @@ use datafusion::sql::sqlparser::parser::Parser;
 use crate::failure::{Failure, SqlState};
 use crate::statement::Command;
 
-/// Names that identify a query for the engine.
+/// Names that mark a query as one for the engine.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct KnownNames {
     /// Functions, in lower case.
@@ -29,7 +29,7 @@ impl KnownNames {
 
 /// Decides whether a query is about tables or about the catalog.
 pub(super) fn query(sql: &str, known: &KnownNames) -> Result<Command, Failure> {
-    // A text that cannot be parsed here is reported by the engine, whose dialect differs.
+    // The engine, whose dialect differs, reports text that cannot be parsed here.
     let parsed = Parser::parse_sql(&PostgreSqlDialect {}, sql);
     let Some(statement) = parsed.ok().and_then(|mut statements| statements.pop()) else {
         return Ok(Command::Query(sql.to_owned()));
@@ -43,7 +43,7 @@ pub(super) fn query(sql: &str, known: &KnownNames) -> Result<Command, Failure> {
         )),
         (false, true) => Ok(Command::Query(sql.to_owned())),
         (true, false) => Ok(Command::Catalog(sql.to_owned())),
-        // Without a table, functions decide: functions of PostgreSQL are known to the catalog.
+        // Without a table, functions decide: the catalog knows those of PostgreSQL.
         (false, false) if relations.foreign => Ok(Command::Catalog(sql.to_owned())),
         (false, false) => Ok(Command::Query(sql.to_owned())),
     }

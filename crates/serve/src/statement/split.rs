@@ -10,7 +10,7 @@ use crate::statement::{Piece, Word};
 
 /// Splits a text into its statements.
 pub(crate) fn split(text: &str) -> Result<Vec<Piece>, Failure> {
-    // Before anything is parsed: parsers are recursive.
+    // Checked before anything is parsed, because parsers are recursive.
     check_text(text).map_err(QueryError::from)?;
     let tokens = Tokenizer::new(&PostgreSqlDialect {}, text).tokenize_with_location().map_err(
         |TokenizerError { message, location }| {

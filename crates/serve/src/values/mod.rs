@@ -23,7 +23,7 @@ use crate::values::binary::binary;
 use crate::values::text::text;
 pub(crate) use crate::values::times::{EPOCH_DAYS, EPOCH_MICROS};
 
-/// A value that clients cannot be given.
+/// A value that cannot be sent to clients.
 #[derive(Debug, Error)]
 pub(crate) enum ValueError {
     #[error("{kind} out of range: {value} cannot be sent")]

@@ -18,8 +18,8 @@ where
     })
 }
 
-/// Most digits before the point with which PostgreSQL writes a float without an exponent: the
-/// digits that the type always preserves.
+/// Maximum number of digits before the point for PostgreSQL to write a float without an exponent:
+/// the digits that the type always preserves.
 pub(super) const FLOAT4_DIGITS: i32 = 6;
 pub(super) const FLOAT8_DIGITS: i32 = 15;
 

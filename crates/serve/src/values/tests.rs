@@ -1,3 +1,5 @@
+//! Values as PostgreSQL writes them, in text and binary.
+
 use std::sync::Arc;
 
 use arrow::array::{

@@ -102,7 +102,7 @@ fn uuid_text(bytes: &[u8], out: &mut BytesMut) {
     }
 }
 
-/// Writes values as they are shown in tables, for types that PostgreSQL does not have.
+/// Writes values as tables show them, for types that PostgreSQL lacks.
 fn shown(array: &ArrayRef) -> Write {
     let array = array.clone();
     Box::new(move |row, out| {

@@ -76,7 +76,7 @@ pub(super) fn date_binary(days: i32, out: &mut BytesMut) -> Result<(), ValueErro
     Ok(())
 }
 
-/// Year as it is written: there is no year 0 before the first one.
+/// Year as it is written: PostgreSQL has no year 0.
 fn year_and_era(year: i32) -> (i32, &'static str) {
     if year > 0 { (year, "") } else { (1 - year, " BC") }
 }

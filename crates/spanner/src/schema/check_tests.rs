@@ -1,3 +1,5 @@
+//! Rules of Spanner that a schema must satisfy.
+
 use proptest::prelude::{prop_assert_eq, proptest};
 
 use crate::schema::error::SchemaError;

@@ -9,7 +9,7 @@ use evenkeel_model::table::Column;
 /// Generated prefix of a key, in front of the table's own key columns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum KeyFront {
-    /// No prefix.
+    /// The key begins with the table's own columns.
     Nothing,
     /// `ShardId`: the fingerprint of these columns modulo the number of shards, never negative.
     Shard(Vec<String>, u32),

@@ -24,7 +24,7 @@ pub(super) struct PlacedColumn {
 /// A type, or the location of a problem and its description.
 pub(super) type PlacedType = Result<TypeText, (Location, TypeProblem)>;
 
-/// A foreign key.
+/// A foreign key, with the locations of its names.
 pub(super) struct Reference {
     pub(super) columns: Vec<(String, Location)>,
     pub(super) table: (String, Location),
@@ -41,7 +41,7 @@ pub(super) struct PlacedIndex {
     pub(super) parent: Option<Location>,
 }
 
-/// Statements that were parsed.
+/// Parsed tables and indexes, before they are checked against each other.
 #[derive(Default)]
 pub(super) struct ParsedStatements {
     pub(super) tables: Vec<PlacedTable>,

@@ -48,7 +48,7 @@ pub struct SchemaColumn {
 pub enum Made {
     /// A shard: the remainder of a fingerprint.
     Shard(Shard),
-    /// A random UUID.
+    /// A random UUID (`GENERATE_UUID()`).
     Uuid,
     /// A bit-reversed sequence.
     Sequence,
@@ -61,7 +61,7 @@ pub enum Made {
 pub struct Shard {
     /// Number of shards.
     pub shards: u32,
-    /// Hashed columns, in order.
+    /// Columns whose fingerprint is hashed, in order.
     pub columns: Vec<String>,
     /// Whether the remainder may be negative.
     pub signed: bool,
@@ -81,11 +81,11 @@ pub struct SchemaKey {
 pub struct SchemaIndex {
     /// Name of the index.
     pub name: String,
-    /// Name of the indexed table.
+    /// Name of the table.
     pub table: String,
     /// Columns that the index is ordered by.
     pub columns: Vec<SchemaKey>,
-    /// Stored columns.
+    /// Columns copied into the index (`STORING`).
     pub storing: Vec<String>,
     /// Whether no two rows have the same entry.
     pub unique: bool,

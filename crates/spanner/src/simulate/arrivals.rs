@@ -28,13 +28,13 @@ pub(super) struct Rate {
     pub(super) between: f64,
 }
 
-/// Rows of one source.
+/// Rows of one source, with their times.
 pub(super) struct Arrived {
     pub(super) source: usize,
     pub(super) batch: RecordBatch,
     /// Arrival time of each row, in microseconds since 1970.
     pub(super) times: Vec<i64>,
-    /// Window of each row.
+    /// Window of each row, numbered since 1970.
     pub(super) windows: Vec<i64>,
     /// Size of the values of each row, in bytes.
     pub(super) bytes: Vec<u32>,

@@ -16,7 +16,7 @@ pub struct IndexSpec {
     pub name: String,
     /// Columns that the index is ordered by, before the primary key.
     pub columns: Vec<KeyOrder>,
-    /// Stored columns.
+    /// Columns copied into the index (`STORING`).
     pub storing: Vec<String>,
     /// Whether rows with a NULL in its columns have no entry.
     pub null_filtered: bool,

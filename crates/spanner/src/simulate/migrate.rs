@@ -31,9 +31,9 @@ const SPARSE: f64 = 1e6;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum KeyKind {
-    /// UUIDs.
+    /// UUIDs, as text.
     Uuid,
-    /// Sequential numbers.
+    /// Numbers that count up.
     Sequential,
     /// Sequential numbers with their bits reversed.
     BitReversed,
@@ -236,8 +236,8 @@ impl UuidTexts {
 }
 
 /// Returns the last of the values after `most` that are reserved for rows written before the
-/// switch: the share `headroom` of `most`, but at least one, since an old counter continues until it
-/// is switched off. `None` if that exceeds INT64.
+/// switch: the share `headroom` of `most`, but at least one, since an old counter continues until
+/// it is switched off. `None` if that exceeds INT64.
 fn above_with_headroom(most: i64, headroom: f64) -> Option<i64> {
     let share = (most as f64 * headroom).ceil();
     let free = if share < i64::MAX as f64 { (share as i64).max(1) } else { return None };

@@ -1,3 +1,5 @@
+//! Migrations to generated keys, which must not collide with existing or future keys.
+
 use std::fmt::Write as _;
 
 use proptest::prelude::{Just, Strategy, prop_assert, prop_assert_eq, prop_oneof, proptest};

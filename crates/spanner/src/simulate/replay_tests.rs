@@ -1,3 +1,5 @@
+//! Replays of small exports with several strategies.
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;

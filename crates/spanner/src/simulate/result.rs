@@ -19,7 +19,7 @@ pub struct SimulateOptions {
     pub partition_key: Vec<String>,
     /// Indexes of the table, the same for every strategy.
     pub indexes: Vec<IndexSpec>,
-    /// Strategies to compare.
+    /// Strategies to compare, in the order in which they are reported.
     pub strategies: Vec<Strategy>,
     /// Parameters of the model. The scale is used only if `find_scale` is not set.
     pub parameters: ModelParameters,
@@ -44,13 +44,13 @@ pub struct SimulateOptions {
     pub on_unreadable: OnUnreadable,
 }
 
-/// Kind of read.
+/// Reads whose cost a simulation compares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReadKind {
     /// The rows of the newest time range.
     TimeRange,
-    /// The rows of one owner.
+    /// All rows of one owner.
     History,
     /// One row by its declared key.
     Row,
@@ -82,7 +82,7 @@ pub struct IndexReport {
     pub name: String,
     /// Whether its entries are interleaved with the rows of the table.
     pub interleaved: bool,
-    /// Number of entries.
+    /// Number of entries; fewer than rows if NULLs are filtered.
     pub entries: u64,
     /// Share of the entries that went to the hottest split of their window; for an interleaved
     /// index, the share of the table.
@@ -105,7 +105,7 @@ pub struct IndexReport {
 pub struct StrategyReport {
     /// Name of the strategy.
     pub strategy: StrategyName,
-    /// Description in words.
+    /// The change to the declared key, in words.
     pub words: String,
     /// Whether the strategy models Spanner rather than this store.
     pub is_range: bool,
@@ -117,7 +117,7 @@ pub struct StrategyReport {
     pub indexes: Vec<IndexReport>,
 }
 
-/// Origin of a rate.
+/// Source of the rate of a simulated load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RateSource {
@@ -134,7 +134,7 @@ pub enum RateSource {
 pub struct Load {
     /// Rows per second; `None` if all rows arrive at the same time.
     pub rows_per_second: Option<f64>,
-    /// Bytes of values per second.
+    /// Bytes of values per second; `None` if all rows arrive at the same time.
     pub bytes_per_second: Option<f64>,
     /// Origin of the rate.
     pub source: RateSource,
@@ -157,7 +157,7 @@ pub struct Simulation {
     pub bytes: u64,
     /// Columns of the declared primary key.
     pub primary_key: Vec<KeyOrder>,
-    /// Name of the time column.
+    /// Name of the time column; `None` if all rows exist from the beginning.
     pub time: Option<String>,
     /// Rows of the real table per second, if a rate was given.
     #[serde(rename = "rate_rows_per_second")]

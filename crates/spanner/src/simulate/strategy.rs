@@ -10,12 +10,12 @@ use evenkeel_model::bounded::quote;
 use evenkeel_model::units::PartitionCount;
 use evenkeel_placement::transform::UuidKind;
 
-/// Representation of a stored UUID.
+/// Form in which a UUID is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum UuidForm {
     /// 36 characters, in lower case.
     Text,
-    /// Two signed integers.
+    /// Two signed integers of 64 bits.
     TwoIntegers,
     /// 16 bytes.
     Bytes,
@@ -35,7 +35,7 @@ pub enum Strategy {
     /// A generated column `MOD(FARM_FINGERPRINT(CAST(first column AS STRING)), N)` in front, as
     /// written in the guide.
     GeneratedShards(u32),
-    /// An ascending number in front.
+    /// An ascending number in front, in the order of arrival.
     Sequence,
     /// An ascending number with its bits reversed in front.
     BitReversed,
@@ -112,7 +112,7 @@ const NAMES: [(&str, Strategy); 14] = [
     ("uuid7-bytes", Strategy::Uuid(UuidKind::TimeHigh, UuidForm::Bytes)),
 ];
 
-/// Largest number of shards or partitions.
+/// Maximum number of shards or partitions.
 const MOST: u64 = 100_000;
 
 /// Error for an unknown strategy name.

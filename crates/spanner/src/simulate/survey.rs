@@ -18,7 +18,7 @@ const SORTED_BYTES: usize = 1 << 30;
 /// An export counts as unsorted if more than one in this many of its rows is late.
 const LATE: u64 = 20;
 
-/// An export to be read.
+/// An export to be read, and how.
 pub(super) struct Source<'a> {
     pub(super) export: &'a Export,
     /// Projection: whether each column is read.
@@ -42,7 +42,7 @@ pub(super) struct Survey {
     /// Rows whose time is before a preceding row's.
     pub(super) out_of_order: u64,
     pub(super) without_time: u64,
-    /// Rows that have a time.
+    /// Rows whose time is not NULL.
     pub(super) with_time: u64,
     /// Memory that all rows would take at once, in bytes.
     pub(super) memory: usize,

@@ -29,7 +29,7 @@ pub struct RepeatedKeys {
     rows: u64,
 }
 
-/// Repeated keys and their rows.
+/// Counts of rows that share a key.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Repeats {
     /// Number of distinct keys.
@@ -47,7 +47,7 @@ pub struct Repeats {
 /// A repeated key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RepeatedKey {
-    /// Identity of the key.
+    /// 64-bit hash that stands for the key.
     pub key: u64,
     /// Whether any two consecutive rows with this key differ.
     pub conflicting: bool,

@@ -30,11 +30,11 @@ pub struct SkewFigures {
     pub mean: f64,
     /// Smallest number of rows of a partition, s.
     pub min: u64,
-    /// Largest number of rows of a partition, M.
+    /// Maximum number of rows of a partition, M.
     pub max: u64,
     /// M / m: the fullest partition relative to its share. 1 is even, N is everything in one.
     pub max_over_mean: f64,
-    /// Population standard deviation / m.
+    /// Coefficient of variation: population standard deviation / m. 0 is even.
     pub cv: f64,
     /// 1 - m / M: the part of a parallel scan that the average partition waits for the fullest one
     /// (Greenplum `gp_skew_idle_fractions.siffraction`). 0 is even.
@@ -51,7 +51,7 @@ pub struct SkewFigures {
     pub aps_skew: f64,
     /// M / s (Redshift `SVV_TABLE_INFO.skew_rows`); `None` if a partition is empty.
     pub redshift_skew_rows: Option<f64>,
-    /// Number of partitions without rows.
+    /// Number of partitions without rows; some are empty by chance if keys are few.
     pub empty_partitions: usize,
     /// M / S: the share of all rows in the fullest partition.
     pub share_of_fullest: f64,

@@ -190,9 +190,9 @@ fn ln_factorial(m: f64) -> f64 {
 pub struct KeyWeights {
     /// Number of distinct keys.
     pub distinct: u64,
-    /// Rows of all keys.
+    /// Number of rows of all keys.
     pub rows: u64,
-    /// Rows of the heaviest key.
+    /// Number of rows of the heaviest key.
     pub heaviest: u64,
     /// Exact sum of the squares of the keys' rows, which does not depend on their order.
     pub sum_of_squares: u128,
@@ -216,7 +216,7 @@ impl KeyWeights {
     }
 }
 
-/// Parts of a measured skew.
+/// Skew that chance explains, and the rest.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NoiseFloor {
     /// Number of distinct partition keys.

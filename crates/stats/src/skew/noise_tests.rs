@@ -1,3 +1,5 @@
+//! Effect of chance on partition sizes, compared with simulations and exact results.
+
 use proptest::prelude::*;
 
 use super::*;

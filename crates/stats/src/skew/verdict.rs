@@ -14,7 +14,7 @@ pub enum Verdict {
     FewRows,
     /// As even as chance allows, and even enough to work with.
     Even,
-    /// Even or not in total: at any one time few partitions get most rows.
+    /// Even or not in total: at any moment few partitions get most rows.
     Moving,
     /// Single keys have enough rows to make their partitions stand out.
     HeavyKeys,
@@ -24,7 +24,7 @@ pub enum Verdict {
     Uneven,
 }
 
-/// Distribution of rows at a time, compared with that in total.
+/// Distribution of rows at any moment, compared with that in total.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AtATime {
     /// Spread over the partitions, or not known.
@@ -51,13 +51,13 @@ const HEAVY_ADDS: f64 = 0.1;
 const EMPTY_BEYOND_CHANCE: f64 = 5.0;
 /// Smallest number of distinct keys per partition that YDB advises.
 pub const MIN_KEYS_PER_PARTITION: u64 = 100;
-/// Fewest rows per partition that allow a verdict: a handful of rows cannot be spread evenly. Some
-/// keys need more.
+/// Minimum number of rows per partition that allow a verdict: a handful of rows cannot be spread
+/// evenly. Some keys need more.
 pub const MIN_ROWS_PER_PARTITION: u64 = 10;
-/// From this balance on, rows count as spread over the partitions at a time: half-way between all
+/// From this balance on, rows count as spread over the partitions at any moment: half-way between all
 /// in one partition and all partitions equal.
 const EVEN_BALANCE: f64 = 0.5;
-/// The load moves if the balance at a time is less than this share of that in total.
+/// The load moves if the balance at any moment is less than this share of that in total.
 const MOVING_FRACTION: f64 = 0.6;
 
 /// Whether the rows suffice to judge the balance of a table, or of one window or commit.
@@ -74,7 +74,7 @@ pub fn balance(effective: f64, partitions: usize) -> f64 {
 }
 
 impl AtATime {
-    /// Classifies by the [`balance`] at a time and of all rows.
+    /// Classifies by the [`balance`] at any moment and of all rows.
     #[must_use]
     pub fn from_balances(at_a_time: f64, in_total: f64) -> Self {
         if at_a_time >= EVEN_BALANCE {

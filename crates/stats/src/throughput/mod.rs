@@ -3,20 +3,20 @@
 //!
 //! ```text
 //! load by partition and window ─► Concentration  share of the busiest resource:
-//!                                                over the whole time, in windows, at a moment
+//!                                                over the whole time, in windows, at any moment
 //! Concentration, capacity each ─► Capacity       the rate that the table sustains
 //! ```
 //!
 //! 1. **A partition** handles [`DEFAULT_PARTITION_RATE`] unless another rate is given. **A node**
 //!    has the given capacity; its partitions share it, and each of them is still limited to the
 //!    rate of a partition. With several limits, the one reached first counts.
-//! 2. **The load at a time** is the share of the rows that the busiest partition, or node, gets at
-//!    a time, minus the part that chance adds if rows are few ([`LastingShare`]). An evaluation
+//! 2. **The load at any moment** is the share of the rows that the busiest partition, or node, gets
+//!    then, minus the part that chance adds if rows are few ([`LastingShare`]). An evaluation
 //!    determines the load of partitions, in windows as short as its rows allow; it knows that with
 //!    keys made of the time alone, all rows of a moment go to one partition. The load is never
 //!    below the share over the whole time, and a node's load never below a partition's.
 //! 3. **Sustained** is the rate at which the busiest partition, or node, is offered exactly its
-//!    capacity, while rows are spread as they are at a time. Queues are not relied on: a writer
+//!    capacity, while rows are spread as they are at any moment. Queues are not relied on: a writer
 //!    waits for the partition that is hot now, however idle the others are. [`Capacity::sustains`]
 //!    is the verdict. A simulation of queues can show that rows wait nevertheless, since arrivals
 //!    fluctuate; it never turns an unsustained rate into a sustained one.
@@ -35,7 +35,7 @@ pub const DEFAULT_PARTITION_RATE: f64 = 1e6;
 /// Rows per partition that a window needs to be judged. This is enough because the effect of chance
 /// on this few rows is taken into account.
 const MIN_ROWS_PER_PARTITION: u64 = 2;
-/// Fewest rows that a window needs.
+/// Minimum number of rows that a window needs.
 const MIN_ROWS: u64 = 16;
 /// Relative difference below which rates count as equal.
 const ROUNDING: f64 = 1e-9;
@@ -61,7 +61,7 @@ pub fn lasting_share(share: f64, rows: u64, partitions: usize, chance: &mut MaxO
     (share - by_chance).max(1.0 / count)
 }
 
-/// Share of the busiest resource at a time, minus the effect of chance.
+/// Share of the busiest resource at any moment, minus the effect of chance.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LastingShare {
     /// Share in the median window.
@@ -71,7 +71,7 @@ pub struct LastingShare {
 }
 
 impl LastingShare {
-    /// One resource gets everything at a time.
+    /// At any moment one resource gets everything.
     pub const ALL: Self = Self { median: 1.0, worst: 1.0 };
 
     /// Returns the larger shares of both; `None` if neither is known.
@@ -122,14 +122,15 @@ fn share_of_busiest(amounts: &[u64], strengths: &[f64]) -> f64 {
 pub struct Concentration {
     /// Number of partitions or nodes.
     pub resources: usize,
-    /// Share over the whole time.
+    /// Share over the whole time, between 0 and 1.
     pub in_total: f64,
-    /// Share at a time; `None` if it is not known.
+    /// Share at any moment; `None` if it is not known.
     pub lasting: Option<LastingShare>,
 }
 
 impl Concentration {
-    /// Computes the concentration from the total load of each partition, and its share at a time.
+    /// Computes the concentration from the total load of each partition, and its share at any
+    /// moment.
     #[must_use]
     pub fn from_amounts(amounts: &[u64], lasting: Option<LastingShare>) -> Self {
         Self { resources: amounts.len(), in_total: share_of_busiest(amounts, &[]), lasting }
@@ -157,13 +158,13 @@ impl Concentration {
         }
     }
 
-    /// Returns the same load at a time with other total amounts, such as rows instead of bytes.
+    /// Returns the same load at any moment with other total amounts, such as rows instead of bytes.
     #[must_use]
     pub fn with_total(self, amounts: &[u64]) -> Self {
         Self { in_total: share_of_busiest(amounts, &[]), ..self }
     }
 
-    /// Returns the share of the busiest at a time.
+    /// Returns the share of the busiest at any moment.
     #[must_use]
     pub fn at_a_time(&self) -> f64 {
         self.lasting.map_or(self.in_total, |lasting| lasting.median.max(self.in_total))
@@ -175,7 +176,7 @@ impl Concentration {
         self.lasting.map_or(self.in_total, |lasting| lasting.worst.max(self.in_total))
     }
 
-    /// Returns the share of the busiest at a time over an even share: 1 is even.
+    /// Returns the share of the busiest at any moment over an even share: 1 is even.
     #[must_use]
     pub fn over_mean(&self) -> f64 {
         self.at_a_time() * self.resources.max(1) as f64
@@ -185,7 +186,7 @@ impl Concentration {
 /// Throughput of a table, in one unit per second: bytes of values or rows.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Capacity {
-    /// Throughput of one partition.
+    /// Throughput of one partition, as given.
     pub per_partition: f64,
     /// Throughput of the table if all partitions were equally busy.
     pub if_even: f64,
@@ -194,7 +195,7 @@ pub struct Capacity {
     /// Throughput if rows arrive in the order of time: limited by the fullest partition of the
     /// median window, minus the effect of chance. Equal to `in_total` without windows.
     pub sustained: f64,
-    /// Throughput in the worst window.
+    /// Throughput while rows are spread as in the worst window.
     pub worst_window: f64,
     /// Concentration that these rates follow from.
     #[serde(skip)]

@@ -40,14 +40,14 @@ pub struct TimeAxis {
     most_requested: usize,
     length: Micros,
     rows_of_window: BTreeMap<i64, u64>,
-    /// The latest instant so far.
+    /// Latest instant so far, in microseconds since 1970.
     latest: Option<i64>,
     earliest: Option<i64>,
     /// Greatest length that divides the distances between instants; 0 if there is only one instant.
     step: i64,
-    /// Rows with a time.
+    /// Number of rows with a time.
     rows: u64,
-    /// Rows without a time.
+    /// Number of rows without a time, which are in no window.
     pub null_rows: u64,
     /// Rows that follow one that is later by more than each of [`LATE_BY`].
     late_by: [u64; 4],

@@ -1,3 +1,5 @@
+//! Lengths and counts of time windows.
+
 use std::sync::Arc;
 
 use arrow::array::TimestampMicrosecondArray;

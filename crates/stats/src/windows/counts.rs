@@ -164,7 +164,7 @@ pub struct Window {
     pub number: i64,
     /// Start of the window, in microseconds since 1970.
     pub start_micros: i64,
-    /// Rows of each partition.
+    /// Number of rows of each partition.
     pub rows_per_partition: Vec<u64>,
 }
 

@@ -48,7 +48,7 @@ pub(super) const LENGTHS: [i64; 37] = {
     ]
 };
 
-/// Other common lengths.
+/// Other common lengths of time, in microseconds.
 pub(super) const USUAL: [i64; 12] = {
     const S: i64 = 1_000_000;
     [

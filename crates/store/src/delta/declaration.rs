@@ -16,7 +16,7 @@ const TIMES_WITHOUT_ZONE: &str = "timestampNtz";
 const READER_WITH_FEATURES: u32 = 3;
 const WRITER_WITH_FEATURES: u32 = 7;
 
-/// Time for which Delta tools keep files that the newest version does not name: for ever, as far as
+/// Time for which Delta tools keep files that the newest version does not name: forever, as far as
 /// the setting can express it. It stops tools that vacuum without checking the features.
 const RETENTION: &str = "interval 36500 days";
 

@@ -245,7 +245,7 @@ async fn store(
     Ok(StoredPortions { portions, replaced, seconds: seconds + started.elapsed().as_secs_f64() })
 }
 
-/// Waits until `interrupt` is notified; for ever if it is `None`.
+/// Waits until `interrupt` is notified; forever if it is `None`.
 async fn notified(interrupt: Option<&Notify>) {
     match interrupt {
         Some(interrupt) => interrupt.notified().await,

@@ -1,3 +1,5 @@
+//! Commits as bytes: read back, damaged, and in newer formats.
+
 use super::*;
 
 fn info(format: u32) -> LogEntry {

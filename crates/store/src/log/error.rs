@@ -28,14 +28,14 @@ pub enum LogError {
     )]
     Swept { table: String, file: String },
     #[error(
-        "{table}: {file} exists and is no part of the log; nothing was committed. 'evenkeel check' lists damaged files"
+        "{table}: {file} exists and is not part of the log; nothing was committed. 'evenkeel check' lists damaged files"
     )]
     Stuck { table: String, file: String },
     #[error("{table}: {file} exists already, and its name was made up just now")]
     Taken { table: String, file: String },
     #[error(
         "{table}: the store overwrites files that it should leave alone (If-None-Match is ignored), so that commits could be lost; \
-         use one that knows conditional writes, or a newer version of it"
+         use one that supports conditional writes, or a newer version of it"
     )]
     NoPutIfAbsent { table: String },
     #[error("{table} is a table already; ingest into it, or choose another place")]

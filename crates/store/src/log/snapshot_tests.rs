@@ -1,3 +1,5 @@
+//! Snapshots that follow from the commits of a table.
+
 use super::*;
 use crate::log::entry::{CommitInfo, Sequence};
 use evenkeel_model::table::{Column, ColumnType, FORMAT_VERSION, KeyRange, KeyValue, PlacementFunction};

@@ -1,4 +1,4 @@
-//! Making commits.
+//! Makes commits.
 
 use crate::log::draft::CommitDraft;
 use crate::log::entry::{LogEntry, commit_path, write_entries};
@@ -105,7 +105,7 @@ impl TableLog {
             }
             Err(error) => Err(error),
             Ok(_) => match newest {
-                // The writer would otherwise try the same version again, for ever.
+                // Otherwise the writer would retry the same version forever.
                 Ok(newest) if newest.version() <= base.version() => {
                     Err(LogError::Stuck { table: self.name(), file: commit_path(version) })
                 }

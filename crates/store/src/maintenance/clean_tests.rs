@@ -1,3 +1,5 @@
+//! Files that a cleaning deletes and keeps.
+
 use std::sync::Arc;
 
 use object_store::memory::InMemory;

@@ -118,7 +118,7 @@ const NARROW: usize = 32;
 const BLOCK: usize = 128;
 /// Bits of the length of a run.
 const LENGTH_OF_RUN: f64 = 16.0;
-/// Least bits of a block in addition to its values.
+/// Minimum number of bits of a block in addition to its values.
 const BLOCK_HEADER: usize = 40;
 
 /// Values of a column that Parquet stores as integers, without NULLs.

@@ -183,7 +183,7 @@ pub(super) struct ModelArgs {
     #[arg(long, value_name = "COUNT", default_value_t = 128, value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
     pub(super) load_keys: u32,
 
-    /// Fewest sampled keys needed to divide a split by load.
+    /// Minimum number of sampled keys needed to divide a split by load.
     #[arg(long, value_name = "COUNT", default_value_t = 8, value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
     pub(super) fewest_load_keys: u32,
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// Candidate that was considered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConsideredCandidate {
-    /// Columns of the key.
+    /// Columns of the key, in order.
     pub key: Vec<String>,
     /// Whether it is a candidate for the partition key or the primary key.
     #[serde(rename = "role")]

@@ -1,4 +1,4 @@
-//! Count, in the pass over all rows, of the values of columns that seemed to have too few.
+//! Recounts, over all rows, columns whose sample had few values.
 
 use ahash::AHashSet;
 use arrow::array::RecordBatch;

@@ -1,3 +1,5 @@
+//! Candidates for natural keys: which columns and combinations identify rows, and which do not.
+
 use super::*;
 use crate::evaluate::candidates::testing::{TestExport, numbers, texts, times};
 

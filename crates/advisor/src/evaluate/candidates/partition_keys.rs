@@ -24,7 +24,7 @@ const FEW_ROWS: usize = 1_000;
 const MAX_PAIRED: usize = 3;
 
 impl SampledColumns<'_> {
-    /// How much an entity is likely to be looked up, joined and grouped by, before all rows are
+    /// Likelihood that an entity is looked up, joined and grouped by, estimated before all rows are
     /// counted.
     pub(super) fn weight(&self, at: usize, keys: &[UniqueKey]) -> f64 {
         let (Some(profile), Some(report)) = (self.columns.get(at), self.roles.get(at)) else { return 0.0 };

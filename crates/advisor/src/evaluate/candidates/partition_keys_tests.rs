@@ -1,3 +1,5 @@
+//! Candidates for partition keys: which columns and pairs of columns are evaluated.
+
 use arrow::array::ArrayRef;
 use evenkeel_stats::sketch::fold;
 

@@ -38,7 +38,7 @@ pub(crate) struct Searched<'a> {
 /// alone.
 const MANY_TIMES: usize = 20;
 
-/// Largest number of distinct points in time that are dates of things, by which nobody sorts.
+/// Maximum number of distinct points in time for a column to hold dates of things, not of events.
 const FEW_TIMES: usize = 64;
 
 /// Columns of sampled rows.
@@ -57,7 +57,7 @@ pub(super) struct SampledColumns<'a> {
     widens: bool,
 }
 
-/// Digits of which every number is an Int64.
+/// Number of digits that always fit an Int64.
 const DIGITS_OF_INT64: u8 = 18;
 
 /// Returns the wider type that a system accepts in keys for values of a type; `None` if it accepts

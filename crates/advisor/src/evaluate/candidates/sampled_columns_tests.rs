@@ -1,3 +1,5 @@
+//! Sampled columns: widened types, reasons against keys, the event time, copies and roles.
+
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Date32Array, Float64Array, Int8Array};

@@ -47,9 +47,9 @@ pub struct FanOut {
     /// Partitions that the statement visits; if it has several scans, of the one that visits the
     /// most.
     pub partitions_read: usize,
-    /// Number of all partitions.
+    /// Number of partitions of the table.
     pub partitions: usize,
-    /// Reach of the statement.
+    /// Whether that is one partition, some or all.
     pub reach: Reach,
 }
 

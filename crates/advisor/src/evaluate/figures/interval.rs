@@ -40,9 +40,9 @@ const SCATTER_OF_REPEATS: f64 = 1.4;
 /// Interval that contains the figure of the whole export with 95 % confidence.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Interval {
-    /// Lower end.
+    /// Lower end, in the unit of the figure.
     pub lower: f64,
-    /// Upper end.
+    /// Upper end, in the unit of the figure.
     pub upper: f64,
 }
 
@@ -53,9 +53,9 @@ wire!(Interval { lower, upper });
 pub(crate) struct SampleSize {
     /// Probability that a row is drawn.
     pub(crate) chance: f64,
-    /// Rows of the export.
+    /// Number of rows of the export.
     pub(crate) population: u64,
-    /// Rows of the sample.
+    /// Number of rows of the sample.
     pub(crate) rows: u64,
 }
 
@@ -173,10 +173,10 @@ fn ln_choose(n: u64, k: u64) -> f64 {
     ln_factorial(n) - ln_factorial(k) - ln_factorial(n.saturating_sub(k))
 }
 
-/// Intervals of the skew figures.
+/// Intervals of the skew figures of the whole export, from a sample.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Intervals {
-    /// Interval of max / mean.
+    /// Interval of the rows of the fullest partition over the mean.
     pub max_over_mean: Interval,
     /// Interval of the CV; `None` if the sample has too few rows.
     pub cv: Option<Interval>,

@@ -1,3 +1,5 @@
+//! Confidence intervals of sampled figures: 95 of 100 intervals contain the true figure.
+
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Binomial, Distribution};

@@ -11,13 +11,13 @@ use evenkeel_stats::windows::Window;
 pub struct WindowFigures {
     /// Start of the window, in microseconds since 1970.
     pub start_micros: i64,
-    /// Rows of the window.
+    /// Number of rows of the window.
     pub rows: u64,
-    /// Fullest partition of the window.
+    /// Number of its fullest partition, from 0.
     pub partition: usize,
     /// Share of the window's rows in its fullest partition.
     pub share_of_fullest: f64,
-    /// Effective partitions of the window.
+    /// Number of evenly filled partitions that would be as concentrated.
     pub effective_partitions: f64,
     /// Rows per second of its fullest partition.
     pub rows_per_second_of_fullest: f64,
@@ -38,7 +38,7 @@ pub(super) struct JudgedWindow<'a> {
     pub(super) figures: SkewFigures,
     /// Share of the rows of each partition.
     pub(super) shares: Vec<f64>,
-    /// Partitions with rows.
+    /// Numbers of the partitions with rows.
     pub(super) present: Vec<u32>,
 }
 

@@ -13,7 +13,7 @@ pub const MERGE_FAN_IN: usize = 8;
 /// Overlap of the portions of a table.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LayoutReport {
-    /// Rows of a batch.
+    /// Number of rows per batch of the simulated ingest.
     pub batch_rows: u64,
     /// Number of batches.
     pub batches: u64,

@@ -13,7 +13,7 @@ use evenkeel_stats::windows::TimeRange;
 pub struct LoadWindow {
     /// Start of the window, in microseconds since 1970.
     pub start_micros: i64,
-    /// Rows of each partition.
+    /// Number of rows of each partition.
     pub rows: Vec<u64>,
     /// Bytes of the values of these rows.
     pub bytes: Vec<u64>,
@@ -22,7 +22,7 @@ pub struct LoadWindow {
 /// Load on the partitions of several keys.
 #[derive(Debug)]
 pub struct Loads {
-    /// Rows counted.
+    /// Number of rows counted.
     pub rows: u64,
     /// Bytes of their values.
     pub bytes: u64,
@@ -43,9 +43,9 @@ pub struct Loads {
 /// Load on the partitions of one key.
 #[derive(Debug)]
 pub struct KeyLoads {
-    /// Figures of the key.
+    /// Figures of the key over the whole time.
     pub report: PartitionKeyReport,
-    /// Rows of its values.
+    /// Numbers of rows of its distinct values.
     pub weights: KeyWeights,
     /// Windows that have rows, in order, for each number of partitions.
     pub windows: BTreeMap<PartitionCount, Vec<LoadWindow>>,

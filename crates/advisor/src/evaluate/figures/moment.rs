@@ -1,4 +1,4 @@
-//! Windows in which the balance at a time is judged.
+//! Windows in which the balance at any moment is judged.
 //!
 //! The capacity of a partition is a rate per second, so windows shorter than a second do not
 //! matter. A window that is too long hides a hot spot that moves within it. Therefore the shortest
@@ -46,7 +46,7 @@ impl TimeOfKey {
     }
 }
 
-/// Windows from which the balance at a time is computed.
+/// Windows from which the balance at any moment is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Examined {
     /// Length of a window.

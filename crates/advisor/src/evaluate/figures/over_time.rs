@@ -21,7 +21,7 @@ pub struct Spread {
     pub min: f64,
     /// 10th percentile: a tenth of the windows is below it.
     pub p10: f64,
-    /// Median.
+    /// Median: half of the windows are at or below it.
     pub median: f64,
     /// 90th percentile: a tenth of the windows is above it.
     pub p90: f64,
@@ -60,7 +60,7 @@ impl Spread {
     }
 }
 
-/// Balance over time.
+/// Balance of the partitions over time, in windows.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OverTime {
     /// Length of a displayed window.
@@ -85,7 +85,7 @@ pub struct OverTime {
     pub worst_window: WindowFigures,
     /// Displayed window whose fullest partition gets the most rows per second.
     pub peak: WindowFigures,
-    /// Movement of the load.
+    /// Movement of the load between partitions.
     pub pattern: Pattern,
     /// Figures that the pattern is concluded from.
     pub evidence: Evidence,

@@ -55,7 +55,7 @@ pub struct SkewCauses {
 /// Arrival of rows, batch by batch.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PerBatch {
-    /// Rows of a batch.
+    /// Number of rows per batch of the simulated ingest.
     pub batch_rows: u64,
     /// Number of batches; a last one with fewer rows is not counted.
     pub batches: u64,
@@ -65,14 +65,14 @@ pub struct PerBatch {
     pub share_of_fullest: Spread,
 }
 
-/// One placement of the rows.
+/// Figures of a key under one placement function and number of partitions.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PlacementReport {
     /// Name of the placement function.
     pub function: String,
     /// Degree to which the function is verified.
     pub status: Status,
-    /// Rows per partition.
+    /// Number of rows of each partition, by partition number.
     pub rows_per_partition: Vec<u64>,
     /// Bytes of values per partition, before compression.
     pub bytes_per_partition: Vec<u64>,
@@ -102,7 +102,7 @@ pub struct PlacementReport {
     /// 95 % intervals of the figures of the whole export, if only a sample was read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub intervals: Option<Intervals>,
-    /// Displayed windows.
+    /// Displayed windows, in order of time.
     #[serde(skip)]
     pub windows: Vec<Window>,
     /// Placement that was evaluated.
@@ -125,17 +125,17 @@ impl PlacementReport {
 pub struct PartitionKeyReport {
     /// Parts of the key.
     pub partition_key: Vec<String>,
-    /// Number of distinct values.
+    /// Number of distinct values, counted or estimated.
     pub distinct: DistinctKeys,
     /// Rows with NULL in some part.
     pub null_rows: u64,
     /// Bytes of a key, on average.
     pub mean_key_bytes: f64,
-    /// Bytes of the longest key.
+    /// Length of the longest key, in bytes.
     pub max_key_bytes: u64,
     /// Reason why YDB does not accept it in a key, if its type is the reason.
     pub type_obstacle: Option<String>,
-    /// Heaviest values.
+    /// Values with the most rows, in descending order.
     pub heavy_hitters: Vec<HeavyHitter>,
     /// All placements, in the requested order.
     pub placements: Vec<PlacementReport>,
@@ -155,7 +155,7 @@ impl PlacementReport {
         self.placement.function().has_even_ranges()
     }
 
-    /// Whether the function has few active partitions at a time, by its own rule.
+    /// Whether the function has few active partitions at any moment, by its own rule.
     pub(crate) fn has_active_partitions(&self) -> bool {
         matches!(self.placement.function(), Function::Ydb(PlacementFunction::YdbCloudLogs { .. }))
     }
@@ -238,9 +238,9 @@ impl SkewCauses {
                     "; the small number of keys is at fault, not the hash function".to_owned()
                 }
                 Verdict::Moving => {
-                    "; in total chance explains it, but at any one time few partitions are at work".to_owned()
+                    "; in total chance explains it, but at any moment few partitions are active".to_owned()
                 }
-                Verdict::Uneven => "; at any one time the same few partitions are at work".to_owned(),
+                Verdict::Uneven => "; at any moment the same few partitions are active".to_owned(),
             }
         });
         Self {

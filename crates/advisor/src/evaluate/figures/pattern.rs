@@ -19,7 +19,7 @@ pub enum Pattern {
     Periodic,
     /// The same few partitions are hot all the time.
     Concentrated,
-    /// A few partitions are hot at a time, and others each time: the hot spot moves.
+    /// At any moment a few partitions are hot, but not always the same ones: the hot spot moves.
     Sequential,
 }
 
@@ -42,7 +42,7 @@ pub struct Evidence {
     /// Balance within a window, minus the effect of chance on few rows: 0 if all rows are in one
     /// partition, 1 if all partitions are equal.
     pub balance: f64,
-    /// Balance of all rows together.
+    /// Balance of all rows together, on the same scale.
     pub balance_in_total: f64,
     /// Share of a displayed window's rows that is on the same partitions in the next one.
     pub alike_next: Option<f64>,
@@ -56,7 +56,7 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// Returns how rows are spread at a time.
+    /// Returns how rows are spread at any moment.
     #[must_use]
     pub fn at_a_time(&self) -> AtATime {
         AtATime::from_balances(self.balance, self.balance_in_total)

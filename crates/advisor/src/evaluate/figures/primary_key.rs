@@ -17,7 +17,7 @@ pub struct DuplicateExample {
     pub key: Vec<Value>,
     /// Place of the first row: its input and its number in it, from 1.
     pub first: String,
-    /// Place of the second row.
+    /// Place of the second row, in the same form.
     pub second: String,
     /// Columns in which they differ; empty if the rows are identical.
     pub differs_in: Vec<String>,
@@ -39,7 +39,7 @@ pub struct LateRows {
 /// Time that late rows reach back.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LateReach {
-    /// Longest reach, in microseconds.
+    /// Longest time that a row reaches back, in microseconds.
     pub max_micros: i64,
     /// Rows that are late by more than a second, a minute, an hour and a day.
     pub rows_by_more_than: [u64; 4],
@@ -48,7 +48,7 @@ pub struct LateReach {
 /// Share of the data that a condition prunes.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Pruning {
-    /// Condition that was tried.
+    /// Condition on columns of the key, in words.
     pub condition: String,
     /// Share of the portions, one per batch and partition, whose range excludes the condition,
     /// averaged over values of the data.
@@ -67,7 +67,7 @@ pub struct PrimaryKeyReport {
     pub unique: bool,
     /// Significance of the uniqueness; `None` if keys repeat or only a sample was read.
     pub uniqueness: Option<Uniqueness>,
-    /// Distinct keys.
+    /// Number of distinct keys.
     pub distinct_keys: u64,
     /// Rows with the key of an earlier row.
     pub duplicate_rows: u64,
@@ -87,7 +87,7 @@ pub struct PrimaryKeyReport {
     pub obstacles: Vec<String>,
     /// Bytes of a key, on average.
     pub mean_key_bytes: f64,
-    /// Bytes of the longest key.
+    /// Length of the longest key, in bytes.
     pub max_key_bytes: u64,
     /// Partition key that the figures below are for.
     pub partitioned_by: Vec<String>,
@@ -111,7 +111,7 @@ pub struct PrimaryKeyReport {
     /// Partition key that the rows were placed by.
     #[serde(skip)]
     pub(crate) placed_by: Candidate,
-    /// Repeated keys that need examples.
+    /// Repeated keys whose rows are still to be found for the examples.
     #[serde(skip)]
     pub(crate) repeated: Vec<RepeatedKey>,
 }

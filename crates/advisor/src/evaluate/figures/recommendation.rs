@@ -16,7 +16,7 @@ pub struct RankedKey {
     /// Expected share of the partitions that a statement visits, plus the costs of unevenness and
     /// further columns.
     pub cost: f64,
-    /// Judgement of its balance.
+    /// Verdict on its balance.
     pub verdict: Verdict,
     /// Rate of inserts that the table sustains, in bytes per second.
     pub sustained_rate: f64,
@@ -38,17 +38,17 @@ pub struct RankedKey {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AlternativeKind {
-    /// The table has it now.
+    /// The existing table has this key.
     Current,
     /// Some statements visit fewer partitions.
     Statements,
-    /// It keeps another entity's rows together.
+    /// Keeps another entity's rows together.
     Entity,
     /// No row has NULL in it, as some do in the recommended key.
     Complete,
-    /// It splits heavy values of the recommended key.
+    /// Splits heavy values of the recommended key.
     Split,
-    /// It sustains the highest rate.
+    /// Sustains the highest rate of inserts.
     MostEven,
 }
 
@@ -61,7 +61,7 @@ pub struct Alternative {
     pub partition_key: Vec<String>,
     /// When to choose it, in words.
     pub when: String,
-    /// Its cost in partitions read and in inserts, in words.
+    /// Cost in partitions read and in inserts, in words.
     pub price: String,
 }
 
@@ -87,7 +87,7 @@ pub struct Recommendation {
     pub reasons: Vec<String>,
     /// Other keys that are a real choice.
     pub alternatives: Vec<Alternative>,
-    /// Statements that create the table.
+    /// Statements that create the table, or their clause on partitions.
     pub ddl: Option<String>,
     /// Language of the statements, as Markdown names it.
     #[serde(skip)]

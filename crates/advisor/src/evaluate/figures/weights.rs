@@ -7,15 +7,15 @@ use serde::Serialize;
 /// tokens.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NodeLoads {
-    /// Weights of the nodes.
+    /// Requested weights of the nodes; only their ratios matter.
     pub weights: Vec<f64>,
-    /// Partitions of each node.
+    /// Number of partitions of each node.
     pub partitions: Vec<u64>,
-    /// Rows of each node.
+    /// Number of rows of each node.
     pub rows: Vec<u64>,
     /// Share of the rows of each node, over the share of its weight.
     pub loads: Vec<f64>,
-    /// Highest of the loads.
+    /// Highest of the loads; 1 is even.
     pub highest: f64,
 }
 

@@ -1,3 +1,5 @@
+//! Counts by cell and window, their sums by partition, and their merge.
+
 use arrow::array::{ArrayRef, RecordBatch, UInt64Array};
 use evenkeel_model::table::{ColumnType, PlacementFunction};
 use evenkeel_model::wire::{seal, unseal};

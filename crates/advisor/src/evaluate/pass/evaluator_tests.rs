@@ -1,3 +1,5 @@
+//! Evaluations in parts, batches and samples, compared with those of the whole export.
+
 use super::*;
 use evenkeel_testkit::{AdEvents, ad_events_definition};
 

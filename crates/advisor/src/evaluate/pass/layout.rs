@@ -22,7 +22,7 @@ pub(crate) struct Portion {
     pub(crate) rows: u64,
     pub(crate) min: KeyBytes,
     pub(crate) max: KeyBytes,
-    /// Least and greatest value of each column that conditions are tried on.
+    /// Minimum and maximum value of each column that conditions are tried on.
     pub(crate) columns: Vec<(KeyBytes, KeyBytes)>,
 }
 

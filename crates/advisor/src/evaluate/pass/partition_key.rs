@@ -39,7 +39,7 @@ wire!(KeyOccurrence { values, partitions });
 /// Details of a heavy key that the counts do not know.
 #[derive(Debug, Clone)]
 pub(crate) struct FoundKey {
-    /// Number of the partition key.
+    /// Position of the partition key among those that are counted.
     pub(crate) partition_key: usize,
     pub(crate) identity: u64,
     pub(crate) occurrence: KeyOccurrence,

@@ -1,3 +1,5 @@
+//! Figures of a partition key, compared with a naive count, and its heaviest values.
+
 use arrow::array::{ArrayRef, Int8Array, RecordBatch, StringArray, UInt32Array, UInt64Array};
 use arrow::compute::take_record_batch;
 use evenkeel_model::table::{Candidate, Column};

@@ -1,3 +1,5 @@
+//! Evaluations that several machines share, compared with local ones.
+
 use std::path::Path;
 use std::sync::Arc;
 

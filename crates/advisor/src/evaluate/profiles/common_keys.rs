@@ -25,7 +25,7 @@ struct PrimaryKey {
     repeats: Repetition,
 }
 
-/// How the repeats of a primary key over all profiles are found.
+/// Method of finding the repeats of a primary key over all profiles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Repetition {
     /// From the keys of all rows.

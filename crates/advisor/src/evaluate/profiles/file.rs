@@ -19,7 +19,7 @@ use evenkeel_model::wire::{Wire, WireError, put_bytes, seal, take_bytes, unseal}
 
 const MAGIC: &[u8] = b"evenkeel profile ";
 const VERSION: u32 = 1;
-/// Most bytes of the content.
+/// Maximum size of the uncompressed content of a profile, in bytes.
 const MAX_BYTES: u64 = 4 << 30;
 const COMPRESSION_LEVEL: i32 = 3;
 

@@ -21,7 +21,7 @@ use evenkeel_model::note::Note;
 use evenkeel_model::table::Candidate;
 use evenkeel_stats::sketch::Repeats;
 
-/// Most values of heavy keys that a merged profile keeps.
+/// Maximum number of values of heavy keys that a merged profile keeps.
 const MAX_VALUES: usize = 4096;
 
 /// Judges the keys of several exports from their profiles, as if they were one. Keys that only some

@@ -31,7 +31,7 @@ pub use error::ProfileError;
 pub use merge::advise_merged;
 pub use save::advise_and_save;
 
-/// Default size of a profile.
+/// Default limit of the size of a profile, in bytes.
 pub const DEFAULT_PROFILE_BYTES: u64 = 64 << 20;
 
 /// Counts of an evaluation, and facts inferred from its rows.

@@ -8,7 +8,7 @@ use crate::evaluate::roles::names::{self, Hint};
 use crate::evaluate::roles::profile::Profile;
 use crate::evaluate::roles::texts::Words;
 
-/// Which columns determine which, by position.
+/// Dependencies between columns, by position.
 #[derive(Debug, Default)]
 pub(crate) struct Dependencies {
     /// Columns that each column determines: rows that are equal in it are equal in them.

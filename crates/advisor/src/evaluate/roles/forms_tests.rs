@@ -1,3 +1,5 @@
+//! Forms of values: numbers, dates, objects and lists, and codes that resemble them.
+
 use std::sync::Arc;
 
 use arrow::array::{Float64Array, Int64Array};

@@ -45,11 +45,11 @@ use crate::evaluate::roles::shared_values::sharing_values;
 /// Number of columns counting within the same values above which none of them numbers rows.
 const MANY_COUNTERS: usize = 3;
 
-/// Least number of a block, and number of blocks, of a chain.
+/// Smallest number of a block, and number of blocks, of a chain.
 const MIN_BLOCKS: i128 = 10_000;
 const MANY_BLOCKS: usize = 1_000;
 
-/// How the columns of the sampled rows depend on each other.
+/// Dependencies between sampled columns.
 #[derive(Debug)]
 pub(super) struct Relations {
     dependencies: Dependencies,

@@ -13,7 +13,7 @@ use crate::evaluate::roles::sequences::{
 /// The role of a column as a counter. Columns within which it counts are given by position.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) enum Numbering {
-    /// It numbers nothing that could be recognized.
+    /// No recognizable numbering.
     #[default]
     None,
     /// The rows of each parent, from 0 or 1.
@@ -35,7 +35,7 @@ const IN_SERIES: f64 = 0.8;
 /// Fewest values of a serial number, and fewest with which values may repeat in a parent.
 const MIN_NUMBERS: usize = 10;
 const MANY_NUMBERS: usize = 100;
-/// Fewest rows of a parent that show the range of its numbers.
+/// Minimum number of rows of a parent that show the range of its numbers.
 const MIN_OF_A_RANGE: i32 = 8;
 /// Probability below which the numbers of a parent are not a random draw from the numbers of all
 /// parents.

@@ -1,3 +1,5 @@
+//! Rows that are numbered within a parent, such as the lines of an order.
+
 use std::collections::HashMap;
 
 use std::sync::Arc;

@@ -29,7 +29,7 @@ pub(crate) struct Profile<'a> {
     /// Identities of the values, by their numbers; equal values of all columns have one identity.
     pub(crate) values: Vec<u64>,
     pub(crate) distinct: usize,
-    /// Least number of values that the export probably has.
+    /// Minimum number of values that the export probably has.
     pub(crate) likely: f64,
     /// Rows with the most frequent value.
     pub(crate) heaviest: usize,
@@ -107,7 +107,7 @@ impl<'a> Profile<'a> {
         }
     }
 
-    /// Whether the name denotes an identifier, or of a thing that has one.
+    /// Whether the name denotes an identifier, or an entity that has one.
     pub(crate) fn is_named_id(&self) -> bool {
         matches!(self.hint, Some(Hint::Identifier | Hint::Entity))
     }

@@ -67,7 +67,7 @@ pub(super) fn score_text(column: &Profile<'_>, words: &Words, scores: &mut Score
         scores.add(Role::LineNumber, -20.0, "");
     }
     scores.add(Role::Text, -2.0, "");
-    // A few sentences that many rows share are kinds.
+    // A few sentences that many rows share are categories.
     if words.mean_words >= 2.5 && !is_of_few_values(column) {
         scores.add(Role::Text, 7.0, format!("{:.1} words in each value", words.mean_words));
     }
@@ -156,13 +156,13 @@ pub(super) fn score_cardinality(column: &Profile<'_>, scores: &mut Scores) {
     }
 }
 
-/// Largest number of values that are kinds.
+/// Maximum number of distinct values of a category.
 const FEW_VALUES: f64 = 64.0;
 
-/// Mean number of rows per value above which texts are kinds, whatever their length.
+/// Mean number of rows per value above which texts are categories, whatever their length.
 const MIN_ROWS_OF_A_KIND: usize = 20;
 
-/// Largest number of values with which angles, shares and bytes fill their range.
+/// Maximum number of values with which angles, shares and bytes fill their range.
 const FEW_NUMBERS: usize = 1_000;
 
 /// Number of rows up to which distinct values are few for that reason alone.

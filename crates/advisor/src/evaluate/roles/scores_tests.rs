@@ -1,3 +1,5 @@
+//! Roles of columns, from the evidence in their values.
+
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};

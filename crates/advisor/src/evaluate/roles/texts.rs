@@ -15,7 +15,7 @@ const LONGEST_DATE: usize = 40;
 pub(crate) struct Words {
     pub(crate) mean_chars: f64,
     pub(crate) mean_words: f64,
-    /// Share of the values that have no blanks, and digits.
+    /// Share of the values that contain digits and no blanks.
     pub(crate) codes: f64,
     /// Share of the values that are UUIDs or hexadecimal numbers of 16 digits or more.
     pub(crate) opaque: f64,

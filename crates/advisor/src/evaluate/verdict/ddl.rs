@@ -78,7 +78,7 @@ pub(crate) struct Proposed<'a> {
     pub(crate) time: Option<&'a str>,
     /// Role of the first column of the partition key.
     pub(crate) role: Option<Role>,
-    /// Most rows with one partition key.
+    /// Maximum number of rows with one partition key.
     pub(crate) heaviest_rows: Option<u64>,
 }
 

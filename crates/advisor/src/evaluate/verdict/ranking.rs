@@ -135,7 +135,7 @@ enum Class {
     /// Kinds of things rather than things, such as a country and a status.
     Kinds,
     Uneven,
-    /// Nothing that identifies anything.
+    /// Identifies nothing that reads would name.
     Makeshift,
 }
 

@@ -1,3 +1,5 @@
+//! Order of the candidates, and the recommended key and number of partitions.
+
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, UInt64Array};

@@ -40,7 +40,7 @@ const SIGNS: [(&str, Comparison); 6] = [
 #[allow(missing_docs, reason = "the fields are named in the messages")]
 pub enum ThresholdError {
     #[error(
-        "'{found}' is no threshold; write a figure, one of > >= < <= =, and a number: 'max_over_mean>1.2'", found = quote(found)
+        "'{found}' is not a threshold; write a figure, one of > >= < <= =, and a number: 'max_over_mean>1.2'", found = quote(found)
 )]
     Syntax { found: String },
     #[error("there is no figure '{figure}'; there are: {}", names(known), figure = quote(figure))]

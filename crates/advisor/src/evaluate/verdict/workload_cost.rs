@@ -50,7 +50,7 @@ const FEW_ROWS_EACH: f64 = 2.0;
 /// Mean rows of a user or a device above which some of them have recurred already, and the others
 /// will.
 const COMES_BACK: f64 = 1.1;
-/// Least weight of the reads of such a thing.
+/// Minimum weight of the reads of such a thing.
 const OF_RECURRING: f64 = 0.5;
 /// Mean rows of an id above which it identifies things with many rows, whatever the name of the
 /// export.
@@ -59,7 +59,7 @@ const ROWS_OF_A_THING: f64 = 3.0;
 const OF_THINGS: f64 = 0.35;
 /// Number of row identifiers above which the rows of an export are things, whatever their times.
 const IDS_OF_THINGS: usize = 3;
-/// Least weight of an entity whose rows are its parts.
+/// Minimum weight of an entity whose rows are its parts.
 const OF_PARTS: f64 = 0.25;
 /// Weight of an entity that another column refers to, too.
 const OF_PARTIES: f64 = 1.3;

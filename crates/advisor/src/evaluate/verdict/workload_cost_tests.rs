@@ -1,3 +1,5 @@
+//! Cost of a workload, compared with a count of every read.
+
 use super::*;
 
 /// Each entity alone, and each with each other.

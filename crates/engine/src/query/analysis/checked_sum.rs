@@ -70,7 +70,7 @@ macro_rules! with_values {
                 let ($values, $wide) = ($array.as_primitive::<Decimal128Type>(), i128::from);
                 $run
             }
-            other => return internal_err!("there is no exact sum of {other}"),
+            other => return internal_err!("cannot sum {other} exactly"),
         }
     };
 }
@@ -106,7 +106,7 @@ fn given_out(sums: Vec<i128>, nulls: Option<NullBuffer>, data_type: &DataType) -
             sums.validate_decimal_precision(*precision).map_err(|_| error())?;
             Arc::new(sums)
         }
-        other => return internal_err!("there is no exact sum of {other}"),
+        other => return internal_err!("cannot sum {other} exactly"),
     })
 }
 

@@ -1,3 +1,5 @@
+//! Sums that are exact or refused, compared with sums in wider integers.
+
 use proptest::prelude::{prop_assert_eq, proptest};
 
 use super::*;

@@ -10,7 +10,7 @@ use arrow::error::ArrowError;
 
 use crate::query::analysis::operation::Operation;
 
-/// Most digits by which values are shifted: the factor fits into 64 bits.
+/// Maximum number of digits by which values are shifted: the factor fits into 64 bits.
 const MAX_DIGITS: u32 = 18;
 
 /// Computes decimals as the kernels of arrow do, which check each result for a 129th bit. Sums and

@@ -1,3 +1,5 @@
+//! Subqueries of `IN` and aggregations, with NULLs as in SQL.
+
 use arrow::array::AsArray;
 use arrow::datatypes::Int64Type;
 use datafusion::prelude::SessionContext;

@@ -162,7 +162,7 @@ fn widens(from: &DataType, to: &DataType) -> bool {
     }
 }
 
-/// Largest number of decimal digits of a whole number.
+/// Maximum number of decimal digits of a whole number.
 fn digits(whole: &DataType) -> i16 {
     match (whole.primitive_width(), whole.is_signed_integer()) {
         (Some(1), _) => 3,

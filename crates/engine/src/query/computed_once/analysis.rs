@@ -1,4 +1,4 @@
-//! Which queries are computed once.
+//! Chooses the queries that are computed once.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

@@ -1,3 +1,5 @@
+//! Queries that are referenced several times and computed once.
+
 use std::sync::Arc;
 
 use datafusion::physical_plan::execution_plan::reset_plan_states;

@@ -31,7 +31,7 @@ static MEMORY_WATCHES: AtomicUsize = AtomicUsize::new(0);
 /// Number of servers of this process, which outlive their queries.
 static SERVERS: AtomicUsize = AtomicUsize::new(0);
 
-/// Number of threads that wait for ever because an allocation failed.
+/// Number of threads that wait forever because an allocation failed.
 static STOPPED_THREADS: AtomicUsize = AtomicUsize::new(0);
 
 /// Next step of a thread whose allocation failed: it cannot go on.
@@ -41,7 +41,7 @@ pub enum AfterFailedAllocation {
     EndProcess,
     /// Waits for a watch to end the query and then the process.
     WaitForEnd,
-    /// Waits for ever, since the process serves other queries, too.
+    /// Waits forever, since the process serves other queries, too.
     StopThread,
 }
 

@@ -1,4 +1,4 @@
-//! Which parts of a plan can be computed partition by partition.
+//! Finds the parts of a plan that can be computed partition by partition.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -208,7 +208,7 @@ pub(super) fn join_locality(join: &HashJoinExec, tables: &[NamedTable]) -> Resul
     if join.null_aware {
         return obstacle("NOT IN depends on whether any row of the list has NULL");
     }
-    // With one core, the planner decides for one stream beforehand.
+    // With one core, the planner has already decided for one stream.
     if *join.partition_mode() != PartitionMode::Auto || join.contains_projection() {
         return obstacle("the plan has one stream, as with one core, which needs no shuffle");
     }

@@ -93,12 +93,12 @@ fn distinct(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPla
         input,
         Arc::clone(&schema),
     )?;
-    // A dictionary, for instance, may come out of groups as what it stands for.
+    // For instance, groups may turn a dictionary into plain values.
     Ok((first_step.schema() == schema).then(|| Arc::new(first_step) as Arc<dyn ExecutionPlan>))
 }
 
-/// Whether each group of a type stands for one value. That of zeros has no sign, which the
-/// conditions of a join tell apart.
+/// Whether each group of a type stands for one value. A group of zeros loses their sign, which
+/// conditions of a join can distinguish.
 fn is_exact(data_type: &DataType) -> bool {
     match data_type {
         DataType::Dictionary(_, value) => is_exact(value),

@@ -13,7 +13,7 @@ use datafusion::physical_plan::aggregates::AggregateExec;
 ///
 /// For `SELECT DISTINCT f FROM t ORDER BY f LIMIT 10`, DataFusion 55 keeps only the first ten
 /// groups while it aggregates, in a table that finds keys by `==`. A NaN equals nothing, so each
-/// NaN becomes a group of its own, or is looked for in vain, which panics.
+/// NaN becomes a group of its own, or cannot be found again, which panics.
 #[derive(Debug)]
 pub(in crate::query) struct FloatGroups;
 

@@ -1,4 +1,4 @@
-//! Groups of ROLLUP, CUBE and GROUPING SETS, of which nothing is known beforehand.
+//! Groups of ROLLUP, CUBE and GROUPING SETS, whose orders and constants must not be assumed.
 
 use std::sync::Arc;
 

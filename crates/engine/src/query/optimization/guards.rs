@@ -55,14 +55,14 @@ pub(in crate::query) fn can_fail(expression: &Expr) -> bool {
     !matches!(expression.exists(|node| Ok(!is_safe(node))), Ok(false))
 }
 
-/// How an expression can fail, the least likely first.
+/// Risk that an expression fails, the lowest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::query) enum Risk {
-    /// It cannot.
+    /// Cannot fail.
     None,
-    /// It calls a function, or a result may be out of range.
+    /// Calls a function, or a result may be out of range.
     Low,
-    /// It divides or casts.
+    /// Divides or casts.
     High,
 }
 
@@ -92,7 +92,7 @@ pub(in crate::query) fn compares(node: &Expr) -> bool {
 enum Null {
     /// The expression only selects rows.
     IsFalse,
-    /// Its value is used otherwise.
+    /// The value is used otherwise.
     Counts,
 }
 

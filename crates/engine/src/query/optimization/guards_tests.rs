@@ -1,3 +1,5 @@
+//! Conditions that may fail: they see only the rows that the other conditions keep.
+
 use arrow::array::{Array, AsArray, BooleanArray, Int64Array};
 use arrow::datatypes::{DataType, Field};
 use datafusion::physical_expr::expressions::{binary, col, is_null, not};

@@ -44,7 +44,8 @@ impl PhysicalOptimizerRule for MissingSorts {
                     let is_half_sorted = !sorts_its_partitions(&node)?;
                     if !known.ordering_satisfy_requirement(order.clone())? || is_half_sorted {
                         if is_half_sorted {
-                            // Else the sort, too, would be known by the columns that suffice.
+                            // Otherwise DataFusion would also treat this sort as satisfied by the
+                            // shorter order.
                             input = within_streams_without_knowledge(&input)?;
                         }
                         let keeps_streams = input.output_partitioning().partition_count() > 1;
@@ -72,9 +73,9 @@ impl PhysicalOptimizerRule for MissingSorts {
     }
 }
 
-/// Whether the input of a window that needs its partitions sorted is sorted by all of their columns,
-/// as the node itself finds out. DataFusion 55 leaves out a sort by (k, count) above a grouping by
-/// k, whose rows differ in k, but then the node counts k alone as sorted, and fails.
+/// Whether the input of a window that needs its partitions sorted is sorted by all of their
+/// columns, as the node itself finds out. DataFusion 55 leaves out a sort by (k, count) above a
+/// grouping by k, whose rows differ in k, but then the node counts k alone as sorted, and fails.
 fn sorts_its_partitions(node: &Arc<dyn ExecutionPlan>) -> Result<bool> {
     let (windows, input) = if let Some(window) = node.downcast_ref::<WindowAggExec>() {
         (window.window_expr(), window.input())

@@ -1,4 +1,4 @@
-//! Rows that outer joins fill with NULL, of which nothing is known beforehand.
+//! Rows that outer joins fill with NULL, whose orders and constants must not be assumed.
 
 use std::sync::Arc;
 

@@ -8,8 +8,7 @@ use datafusion::datasource::source_as_provider;
 use datafusion::logical_expr::{Expr, Filter, Join, LogicalPlan, Projection};
 use datafusion::optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
 
-/// Joins a table of which conditions select rows with the table that it has keys of, before that
-/// is joined with larger ones.
+/// Joins a filtered table to the table that it references before larger tables are joined.
 ///
 /// DataFusion 55 joins tables in the order in which a query names them. The countries of suppliers
 /// then select rows of all orders, instead of suppliers:

@@ -55,7 +55,7 @@ impl PhysicalOptimizerRule for WholeOrders {
     }
 }
 
-/// Whether two expressions sort alike. The place of NULL is none if there is no NULL.
+/// Whether two expressions sort alike. The place of NULL does not matter if there is no NULL.
 fn is_same(a: &PhysicalSortExpr, b: &PhysicalSortExpr, schema: &Schema) -> bool {
     let has_null = || a.expr.nullable(schema).unwrap_or(true);
     a.expr.eq(&b.expr)

@@ -1,3 +1,5 @@
+//! Merges of portions: the newest row of each key, compared with a map.
+
 use std::collections::BTreeMap;
 
 use arrow::array::{AsArray, Int64Array, RecordBatch};

@@ -34,7 +34,7 @@ pub struct SnapshotTable {
     /// Visible portions by partition and age.
     portions: Vec<Arc<PortionEntry>>,
     scans: Mutex<Vec<ScanSummary>>,
-    /// Why its rows must not be read; the newest ones may be unknown.
+    /// Reason why its rows must not be read, if so: the newest ones may be unknown.
     unreadable: Option<String>,
 }
 

@@ -8,9 +8,9 @@ use crate::query::scan::scan_summary::ScanSummary;
 /// The plan of a query.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Explanation {
-    /// Its scans of tables.
+    /// Scans of tables.
     pub scans: Vec<ScanSummary>,
-    /// Its joins of tables, and whether they stay within partitions.
+    /// Joins of tables, and whether they stay within partitions.
     pub joins: Vec<JoinSummary>,
     /// Physical plan as text. Only the plan of the largest partition is shown.
     pub plan: String,

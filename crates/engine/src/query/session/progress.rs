@@ -1,4 +1,4 @@
-//! How far a running query is.
+//! Progress of a running query.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use datafusion::physical_plan::metrics::MetricsSet;
 use crate::query::local_joins::PartitionwiseExec;
 use crate::query::scan::scan_summary::ScanSummary;
 
-/// How many rows a running query has read.
+/// Number of rows and bytes that a running query has read.
 #[derive(Clone)]
 pub struct QueryProgress {
     plan: Arc<dyn ExecutionPlan>,

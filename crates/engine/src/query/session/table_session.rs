@@ -64,7 +64,7 @@ pub struct QueryResult {
     pub schema: SchemaRef,
     /// The rows.
     pub batches: SendableRecordBatchStream,
-    /// How far the query is; `None` if it runs elsewhere.
+    /// Progress of the query; `None` if it runs elsewhere.
     pub progress: Option<QueryProgress>,
 }
 

@@ -1,3 +1,5 @@
+//! Sessions: names of tables, the current time, explanations and time limits.
+
 use arrow::array::{ArrayRef, AsArray, Int64Array, TimestampMicrosecondArray};
 use arrow::datatypes::TimestampMicrosecondType;
 

@@ -3,32 +3,33 @@
 use datafusion::error::DataFusionError;
 use thiserror::Error;
 
-/// Most bytes of one SQL text. A list of 50,000 keys has about half of that.
+/// Maximum length of an SQL text, in bytes. A list of 50,000 keys has about half of that.
 pub(super) const MAX_BYTES: usize = 1 << 20;
 
-/// Most words and signs of one text, not counting whitespace and comments.
+/// Maximum number of words and signs in one text, not counting whitespace and comments.
 pub(super) const MAX_TOKENS: usize = 250_000;
 
-/// Most nested levels of parentheses, brackets and CASE. Some rules of the parser try an expression
-/// twice on each level.
+/// Maximum number of nested levels of parentheses, brackets and CASE. Some rules of the parser try
+/// an expression twice on each level.
 pub(super) const MAX_LEVELS: u32 = 24;
 
-/// Most nested levels that the parser or the planner visits twice, so that each further level
-/// doubles the time: subqueries, BETWEEN, IN, LIKE and functions that become CASE.
+/// Maximum number of nested levels that the parser or the planner visits twice, so that each
+/// further level doubles the time: subqueries, BETWEEN, IN, LIKE and functions that become CASE.
 pub(super) const MAX_DOUBLINGS: u32 = 8;
 
-/// Most operators and keywords between the root of an expression and its deepest operand. A tokio
-/// thread's stack of 2 MiB is enough for that.
+/// Maximum number of operators and keywords between the root of an expression and its deepest
+/// operand. A tokio thread's stack of 2 MiB is enough for that.
 pub(super) const MAX_DEPTH: u32 = 500;
 
-/// Most uses of UNION, INTERSECT and EXCEPT in one text.
+/// Maximum number of UNION, INTERSECT and EXCEPT operators in one text.
 pub(super) const MAX_SET_OPERATIONS: u32 = 100;
 
-/// Most tables that a statement may name; the tables of a WITH query count once per expansion.
+/// Maximum number of tables that a statement may name; the tables of a WITH query count once per
+/// expansion.
 pub(super) const MAX_TABLES: u64 = 128;
 
-/// Most bytes of a name. The planner searches all known names for the most similar one, in a time
-/// that grows with the length.
+/// Maximum length of a name, in bytes. The planner searches all known names for the most similar
+/// one, in a time that grows with the length.
 pub(super) const MAX_NAME_BYTES: usize = 4096;
 
 /// SQL that is refused before it is planned.
@@ -58,7 +59,7 @@ pub enum SqlLimitError {
     )]
     Depth { line: u64, column: u64 },
     #[error(
-        "the SQL has more than {MAX_SET_OPERATIONS} of UNION, INTERSECT and EXCEPT; write rows as VALUES (...), (...)"
+        "the SQL has more than {MAX_SET_OPERATIONS} UNION, INTERSECT and EXCEPT operators; write rows as VALUES (...), (...)"
     )]
     SetOperations,
     #[error(
@@ -117,10 +118,10 @@ impl SqlLimitError {
 /// Digits that distinguish any two doubles; a number with more digits is meant to be exact.
 pub(super) const DOUBLE_DIGITS: usize = 17;
 
-/// Most digits of a decimal. The planner keeps only the low eight bits of a precision.
+/// Maximum number of digits of a decimal. The planner keeps only the low eight bits of a precision.
 pub(super) const MAX_PRECISION: u64 = 76;
 
-/// Most digits of a number that a message quotes.
+/// Maximum number of digits of a number that a message quotes.
 const QUOTED_DIGITS: usize = 40;
 
 fn shortened(number: &str) -> String {

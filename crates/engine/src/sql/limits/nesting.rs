@@ -29,7 +29,7 @@ struct Level {
     linked_by_or: u32,
     /// Depth of the text before the last comma.
     before: u32,
-    /// Most nested levels visited twice among those closed inside it.
+    /// Maximum number of nested levels visited twice among those closed inside it.
     inner_doublings: u32,
 }
 

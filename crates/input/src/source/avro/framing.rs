@@ -91,9 +91,9 @@ impl Blocks {
 
     fn read_block(&mut self) -> io::Result<Block> {
         let rows = read_long(&mut self.stream)?;
-        let rows = u64::try_from(rows).map_err(|_| damaged(format!("its number of rows is {rows}")))?;
+        let rows = u64::try_from(rows).map_err(|_| damaged(format!("invalid number of rows {rows}")))?;
         let bytes = read_long(&mut self.stream)?;
-        let bytes = u64::try_from(bytes).map_err(|_| damaged(format!("its length is {bytes}")))?;
+        let bytes = u64::try_from(bytes).map_err(|_| damaged(format!("invalid length {bytes}")))?;
         if bytes > MAX_BLOCK_BYTES {
             let most = MAX_BLOCK_BYTES >> 20;
             return Err(damaged(format!("it has {bytes} bytes; at most {most} MiB are read as one")));

@@ -1,3 +1,5 @@
+//! `CREATE TABLE` statements of several systems, and arbitrary text.
+
 use super::*;
 
 fn table(text: &str) -> DeclaredTable {

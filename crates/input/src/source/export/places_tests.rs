@@ -1,3 +1,5 @@
+//! Samples from every part of an export, in every format.
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::Write as _;

@@ -20,7 +20,7 @@ const MAX_FOOTER_BYTES: u64 = 256 << 20;
 /// Maximum number of types.
 const MAX_TYPES: usize = 1 << 20;
 
-/// Field of a message of Protocol Buffers.
+/// Field of a protobuf message.
 enum Value<'a> {
     Number(u64),
     Bytes(&'a [u8]),

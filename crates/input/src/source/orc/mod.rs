@@ -47,7 +47,7 @@ impl ChunkReader for Bounded {
 
     fn get_bytes(&self, offset: u64, length: u64) -> io::Result<Bytes> {
         if offset.checked_add(length).is_none_or(|end| end > self.length) {
-            return Err(io::Error::other("a part of the file lies outside it"));
+            return Err(io::Error::other("a part of the file lies beyond its end"));
         }
         let mut bytes = Vec::new();
         self.get_read(offset)?.take(length).read_to_end(&mut bytes)?;

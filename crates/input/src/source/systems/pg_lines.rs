@@ -28,9 +28,9 @@ enum Place {
 /// Kind of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Line {
-    /// It begins a statement.
+    /// Begins a statement.
     Begins,
-    /// It continues one.
+    /// Continues a statement.
     Continues,
     /// Blank, a comment, or a command of psql.
     Other,

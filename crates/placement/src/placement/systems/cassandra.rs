@@ -76,7 +76,7 @@ impl System for Cassandra {
 
     fn refuses(&self, column_type: ColumnType) -> Option<&'static str> {
         match column_type {
-            ColumnType::Interval | ColumnType::Interval64 => Some("a duration is no key there"),
+            ColumnType::Interval | ColumnType::Interval64 => Some("a duration cannot be a key"),
             _ => None,
         }
     }

@@ -7,7 +7,7 @@ use crate::catalog::functions::row_function::{constant, text};
 use crate::catalog::tables::{DATABASE, OWNER};
 use crate::settings::SERVER_VERSION;
 
-/// Functions about definitions, comments and addresses that nothing here has.
+/// Functions about definitions, comments and addresses, which no object here has.
 const WITHOUT_TEXT: [&str; 14] = [
     "json_build_object",
     "pg_get_viewdef",
@@ -25,7 +25,7 @@ const WITHOUT_TEXT: [&str; 14] = [
     "inet_client_addr",
 ];
 
-/// Functions about the visibility of objects and the rights to them: all may be read.
+/// Functions about visibility and privileges: every object is visible and readable.
 const ALWAYS_TRUE: [&str; 15] = [
     "pg_type_is_visible",
     "pg_function_is_visible",
@@ -79,7 +79,7 @@ fn server_functions() -> Vec<ScalarUDF> {
     ]
 }
 
-/// Version that clients read.
+/// Version shown to clients.
 fn version() -> String {
     format!("PostgreSQL {SERVER_VERSION} (evenkeel {}, read-only)", env!("CARGO_PKG_VERSION"))
 }

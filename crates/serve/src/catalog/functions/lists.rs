@@ -31,7 +31,7 @@ pub(super) fn list_functions() -> Vec<ScalarUDF> {
                 let texts = (0..elements.len()).filter_map(|row| as_text(element(row).as_ref()));
                 text(texts.collect::<Vec<_>>().join(&between))
             }
-            // Missing lists, such as lists of rights.
+            // Lists that may be NULL, such as lists of privileges.
             _ => ScalarValue::Utf8(None),
         }),
         function("numbered_elements", numbered_list(), |args| match args.first() {
@@ -41,7 +41,7 @@ pub(super) fn list_functions() -> Vec<ScalarUDF> {
     ]
 }
 
-/// Type of the elements of an array with their numbers.
+/// Type of array elements with their positions.
 fn numbered_list() -> DataType {
     DataType::new_list(DataType::Struct(numbered_fields()), true)
 }
@@ -51,7 +51,7 @@ fn numbered_fields() -> Fields {
     Fields::from(vec![number("x"), number("n")])
 }
 
-/// Returns elements with their numbers from 1.
+/// Returns elements with their positions, from 1.
 fn numbered(elements: &ArrayRef) -> ScalarValue {
     let Ok(elements) = cast(elements, &DataType::Int32) else { return ScalarValue::Null };
     let numbers: Int32Array = (1..).take(elements.len()).map(Some).collect();

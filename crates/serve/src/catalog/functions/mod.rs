@@ -21,7 +21,7 @@ use crate::catalog::functions::texts::text_functions;
 use crate::catalog::functions::types::type_functions;
 use crate::catalog::objects::Relation;
 
-/// The facts about a connection that catalog functions answer with.
+/// Facts about a connection that catalog functions return.
 #[derive(Debug, Clone)]
 pub(super) struct Caller {
     pub(super) user: String,
@@ -29,7 +29,7 @@ pub(super) struct Caller {
     pub(super) settings: Vec<(String, String)>,
 }
 
-/// Functions that the library does not have, or has only the names of.
+/// Functions that the library lacks, or only names.
 pub(super) fn functions(relations: &Arc<Vec<Relation>>, caller: &Caller) -> Vec<ScalarUDF> {
     let mut all = constants();
     all.extend(text_functions());

@@ -75,7 +75,7 @@ fn index_definitions(relations: &Arc<Vec<Relation>>) -> ScalarUDF {
     })
 }
 
-/// Whether the name of a table needs no schema.
+/// Whether the name of a table is valid without a schema.
 fn visibility(relations: &Arc<Vec<Relation>>) -> ScalarUDF {
     let relations = Arc::clone(relations);
     function("pg_table_is_visible", DataType::Boolean, move |args| {

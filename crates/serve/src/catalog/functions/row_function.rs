@@ -94,7 +94,7 @@ pub(super) fn fallible(
     ScalarUDF::from(RowFunction { name, signature, returns, body: Arc::new(body) })
 }
 
-/// A function that is the same for all arguments.
+/// A function with the same value for all arguments.
 pub(super) fn constant(name: &'static str, value: ScalarValue) -> ScalarUDF {
     function(name, value.data_type(), move |_| value.clone())
 }

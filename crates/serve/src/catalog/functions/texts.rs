@@ -22,7 +22,7 @@ pub(super) fn text_functions() -> Vec<ScalarUDF> {
             let is_utf8 = as_text(args.first()).is_some_and(|name| is_utf8(&name));
             ScalarValue::Int32(Some(if is_utf8 { 6 } else { -1 }))
         }),
-        // For settings that change nothing here, such as jit.
+        // For settings without effect here, such as jit.
         fallible("set_config", DataType::Utf8, |args| {
             let name = as_text(args.first()).unwrap_or_default().to_ascii_lowercase();
             match name.as_str() {

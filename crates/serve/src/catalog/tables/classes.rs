@@ -26,7 +26,7 @@ pub(super) fn table_class(relation: &Relation) -> Row {
     row
 }
 
-/// Catalogs with their identifiers, for references from other catalogs.
+/// Catalogs with their identifiers, which other catalogs refer to.
 pub(super) const CATALOGS: [(i64, &str); 16] = [
     (1213, "pg_tablespace"),
     (1247, "pg_type"),

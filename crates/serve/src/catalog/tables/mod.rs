@@ -22,12 +22,12 @@ const SYSTEM_OID: i64 = 16_000;
 const DATABASE_OID: i64 = 5;
 /// Identifier of the first user.
 const OWNER_OID: i64 = 10;
-/// Identifiers of catalogs, as which their rows are described.
+/// Identifiers of the catalogs that rows belong to.
 const CLASS_CATALOG: i64 = 1259;
 /// Access methods.
 const HEAP: i64 = 2;
 const BTREE: i64 = 403;
-/// Order of index columns by the class of their type; the number only has to be there.
+/// Operator class of index columns; clients need some number, whatever its value.
 const INDEX_CLASS: i64 = 1978;
 /// Collation of text.
 const DEFAULT_COLLATION: i64 = 100;

@@ -49,10 +49,10 @@ impl From<String> for Value {
     }
 }
 
-/// The values of a row by the names of their columns.
+/// Values of a row, by column name.
 pub(super) type Row = BTreeMap<&'static str, Value>;
 
-/// Makes a row of columns with values.
+/// Creates a row from columns and values.
 macro_rules! row {
     ($($name:ident: $value:expr),* $(,)?) => {
         std::collections::BTreeMap::from([

@@ -8,7 +8,7 @@ use crate::schema::placed::{PlacedColumn, PlacedType};
 use crate::schema::tables::{Made, SchemaColumn, Shard};
 use crate::schema::types::read_type;
 
-/// Largest number of shards that can be modelled.
+/// Maximum number of shards that can be modelled.
 const MAX_SHARDS: u32 = 100_000;
 
 /// Words that may follow the type of a column.

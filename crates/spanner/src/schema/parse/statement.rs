@@ -54,7 +54,7 @@ impl<'a> Statement<'a> {
         Statement { tokens, position: 0, source: self.source, whole: self.whole }
     }
 
-    /// Returns a parser that has read some tokens more.
+    /// Returns a parser advanced by `tokens`.
     pub(super) fn ahead(&self, tokens: usize) -> Self {
         Statement { position: self.position + tokens, ..*self }
     }

@@ -29,7 +29,7 @@ pub(crate) struct Entries {
     sections: Vec<Rows>,
     tag: Option<u8>,
     root_sections: usize,
-    /// Size of each entry.
+    /// Size of each entry, in bytes.
     bytes: Vec<u32>,
     /// Whether each row lacks an entry; `None` if all rows have one.
     missing: Option<Vec<bool>>,

@@ -34,7 +34,7 @@ pub(super) enum Derived {
     Shard(u32),
     /// Remainder of the fingerprint by this number, which may be negative.
     SignedShard(u32),
-    /// Hash partition.
+    /// Number of the hash partition.
     Partition,
 }
 

@@ -12,7 +12,7 @@ use evenkeel_placement::placement::Placement;
 /// An entry that each row creates.
 #[derive(Debug)]
 pub(crate) struct RowPlan {
-    /// Position of its key space.
+    /// Position of the key space in the database.
     pub(crate) space: usize,
     pub(super) parts: Vec<Part>,
     pub(super) encoder: Encoder,

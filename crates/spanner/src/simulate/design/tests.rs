@@ -1,3 +1,5 @@
+//! Keys and entries of designs, and their order.
+
 use std::cmp::{Ordering, Reverse};
 
 use arrow::array::{RecordBatch, StringArray, TimestampMicrosecondArray};

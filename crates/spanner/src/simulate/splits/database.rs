@@ -16,7 +16,7 @@ use crate::simulate::splits::timeline::{Period, Relief, Timeline};
 /// Rows written to hot splits that dividing does not cool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Stuck {
-    /// Position of the key space.
+    /// Position of the key space: 0 is the table, the others are its indexes.
     pub space: usize,
     /// Reason why dividing does not help.
     pub obstacle: Obstacle,
@@ -48,19 +48,19 @@ pub struct SpaceFigures {
 pub struct DatabaseOutcome {
     /// Figures of the key spaces.
     pub spaces: Vec<SpaceFigures>,
-    /// All windows as one period.
+    /// All windows, added up.
     pub whole: Period,
     /// Periods in order of time.
     pub timeline: Timeline,
-    /// Duration of hot splits.
+    /// Duration of hot splits, in windows.
     pub relief: Relief,
     /// Rows written to hot splits that dividing does not cool.
     pub stuck: Vec<Stuck>,
-    /// Number of transactions.
+    /// Number of transactions, each of consecutive rows.
     pub transactions: u64,
     /// Mean number of splits that a transaction touches. More than one means a two-phase commit.
     pub splits_per_transaction: f64,
-    /// Largest number of splits that a transaction touches.
+    /// Maximum number of splits that a transaction touches.
     pub most_splits_per_transaction: u64,
     /// Share of the transactions that touch more than one split.
     pub two_phase_share: f64,
@@ -68,7 +68,7 @@ pub struct DatabaseOutcome {
     pub heat: HeatMap,
 }
 
-/// Key spaces that share servers.
+/// Key spaces of a table and its indexes, whose splits share the servers.
 #[derive(Debug, Clone)]
 pub(crate) struct Database {
     parameters: ModelParameters,
@@ -78,7 +78,7 @@ pub(crate) struct Database {
     /// hottest split of their window.
     hottest_rows: Vec<(u64, u64)>,
     random: SplitMix,
-    /// Divisions before the first window.
+    /// Divisions made before the clock starts.
     before: Changes,
     /// Whether the current window is the last.
     ending: bool,

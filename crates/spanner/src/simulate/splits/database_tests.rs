@@ -1,3 +1,5 @@
+//! Splits of a simulated database: inserts, load, and splits that are divided and joined.
+
 use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
 
 use super::*;

@@ -5,11 +5,11 @@ use serde::Serialize;
 use crate::simulate::splits::key::{Key, StartKey};
 use crate::simulate::splits::random::SplitMix;
 
-/// Largest number of sampled rows.
+/// Maximum number of sampled rows; beyond it, every other sample is dropped.
 const MAX_SAMPLES: usize = 1 << 15;
-/// Largest number of key ranges.
+/// Maximum number of key ranges, the rows of the map.
 const KEY_RANGES: usize = 64;
-/// Largest number of time slices.
+/// Maximum number of time slices, the columns of the map.
 const SLICES: usize = 96;
 
 /// Shape of a heat map: one of the patterns that the documentation of Spanner's Key Visualizer
@@ -54,7 +54,7 @@ pub struct HeatMap {
     pub(crate) starts: Vec<StartKey>,
     /// First and last window, numbered since 1970.
     pub windows: (i64, i64),
-    /// HeatPattern of each key space.
+    /// Pattern of each key space.
     pub patterns: Vec<HeatPattern>,
     /// Key space that receives nearly all rows, if there are several key spaces.
     pub single_hot: Option<usize>,

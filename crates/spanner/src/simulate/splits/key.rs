@@ -3,7 +3,7 @@
 /// Key of a row, as bytes that sort like the key.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Key<'a> {
-    /// Whole key.
+    /// All columns of the key.
     pub(crate) bytes: &'a [u8],
     /// Length of the first column.
     pub(crate) lead: usize,

@@ -18,7 +18,7 @@ pub(super) struct Changes {
 #[derive(Debug, Clone)]
 pub(crate) struct KeySpace {
     splits: Vec<Split>,
-    /// Whether the splits never change.
+    /// Whether the splits never change, as those of hash partitions.
     fixed: bool,
     sampling: Sampling,
     last: usize,

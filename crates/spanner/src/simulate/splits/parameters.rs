@@ -14,7 +14,7 @@ pub struct ModelParameters {
     /// CockroachDB splits a range by load from 2500 requests per second.
     #[serde(rename = "split_rate_rows_per_second")]
     pub split_rate: f64,
-    /// Score at which a split is watched.
+    /// Score at which a split starts to sample the keys of its writes.
     pub warm: f64,
     /// Score at which a split is divided by load.
     pub hot: f64,
@@ -39,20 +39,20 @@ pub struct ModelParameters {
     pub moving_share: f64,
     /// Parameters of key sampling.
     pub sampling: Sampling,
-    /// Seed of all samples.
+    /// Seed of the random samples of keys.
     pub seed: u64,
 }
 
 /// Parameters of the key samples that determine boundaries.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Sampling {
-    /// Most keys that a split samples of its rows; they determine the boundary when it divides by
-    /// size, and how rows and bytes are shared between the parts.
+    /// Maximum number of keys that a split samples of its rows; they determine the boundary when it
+    /// divides by size, and how rows and bytes are shared between the parts.
     pub size_keys: usize,
-    /// Most keys that a warm split samples in one window; they determine the boundary when it
-    /// divides by load.
+    /// Maximum number of keys that a warm split samples in one window; they determine the boundary
+    /// when it divides by load.
     pub load_keys: usize,
-    /// Fewest sampled keys needed to split by load.
+    /// Minimum number of sampled keys needed to split by load.
     pub fewest_load_keys: usize,
     /// Smallest share that a boundary between roots of interleaved rows may leave on either side.
     /// If it would leave less, a more even boundary may separate the rows of one root.

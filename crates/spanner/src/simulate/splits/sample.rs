@@ -127,7 +127,7 @@ pub(super) enum Balance {
     At(Boundary),
     SingleRow,
     Moving,
-    /// Too little is known yet.
+    /// Too few keys are sampled, or there is no earlier window to compare with.
     Unknown,
 }
 

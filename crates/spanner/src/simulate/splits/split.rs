@@ -22,7 +22,7 @@ pub enum Obstacle {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Origin {
-    /// Present from the beginning.
+    /// Present before the first row.
     Given,
     Size,
     Load,

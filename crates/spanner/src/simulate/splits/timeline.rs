@@ -13,13 +13,13 @@ pub struct Period {
     pub begin: i64,
     /// Number of windows.
     pub windows: u64,
-    /// Number of rows written.
+    /// Number of rows of the export written.
     pub rows: u64,
     /// Rows in the hottest split of their window.
     pub hottest_rows: u64,
     /// Rows written to hot splits.
     pub hot_rows: u64,
-    /// Highest score of a split in a window.
+    /// Highest score of a split in a window; 100 is the capacity of a split.
     pub highest_score: f64,
     /// Number of splits at the end.
     pub splits: usize,
@@ -117,7 +117,7 @@ impl Timeline {
     }
 }
 
-/// Duration of hot splits.
+/// Duration of hot splits, in windows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Relief {
     /// First window with a hot split, numbered since 1970.

@@ -23,7 +23,8 @@ use crate::sketch::counter::values::Values;
 use crate::sketch::part_file::SpillError;
 use evenkeel_model::wire::{Wire, WireError, WireReader};
 
-/// Most distinct keys that get a number; beyond this, numbering costs more than it saves.
+/// Maximum number of distinct keys that get a number; beyond this, numbering costs more than it
+/// saves.
 const MAX_NUMBERED: usize = 1 << 17;
 
 /// Counts rows per key. `V` is the value remembered for the heaviest keys.

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::skew::KeyWeights;
 
-/// Number of distinct keys.
+/// Number of distinct keys, exact or with a confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct DistinctKeys {
     /// Exact number, or its best estimate.
@@ -44,7 +44,7 @@ impl DistinctKeys {
 /// A key with many rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeavyKey<V> {
-    /// Identity of the key.
+    /// 64-bit hash that stands for the key.
     pub identity: u64,
     /// Value remembered for the key; `None` if it never stood out while rows were counted.
     pub value: Option<V>,
@@ -64,7 +64,7 @@ pub struct KeyCounts<V> {
     /// Weights of the keys: exact, or estimated by the sketches, with the rows of light keys spread
     /// evenly.
     pub weights: KeyWeights,
-    /// Heaviest keys, in descending order.
+    /// Heaviest keys, in descending order of rows.
     pub heaviest: Vec<HeavyKey<V>>,
 }
 

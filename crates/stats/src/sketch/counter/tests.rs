@@ -1,3 +1,5 @@
+//! Key counters, compared with sorting: exact, sampled, on disk, and merged.
+
 use super::*;
 use crate::sketch::counter::sketches::FREQUENT_SLOTS;
 use crate::sketch::fold;

@@ -1,4 +1,4 @@
-//! Short windows, from a second on: which partitions are busy at a time.
+//! Short windows, from a second on: which partitions are busy at any moment.
 //!
 //! ```text
 //! windows of 1 s     sampled: those whose hashed number begins with `thinned` zero bits

@@ -82,7 +82,7 @@ pub(crate) struct PrimaryKeyCounter {
 enum Repetition {
     /// The keys of all rows, to find repeated ones.
     OfRows(RepeatedKeys),
-    /// How many there are.
+    /// Number of repeated keys.
     Sums(Repeats),
 }
 

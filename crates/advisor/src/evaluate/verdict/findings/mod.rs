@@ -168,7 +168,7 @@ fn time(evaluation: &Evaluation, sorted_by: Option<&str>, findings: &mut Vec<Fin
             message: format!("the sample has {} of {} rows", sample.rows_sampled, sample.rows_read),
             measured: sample.rows_sampled as f64,
             threshold: MIN_SAMPLED as f64,
-            advice: "Read a greater share: this few rows say little about keys.".to_owned(),
+            advice: "Use a larger sample: so few rows say little about keys.".to_owned(),
         });
     }
     let mut add = |code, message, measured, threshold, advice: &str| {

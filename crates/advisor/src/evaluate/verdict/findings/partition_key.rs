@@ -65,7 +65,7 @@ fn hotspot(key: &PartitionKeyReport, placement: &PlacementReport, findings: &mut
         severity: Severity::Problem,
         subject: hash(key),
         message: format!(
-            "at a time ({}) {:.1} of {partitions} partitions are at work, and the fullest gets {} of the rows{how}",
+            "at any moment ({}) {:.1} of {partitions} partitions are active, and the fullest gets {} of the rows{how}",
             time.examined_words(),
             time.lasting_effective_partitions.median,
             percent(time.lasting_share_of_fullest.median),
@@ -169,7 +169,7 @@ fn beyond_chance(key: &PartitionKeyReport, placement: &PlacementReport, findings
         advice: if !even_ranges {
             "Its ranges are unequal, whatever the keys: use more tokens for each node, or let the system choose them."
         } else if placement.has_active_partitions() {
-            "This function has few active partitions at a time, and spreads rows over all of them only over time."
+            "This function has few active partitions at any moment, and spreads rows over all of them only over time."
         } else {
             "The hash function itself sends these keys to few partitions. Decimal columns add nothing to the hash of YDB, and \
              text columns are joined without a separator; choose another column or another number of partitions."
@@ -297,7 +297,7 @@ pub(super) fn node_counts(evaluation: &Evaluation, findings: &mut Vec<Finding>) 
             code: FindingCode::WeightsDoNotDivide,
             severity: Severity::Warning,
             subject: format!("{partitions} partitions").into(),
-            message: format!("a node has {} more or fewer of them than its weight implies", percent(off)),
+            message: format!("a node's number of partitions differs from its weight by {}", percent(off)),
             measured: off,
             threshold: 0.0,
             advice: "Choose a number of partitions that is a multiple of the sum of the weights.".to_owned(),

@@ -1,3 +1,5 @@
+//! Findings about partition keys: when each is reported, and how severe it is.
+
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, UInt64Array};
