@@ -187,7 +187,7 @@ impl SampledColumns<'_> {
         };
         // A time of day distinguishes rows together with its date.
         let with_date = |mut columns: Vec<usize>| {
-            let date = self.key_time().filter(|_| columns.iter().any(|at| self.completes_date(*at)));
+            let date = columns.iter().find_map(|at| self.date_of(*at));
             columns.extend(date.filter(|date| !columns.contains(date)));
             columns
         };
@@ -268,6 +268,20 @@ impl SampledColumns<'_> {
         };
         let time = self.columns.iter().find(|column| self.time.as_deref() == Some(&column.column.name));
         time.is_some_and(of_days) && self.columns.get(at).is_some_and(Profile::is_time_of_day)
+    }
+
+    /// Returns the date of a time of day: the event time, or the one date of all rows.
+    fn date_of(&self, at: usize) -> Option<usize> {
+        if self.completes_date(at) {
+            return self.key_time();
+        }
+        let is_date = |other: &usize| {
+            let date = self.columns.get(*other).map(|column| column.column.column_type);
+            self.role(*other) == Role::Constant
+                && date.is_some_and(|date| date.is_time() && !date.is_timestamp())
+        };
+        let is_of_day = self.columns.get(at).is_some_and(Profile::is_time_of_day);
+        (0..self.columns.len()).find(is_date).filter(|_| is_of_day)
     }
 
     /// Whether a column is a time other than the event time.

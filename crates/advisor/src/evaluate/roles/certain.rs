@@ -62,6 +62,7 @@ const RULES: &[Rule] = &[
     written_date,
     julian_date,
     seconds_with_fractions,
+    position_on_sequence,
     of_other_type,
 ];
 
@@ -167,6 +168,14 @@ fn seconds_with_fractions(column: &Profile<'_>, _: &[Profile<'_>]) -> Option<(Ro
     let are_seconds =
         column.has_seconds_with_fractions() && names::hints(&column.column.name).contains(&Hint::Time);
     are_seconds.then(|| (Role::Time, "seconds since 1970, with fractions".to_owned()))
+}
+
+/// Positions of bases: they repeat on each chromosome, and identify nothing without it.
+fn position_on_sequence(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<(Role, String)> {
+    let is_position =
+        matches!(column.form, Form::Whole(_)) && names::denotes_base_position(&column.column.name);
+    let sequence = columns.iter().find(|other| names::denotes_sequence_of_bases(&other.column.name))?;
+    is_position.then(|| (Role::LineNumber, format!("positions on each {}", sequence.column.name)))
 }
 
 fn of_other_type(column: &Profile<'_>, _: &[Profile<'_>]) -> Option<(Role, String)> {

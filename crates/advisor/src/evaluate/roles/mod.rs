@@ -160,9 +160,12 @@ pub(super) fn infer_roles(
                 .collect(),
             counts_within: relations.numbering(index).parents().iter().filter_map(name).collect(),
             is_of_rows: names::is_of_rows(&column.column.name, export),
-            // The rows of one load have nothing in common, and if rows have an identifier, a number
-            // without a telling name is rather an amount.
+            // No read names a position in a stream, the rows of one load have nothing in common,
+            // and if rows have an identifier, a number without a telling name is rather an amount.
             is_vague: is_vague
+                || (role == Role::RowId
+                    && names::denotes_sequence(&column.column.name)
+                    && columns.iter().any(Profile::is_time))
                 || (role == Role::Entity
                     && names::denotes_load(&column.column.name)
                     && !names::is_of_rows(&column.column.name, export))

@@ -11,6 +11,11 @@ fn is_opaque(form: &Form) -> bool {
     matches!(form, Form::Text(words) if words.opaque > 0.9)
 }
 
+/// Whether values are whole numbers, as text.
+fn has_digits(form: &Form) -> bool {
+    matches!(form, Form::Text(words) if words.digits > 0.9)
+}
+
 pub(super) fn score_name(column: &Profile<'_>, scores: &mut Scores) {
     let weight = names::WEIGHT;
     let said = || format!("its name, {}", column.column.name);
@@ -47,6 +52,12 @@ pub(super) fn score_name(column: &Profile<'_>, scores: &mut Scores) {
             scores.add(Role::Entity, -weight, "");
             scores.add(Role::RowId, -2.0 * weight, "");
             scores.add(Role::Measure, -weight, "");
+        }
+        // An amount with more digits than numbers hold, such as that of a token.
+        Some(Hint::Measure) if has_digits(&column.form) => {
+            scores.add(Role::Measure, 26.0, said());
+            scores.add(Role::Entity, -6.0, "");
+            scores.add(Role::RowId, -6.0, "");
         }
         Some(Hint::Measure) => {
             scores.add(Role::Measure, 2.0 * weight, said());

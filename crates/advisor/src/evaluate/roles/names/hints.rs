@@ -82,6 +82,10 @@ pub(in crate::evaluate::roles) fn hints(name: &str) -> Vec<Hint> {
         {
             vec![Hint::Identifier]
         }
+        // The last digits of a card number, which many cards share.
+        [.., "last4" | "last6" | "lastfour" | "first4" | "first6" | "masked" | "redacted"]
+        | [.., "last" | "first", "4" | "6" | "four" | "six" | "digits"]
+        | [.., "last" | "first", "4" | "6" | "four" | "six", "digits"] => vec![Hint::Attribute],
         // How long a request took.
         [.., "time", "taken" | "spent" | "elapsed"] => vec![Hint::Measure],
         // "line_no" counts lines, "order_no" identifies an order.

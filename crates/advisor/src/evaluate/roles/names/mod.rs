@@ -13,7 +13,8 @@ pub(crate) use crate::evaluate::roles::names::hints::Hint;
 pub(in crate::evaluate::roles) use crate::evaluate::roles::names::hints::{WEIGHT, hint, hints};
 pub(crate) use crate::evaluate::roles::names::numbers::is_bare_number;
 pub(in crate::evaluate::roles) use crate::evaluate::roles::names::numbers::{
-    counted, counts_things, denotes_count, is_amount_of_thing, is_in_unit, is_row_number,
+    counted, counts_things, denotes_base_position, denotes_count, denotes_sequence_of_bases,
+    is_amount_of_thing, is_in_unit, is_row_number,
 };
 pub(in crate::evaluate::roles) use crate::evaluate::roles::names::things::{
     denotes_address, denotes_author, denotes_block, denotes_code, denotes_process, denotes_span,
@@ -23,7 +24,7 @@ pub(in crate::evaluate::roles) use crate::evaluate::roles::names::things::{
 pub(crate) use crate::evaluate::roles::names::things::{denotes_events, is_bare_id, is_derived};
 pub(in crate::evaluate::roles) use crate::evaluate::roles::names::times::{
     denotes_before, denotes_bound, denotes_calendar, denotes_commit, denotes_julian_date, denotes_load,
-    denotes_part_of_day, denotes_step, denotes_transmission, denotes_year, is_duration,
+    denotes_part_of_day, denotes_sequence, denotes_step, denotes_transmission, denotes_year, is_duration,
 };
 pub(crate) use crate::evaluate::roles::names::times::{
     denotes_birth, denotes_creation, denotes_creator, denotes_log, denotes_period, denotes_receipt, is_later,
@@ -195,6 +196,18 @@ mod tests {
                 denotes_transaction,
                 vec!["txHash", "from", "gas_used", "transaction_index"],
                 vec!["lot", "borough", "block", "zipcode"],
+            ),
+            (
+                denotes_sequence,
+                vec!["seqno", "event.seq", "sequence_number", "kafka_offset"],
+                vec!["seq_id_hash", "offset_minutes", "consequence", "number"],
+            ),
+            (denotes_base_position, vec!["pos", "chromStart", "End_Position"], vec!["ref", "dispos"]),
+            (denotes_sequence_of_bases, vec!["CHROM", "chr", "seqname"], vec!["chronic", "sequence"]),
+            (
+                |name| hint(name) == Some(Hint::Attribute),
+                vec!["card_last4", "last_4_digits", "panMasked", "first6"],
+                vec!["last_name_id", "card_id", "first"],
             ),
             (
                 |name| hint(name) == Some(Hint::Measure),

@@ -51,6 +51,19 @@ pub(crate) fn is_bare_number(name: &str) -> bool {
     is_row_number(name) || words(name).iter().all(|word| COUNTS.contains(&word.as_str()))
 }
 
+/// Whether the name denotes a chromosome or another sequence of bases.
+pub(in crate::evaluate::roles) fn denotes_sequence_of_bases(name: &str) -> bool {
+    const SEQUENCES: &[&str] = &["chrom", "chr", "chromosome", "contig", "scaffold", "seqname", "seqid"];
+    words(last_part(name)).iter().any(|word| SEQUENCES.contains(&word.as_str()))
+}
+
+/// Whether the name of a number denotes a position on a sequence of bases: "pos", "chromStart".
+pub(in crate::evaluate::roles) fn denotes_base_position(name: &str) -> bool {
+    const POSITIONS: &[&str] =
+        &["pos", "position", "start", "end", "stop", "bp", "locus", "coordinate", "coord"];
+    words(last_part(name)).iter().any(|word| POSITIONS.contains(&word.as_str()))
+}
+
 /// Whether the name of a number denotes an amount of a thing, with the amount first, as in many
 /// languages: "massa_voertuig", "saldo_cuenta".
 pub(in crate::evaluate::roles) fn is_amount_of_thing(name: &str) -> bool {

@@ -79,6 +79,16 @@ pub(crate) fn denotes_log(name: &str) -> bool {
     has_word(name, LOGS)
 }
 
+/// Whether the name of a number denotes a position in a stream of rows: `seqno`, `offset`.
+pub(in crate::evaluate::roles) fn denotes_sequence(name: &str) -> bool {
+    const SEQUENCES: &[&str] = &["seq", "seqno", "seqnum", "seqnr", "sequence", "offset", "cursor"];
+    match words(last_part(name)).iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        [] => false,
+        [.., previous, last] if NUMBERS.contains(last) => SEQUENCES.contains(previous),
+        [.., last] => SEQUENCES.contains(last),
+    }
+}
+
 /// Whether the name denotes a step in time: a sample, a tick.
 pub(in crate::evaluate::roles) fn denotes_step(name: &str) -> bool {
     has_word(name, STEPS)
