@@ -24,6 +24,7 @@ mod partition_stats;
 mod pass;
 mod profiles;
 mod roles;
+mod unfit_systems;
 mod verdict;
 mod widening;
 
@@ -63,6 +64,7 @@ pub use profiles::{
 pub use roles::carried_times::CarriedTimes;
 pub(crate) use roles::is_identifier;
 pub use roles::{Role, RoleError, RoleReport};
+pub use unfit_systems::without_unfit_systems;
 pub use verdict::drift::{BaselineError, Drift, compare};
 pub use verdict::threshold::{Crossing, Threshold, ThresholdError};
 
