@@ -3,6 +3,8 @@
 mod partition_key;
 mod primary_key;
 mod statements;
+#[cfg(test)]
+mod testing;
 
 use crate::evaluate::candidates::workload::StatementReport;
 use crate::evaluate::figures::evaluation::Evaluation;
@@ -237,3 +239,6 @@ fn time(evaluation: &Evaluation, sorted_by: Option<&str>, findings: &mut Vec<Fin
         );
     }
 }
+
+#[cfg(test)]
+mod tests;
