@@ -396,3 +396,7 @@ impl Tables {
         Ok(database)
     }
 }
+
+#[cfg(test)]
+#[path = "tables_tests.rs"]
+mod tests;
