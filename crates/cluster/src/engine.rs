@@ -155,7 +155,7 @@ fn wrapped(error: &BallistaError) -> Option<&(dyn Error + 'static)> {
     }
 }
 
-fn of_ballista(cause: &(dyn Error + 'static)) -> Option<&BallistaError> {
+fn of_ballista<'a>(cause: &'a (dyn Error + 'static)) -> Option<&'a BallistaError> {
     cause.downcast_ref()
 }
 

@@ -13,7 +13,7 @@ use crate::evaluate::pass::evaluator::Evaluator;
 fn a_function_is_written_as_the_name_that_was_given() {
     let options = EvaluateOptions {
         partition_keys: vec![Candidate::from_columns(&["id"])],
-        placements: ["ydb", "ydb-modulo", "kudu"].map(|name| name.parse().unwrap()).to_vec(),
+        placements: ["ydb", "ydb-modulo", "kudu"].map(|name| name.parse::<Function>().unwrap()).to_vec(),
         partitions: vec![PartitionCount::new(4).unwrap()],
         ..EvaluateOptions::default()
     };
