@@ -286,3 +286,7 @@ fn delimiter(text: &str) -> Result<u8, Failure> {
         ))),
     }
 }
+
+#[cfg(test)]
+#[path = "input_tests.rs"]
+mod tests;

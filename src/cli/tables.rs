@@ -397,3 +397,7 @@ impl Tables {
         Ok(database)
     }
 }
+
+#[cfg(test)]
+#[path = "tables_tests.rs"]
+mod tests;

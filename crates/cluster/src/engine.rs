@@ -19,7 +19,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::metrics::MetricsSet;
 use datafusion::prelude::SessionConfig;
 use parquet::errors::ParquetError;
-use tonic::{Request, Response, Status};
+use tonic::{Code, Request, Response, Status};
 
 use crate::task_error::TaskError;
 use evenkeel_engine::sql::{plain_message, plain_text};
@@ -110,17 +110,15 @@ impl QueryStageExecutor for Stage {
 }
 
 /// Packs the error of a task for transport to the client. Messages between parts of Ballista, such
-/// as that an executor does not return results, stay as they are.
+/// as that an executor does not return results, stay as they are: the scheduler acts on them.
 fn with_place(error: DataFusionError, place: &str) -> DataFusionError {
     let causes: Vec<&(dyn Error + 'static)> = causes(&error).collect();
-    if causes
-        .iter()
-        .any(|cause| cause.downcast_ref().is_some_and(|of_ballista| wrapped(of_ballista).is_none()))
-    {
+    if causes.iter().filter_map(|cause| of_ballista(*cause)).any(is_of_scheduler) {
         return error;
     }
-    let again = causes.iter().any(|cause| may_pass(*cause));
-    let of_machine = causes.iter().any(|cause| is_of_store(*cause));
+    let of_connection = causes.iter().filter_map(|cause| of_ballista(*cause)).any(is_of_connection);
+    let again = of_connection || causes.iter().any(|cause| may_pass(*cause));
+    let of_machine = of_connection || causes.iter().any(|cause| is_of_store(*cause));
     let too_large = |cause: &&(dyn Error + 'static)| {
         matches!(cause.downcast_ref(), Some(PlacementError::TooLarge { .. }))
     };
@@ -154,6 +152,29 @@ fn wrapped(error: &BallistaError) -> Option<&(dyn Error + 'static)> {
         BallistaError::ArrowError(inner) => Some(inner.as_ref()),
         BallistaError::IoError(inner) => Some(inner),
         _ => None,
+    }
+}
+
+fn of_ballista<'a>(cause: &'a (dyn Error + 'static)) -> Option<&'a BallistaError> {
+    cause.downcast_ref()
+}
+
+/// Whether the scheduler acts on an error: on results that are gone, and on cancelled tasks.
+fn is_of_scheduler(error: &BallistaError) -> bool {
+    matches!(error, BallistaError::FetchFailed(..) | BallistaError::Cancelled)
+}
+
+/// Whether an error concerns the connection to another process.
+fn is_of_connection(error: &BallistaError) -> bool {
+    match error {
+        BallistaError::GrpcConnectionError(_)
+        | BallistaError::GrpcActionError(_)
+        | BallistaError::TonicError(_) => true,
+        BallistaError::GrpcError(status) => {
+            matches!(status.code(), Code::Unavailable | Code::Unknown | Code::Cancelled)
+        }
+        BallistaError::TokioError(error) => error.is_cancelled(),
+        _ => false,
     }
 }
 
@@ -297,6 +318,13 @@ mod tests {
         assert!(!read(std::io::ErrorKind::InvalidData).again);
         let absent = read(std::io::ErrorKind::NotFound);
         assert!(!absent.again && absent.message.starts_with("executor h:1: f.csv"), "{absent:?}");
+        let connection = BallistaError::GrpcConnectionError("refused".into()).into_datafusion();
+        let connection = unpacked(DataFusionError::Shared(Arc::new(connection)));
+        assert!(connection.again && connection.message.starts_with("executor h:1: "), "{connection:?}");
+        let general = unpacked(BallistaError::General("no column 'connected_at'".into()).into_datafusion());
+        assert!(!general.again && general.message.ends_with("no column 'connected_at'"), "{general:?}");
+        let gone = BallistaError::FetchFailed("e".into(), 1, 0, "gone".into()).into_datafusion();
+        assert!(matches!(with_place(gone, "h:1"), DataFusionError::External(_)));
         let cast = || Box::new(ArrowError::CastError("no number".into()));
         let wrapped = DataFusionError::External(Box::new(BallistaError::ArrowError(cast())));
         for cast in [wrapped, DataFusionError::ArrowError(cast(), None)] {

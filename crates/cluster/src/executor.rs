@@ -291,3 +291,7 @@ struct Quiet;
 impl ExecutorMetricsCollector for Quiet {
     fn record_stage(&self, _job: &JobId, _stage: usize, _task: usize, _plan: Arc<dyn QueryStageExecutor>) {}
 }
+
+#[cfg(test)]
+#[path = "executor_tests.rs"]
+mod tests;

@@ -28,8 +28,8 @@ use crate::session::state_of;
 use crate::{Cluster, ClusterError};
 use evenkeel_engine::Table;
 use evenkeel_engine::query::{
-    Explanation, Params, QueryError, QueryResult, RunQueries, SnapshotTable, TableSession, corrected_rules,
-    declare_scans,
+    Explanation, OverlapGroup, Params, QueryError, QueryResult, RunQueries, SnapshotTable, TableSession,
+    corrected_rules, declare_scans,
 };
 use evenkeel_model::note::Note;
 use evenkeel_store::log::PortionEntry;
@@ -185,7 +185,7 @@ struct ClusterTable {
 /// Assigns groups of the portions of each partition to tasks, and returns whether each partition is
 /// read by one task. Portions of a group share keys and stay together. The largest is assigned
 /// first, each to the task with the least bytes so far.
-fn deal(groups: Vec<Vec<Vec<Arc<PortionEntry>>>>, tasks: usize) -> (Vec<Vec<Vec<PortionEntry>>>, bool) {
+fn deal(groups: Vec<Vec<OverlapGroup>>, tasks: usize) -> (Vec<Vec<Vec<PortionEntry>>>, bool) {
     let whole = groups.len() * 2 > tasks;
     let units: Vec<Vec<Arc<PortionEntry>>> = match whole {
         true => groups.into_iter().map(|groups| groups.into_iter().flatten().collect()).collect(),
@@ -283,7 +283,7 @@ mod tests {
             sizes in prop::collection::vec(prop::collection::vec(prop::collection::vec(1u64..100, 1..4), 1..5), 1..12),
             tasks in 1usize..20,
         ) {
-            let groups: Vec<Vec<Vec<Arc<PortionEntry>>>> = sizes.iter().enumerate().map(|(partition, groups)| {
+            let groups: Vec<Vec<OverlapGroup>> = sizes.iter().enumerate().map(|(partition, groups)| {
                 let mut number = 0;
                 groups.iter().map(|group| group.iter().map(|bytes| {
                     number += 1;

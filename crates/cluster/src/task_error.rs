@@ -51,41 +51,55 @@ impl TaskError {
     }
 }
 
-/// Whether a text is about machines and connections rather than about the query.
+/// Causes of failures that the scheduler itself writes.
+const OF_SCHEDULER: [&str; 2] = [
+    "all executors were lost and no executor re-registered",
+    "task could not be prepared or was rejected by executor",
+];
+
+/// Text of the scheduler before the error of a task, in debug form.
+const OF_TASK: &str = "Task failed due to runtime execution error: ";
+
+/// Whether the text of a failed job is about machines and connections rather than about the query.
 fn is_passing(text: &str) -> bool {
-    const SIGNS: [&str; 12] = [
-        "Cancelled",
-        "executor",
-        "Executor",
-        "FetchFailed",
-        "fetch",
-        "Fetch",
-        "connect",
-        "Connection",
-        "transport",
+    // The scheduler cancels the jobs of lost executors.
+    if text == "Cancelled" || OF_SCHEDULER.iter().any(|cause| text.starts_with(cause)) {
+        return true;
+    }
+    let stage = text.strip_prefix("Job failed due to stage ").and_then(|rest| rest.split_once(" failed: "));
+    let Some((_, reason)) = stage else { return false };
+    reason.strip_prefix(OF_TASK).map_or_else(|| is_of_repeatable_parts(reason), is_of_machines)
+}
+
+/// Whether a stage failed because parts of it did that Ballista would repeat: results of other
+/// executors that are gone, and errors of input and output.
+fn is_of_repeatable_parts(reason: &str) -> bool {
+    let Some((what, _)) = reason.split_once(", most recent failure reason: ") else { return false };
+    (what.starts_with("Stage ") && what.ends_with(" times"))
+        || (what.starts_with("Task") && what.ends_with(" times, fail the stage"))
+}
+
+/// Whether the debug form of an error of Ballista is that of machines, connections and stores. An
+/// executor packs most of these itself.
+fn is_of_machines(debug: &str) -> bool {
+    const WRAPPERS: [&str; 5] = ["DataFusionError(", "External(", "Shared(", "ArrowError(", "ExternalError("];
+    const ERRORS: [&str; 9] = [
+        "FetchFailed(",
+        "GrpcConnectionError(",
+        "GrpcActionError(",
+        "TonicError(",
+        "GrpcError(Status { code: Unavailable,",
+        "GrpcError(Status { code: Unknown,",
+        "GrpcError(Status { code: Cancelled,",
+        "TokioError(JoinError::Cancelled(",
         "ObjectStore(",
-        "Object Store error",
-        "Unavailable",
     ];
-    SIGNS.iter().any(|sign| text.contains(sign))
+    match WRAPPERS.iter().find_map(|wrapper| debug.strip_prefix(wrapper)) {
+        Some(inner) => is_of_machines(inner),
+        None => debug == "Cancelled" || ERRORS.iter().any(|error| debug.starts_with(error)),
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_told_survives_the_texts_of_others() {
-        let error = TaskError {
-            message: "a.csv, line 7, column 'x': \"y\" [is] no number".into(),
-            again: false,
-            too_large: true,
-        };
-        let text = format!("Job x failed: stage 1 failed: {:?}\n", error.pack());
-        assert_eq!(TaskError::from_job(&text), error);
-        assert!(TaskError::from_job("Job x failed: Cancelled").again);
-        let text = r#"stage 1 failed: DataFusionError(Shared(External(ArrowError(CastError("no \"number\" here")))))"#;
-        let query = TaskError::from_job(text);
-        assert_eq!((query.again, query.message.as_str()), (false, "no \"number\" here"));
-    }
-}
+#[path = "task_error_tests.rs"]
+mod tests;

@@ -173,3 +173,7 @@ fn commits(skew: &TableSkew, layout: Layout) -> String {
     }
     text
 }
+
+#[cfg(test)]
+#[path = "skew_tests.rs"]
+mod tests;

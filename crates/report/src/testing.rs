@@ -11,6 +11,11 @@ use evenkeel_model::units::PartitionCount;
 /// Evaluates two partition keys over 4 and 8 partitions: 1000 rows of 250 users, and of four kinds,
 /// of which `<b>` has 70 % and the others 10 % of the rows each.
 pub(crate) fn evaluated() -> AdvisorReport {
+    evaluated_with(&[])
+}
+
+/// The same with primary keys.
+pub(crate) fn evaluated_with(primary_keys: &[&str]) -> AdvisorReport {
     let mut text = "user,kind,amount\n".to_owned();
     for row in 0..1000 {
         let kind = ["<b>", "one", "two", "three"][(row % 10_usize).saturating_sub(6)];
@@ -22,6 +27,7 @@ pub(crate) fn evaluated() -> AdvisorReport {
     let export = Export::open(&[InputPath::File(path)], InputOptions::default(), &BTreeMap::new()).unwrap();
     let evaluate = EvaluateOptions {
         partition_keys: vec!["user".parse().unwrap(), "kind".parse().unwrap()],
+        primary_keys: primary_keys.iter().map(|key| key.parse().unwrap()).collect(),
         partitions: [4, 8].map(|count| PartitionCount::new(count).unwrap()).to_vec(),
         ..EvaluateOptions::default()
     };

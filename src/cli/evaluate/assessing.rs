@@ -5,9 +5,8 @@ use std::sync::atomic::AtomicBool;
 
 use evenkeel::evaluate::{
     AdvisorOptions, AdvisorReport, CountRows, EvaluateError, Profile, ProfileError, advise, advise_and_save,
-    advise_merged, advise_with,
+    advise_merged, advise_with, without_unfit_systems,
 };
-use evenkeel::placement::Function;
 use evenkeel::source::Export;
 use indicatif::ProgressBar;
 
@@ -55,29 +54,12 @@ impl Assessing {
     pub(super) fn advise(
         &self,
         export: &Export,
-        mut plan: AdvisorOptions,
+        plan: AdvisorOptions,
         save: Option<u64>,
         progress: &(dyn Fn(u64) + Sync),
         stop: &AtomicBool,
     ) -> Result<(AdvisorReport, Option<Profile>), EvaluateError> {
-        loop {
-            let error = match self.advise_once(export, plan.clone(), save, progress, stop) {
-                Err(error) => error,
-                assessment => return assessment,
-            };
-            if !error.is_too_large() {
-                return Err(error);
-            }
-            let before = plan.evaluate.placements.len();
-            plan.evaluate.placements.retain(|function| match function {
-                Function::System(system) => system.about().unsigned,
-                Function::Ydb(_) => true,
-            });
-            if plan.evaluate.placements.is_empty() || plan.evaluate.placements.len() == before {
-                return Err(error);
-            }
-            plan.left_out.push(format!("{error}; likewise all systems without unsigned integers"));
-        }
+        without_unfit_systems(plan, |plan| self.advise_once(export, plan, save, progress, stop))
     }
 
     /// Evaluates new rows, and merges profiles with them.

@@ -358,3 +358,7 @@ fn first_notes(export: &Export, options: &AdvisorOptions) -> Vec<Note> {
     notes.extend(options.left_out.iter().map(|reason| Note::PlacementsLeftOut { reason: reason.clone() }));
     notes
 }
+
+#[cfg(test)]
+#[path = "advice_tests.rs"]
+mod tests;

@@ -283,3 +283,7 @@ pub fn mask_source(error: SourceError) -> SourceError {
         other => other,
     }
 }
+
+#[cfg(test)]
+#[path = "mask_tests.rs"]
+mod tests;

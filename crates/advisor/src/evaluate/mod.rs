@@ -29,6 +29,7 @@ mod partition_stats;
 mod pass;
 mod profiles;
 mod roles;
+mod unfit_systems;
 mod verdict;
 mod widening;
 
@@ -67,6 +68,7 @@ pub use profiles::{DEFAULT_PROFILE_BYTES, Profile, ProfileError, advise_and_save
 pub use roles::carried_times::CarriedTimes;
 pub(crate) use roles::is_identifier;
 pub use roles::{Role, RoleError, RoleReport};
+pub use unfit_systems::without_unfit_systems;
 pub use verdict::drift::{BaselineError, Drift, compare};
 pub use verdict::threshold::{Crossing, Threshold, ThresholdError};
 

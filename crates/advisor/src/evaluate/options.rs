@@ -180,7 +180,7 @@ pub struct AdvisorOptions {
     pub target: Target,
     /// YDB version that the proposed YQL is for.
     pub ydb_version: YdbVersion,
-    /// Placement functions that the caller left out, each with the reason.
+    /// Reasons why placement functions were left out.
     pub left_out: Vec<String>,
 }
 

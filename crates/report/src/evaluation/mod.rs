@@ -222,3 +222,6 @@ pub fn drifts(drifts: &[Drift], layout: Layout) -> String {
     ];
     section(layout, "Since the baseline", &headings, rows.collect())
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,7 +8,8 @@ use crate::values::{instant, key_text, rate, rows_per_second, spark};
 use evenkeel_advisor::evaluate::{
     AdvisorReport, Interval, Intervals, PartitionKeyReport, PlacementReport, RankedKey,
 };
-use evenkeel_placement::placement::systems::{About, system};
+use evenkeel_placement::placement::Function;
+use evenkeel_placement::placement::systems::About;
 use evenkeel_stats::skew::Verdict;
 
 /// Number of heaviest values shown per key.
@@ -214,8 +215,8 @@ pub(super) fn counts(assessment: &AdvisorReport, layout: Layout) -> String {
         return other_systems(assessment);
     }
     let functions = |key: &PartitionKeyReport| {
-        let mut functions: Vec<String> =
-            key.placements.iter().map(|placement| placement.function.clone()).collect();
+        let mut functions: Vec<Function> =
+            key.placements.iter().map(|placement| placement.function).collect();
         functions.dedup();
         functions
     };
@@ -226,7 +227,7 @@ pub(super) fn counts(assessment: &AdvisorReport, layout: Layout) -> String {
     let rows = ranked(assessment).take(most_keys).flat_map(|(_, key, _)| {
         functions(key).into_iter().map(|function| {
             let status = key.placements.iter().find(|placement| placement.function == function);
-            let mut row = vec![key.partition_key.join(", "), status.map_or(function.clone(), checked)];
+            let mut row = vec![key.partition_key.join(", "), status.map_or(function.to_string(), checked)];
             for placement in key.placements.iter().filter(|placement| placement.function == function) {
                 let skew = &placement.skew;
                 let empty = match skew.empty_partitions {
@@ -302,23 +303,23 @@ pub(super) fn nodes(assessment: &AdvisorReport, layout: Layout) -> String {
 
 /// Formats a function; a function of another system with its status.
 pub(crate) fn checked(placement: &PlacementReport) -> String {
-    match system(&placement.function) {
-        Some(_) => format!("{} ({})", placement.function, placement.status.word()),
-        None => placement.function.clone(),
+    match placement.function {
+        Function::System(system) => format!("{} ({})", system.about().name, placement.status.word()),
+        Function::Ydb(function) => function.to_string(),
     }
 }
 
 /// Describes the functions of other systems, and why some were left out.
 pub(crate) fn other_systems(assessment: &AdvisorReport) -> String {
     let candidates = &assessment.evaluation.candidates;
-    let mut names: Vec<&str> = Vec::new();
+    let mut systems: Vec<&About> = Vec::new();
     for placement in candidates.iter().flat_map(|key| &key.placements) {
-        if !names.contains(&placement.function.as_str()) {
-            names.push(&placement.function);
+        let Function::System(system) = placement.function else { continue };
+        let about = system.about();
+        if systems.iter().all(|known| known.name != about.name) {
+            systems.push(about);
         }
     }
-    let systems: Vec<&About> =
-        names.iter().filter_map(|name| system(name)).map(|system| system.about()).collect();
     let mut text = String::new();
     // If there are many systems, their sources are left to the docs and 'place'.
     match systems.as_slice() {

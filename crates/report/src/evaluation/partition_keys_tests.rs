@@ -19,7 +19,7 @@ fn with_functions(names: &[&str]) -> AdvisorReport {
     for key in &mut report.evaluation.candidates {
         let of_name = |name: &&str| {
             let mut placement = key.placements[0].clone();
-            placement.function = (*name).to_owned();
+            placement.function = name.parse().unwrap();
             placement
         };
         key.placements = names.iter().map(of_name).collect();
@@ -127,9 +127,10 @@ fn of_many_functions_only_the_best_keys_are_shown() {
     let text = counts(&evaluated(), Layout::Plain);
     assert!(text.contains("over 4") && text.contains("over 8"), "{text}");
     assert_eq!((lines_with(&text, "user"), lines_with(&text, "kind")), (1, 1), "{text}");
-    let few = counts(&with_functions(&["f", "g", "h", "i"]), Layout::Plain);
+    let functions = ["ydb", "ydb-modulo", "ydb-cloud-logs:20:60", "ydb-cloud-logs:10:60", "kudu"];
+    let few = counts(&with_functions(&functions[..4]), Layout::Plain);
     assert_eq!((lines_with(&few, "third"), lines_with(&few, "more keys")), (4, 0), "{few}");
-    let many = counts(&with_functions(&["f", "g", "h", "i", "j"]), Layout::Plain);
+    let many = counts(&with_functions(&functions), Layout::Plain);
     assert_eq!((lines_with(&many, "third"), lines_with(&many, "1 more keys: ")), (0, 1), "{many}");
     assert_eq!(counts(&with_functions(&["ydb"]), Layout::Plain), "", "one placement needs no table");
 }
@@ -137,7 +138,10 @@ fn of_many_functions_only_the_best_keys_are_shown() {
 #[test]
 fn functions_of_other_systems_are_described_and_left_out_ones_have_a_reason() {
     let mut report = with_functions(&["ydb", "kudu", "citus"]);
-    let about = ["kudu", "citus"].map(|name| system(name).unwrap().about());
+    let about = ["kudu", "citus"].map(|name| match name.parse::<Function>().unwrap() {
+        Function::System(system) => system.about(),
+        Function::Ydb(_) => panic!("{name}"),
+    });
     let line = |about: &About| format!("{}: {}, {}\n", about.name, about.status.word(), about.source);
     assert_eq!(other_systems(&report), about.map(line).concat());
     let [ydb, kudu, _] = report.evaluation.candidates[0].placements.as_slice() else { panic!() };

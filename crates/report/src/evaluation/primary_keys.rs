@@ -142,3 +142,7 @@ pub(super) fn statements(assessment: &AdvisorReport, layout: Layout) -> String {
     };
     heading(layout, "Partitions that statements visit") + &draw(layout, &headings, rows.collect()) + note
 }
+
+#[cfg(test)]
+#[path = "primary_keys_tests.rs"]
+mod tests;

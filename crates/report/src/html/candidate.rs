@@ -148,3 +148,7 @@ pub(super) fn distinct(key: &PartitionKeyReport) -> String {
         format!("{} ({} to {})", count(distinct.estimate), count(distinct.lower), count(distinct.upper))
     }
 }
+
+#[cfg(test)]
+#[path = "candidate_tests.rs"]
+mod tests;

@@ -143,3 +143,7 @@ fn strategy(page: &mut String, simulation: &Simulation, report: &StrategyReport)
     }
     page.push_str("</dl>\n</section>\n");
 }
+
+#[cfg(test)]
+#[path = "simulation_tests.rs"]
+mod tests;

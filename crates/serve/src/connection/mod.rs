@@ -388,3 +388,6 @@ fn too_many_portals() -> Failure {
     let message = format!("a connection has at most {MAX_PORTALS} open portals and cursors; close some");
     Failure::new(SqlState::LIMIT, message)
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::mpsc::Receiver;
 
 use arrow::array::{AsArray, RecordBatch};
 use arrow::compute::interleave_record_batch;
@@ -10,7 +10,7 @@ use arrow::datatypes::TimestampMicrosecondType;
 
 use crate::simulate::error::SimulateError;
 use crate::simulate::survey::{Order, Source};
-use evenkeel_input::source::OnUnreadable;
+use evenkeel_input::source::{OnUnreadable, read_ahead};
 use evenkeel_model::units::Micros;
 use evenkeel_model::values::{instants, row_bytes};
 
@@ -96,18 +96,16 @@ pub(super) fn replay(
         let mut queues = Vec::new();
         let mut readers = Vec::new();
         for source in sources {
-            let (sender, receiver) = sync_channel(1);
-            readers.push(scope.spawn(move || {
-                // If the receiver is gone, the replay has failed and reports the error itself.
-                let send = |block: Vec<RecordBatch>| sender.send(block).is_ok();
-                match source.time.filter(|_| source.order == Order::Time) {
+            // If the receiver is gone, the replay has failed and reports the error itself.
+            let (receiver, reader) =
+                read_ahead(scope, move |send| match source.time.filter(|_| source.order == Order::Time) {
                     Some(time) => sorted(source, on_unreadable, time, send),
                     None => source
                         .export
                         .read_blocks::<SimulateError>(on_unreadable, &source.projection, send)
                         .map(|_| ()),
-                }
-            }));
+                });
+            readers.push(reader);
             let queue = Queue {
                 receiver,
                 time: source.time,
@@ -278,6 +276,7 @@ fn next_block(queues: &mut [Queue], clock: &mut Clock) -> Block {
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
+    use std::sync::mpsc::sync_channel;
 
     use arrow::array::Int64Array;
     use proptest::prelude::{prop_assert_eq, proptest};

@@ -1,7 +1,7 @@
 //! Figures of a candidate for the partition key.
 
 use arrow::array::ArrayRef;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use crate::evaluate::EvaluateError;
@@ -65,11 +65,17 @@ pub struct PerBatch {
     pub share_of_fullest: Spread,
 }
 
+/// Serializes a function as its name.
+fn as_name<S: Serializer>(function: &Function, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(function)
+}
+
 /// Figures of a key under one placement function and number of partitions.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PlacementReport {
-    /// Name of the placement function.
-    pub function: String,
+    /// Placement function, serialized as its name.
+    #[serde(serialize_with = "as_name")]
+    pub function: Function,
     /// Degree to which the function is verified.
     pub status: Status,
     /// Number of rows of each partition, by partition number.
@@ -251,3 +257,7 @@ impl SkewCauses {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "partition_key_tests.rs"]
+mod tests;

@@ -350,7 +350,7 @@ impl PlacementCounts {
                 share_of_fullest,
             });
         PlacementReport {
-            function: self.placement.function().to_string(),
+            function: self.placement.function(),
             status: self.placement.status(),
             empty_by_chance: expected_empty_partitions(skew.partitions, noise_floor.distinct_keys).0,
             causes: SkewCauses::new(&skew, &noise_floor, of_key.exact, verdict),

@@ -1,13 +1,12 @@
 //! Thread that reads while rows are counted.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::sync_channel;
 
 use arrow::array::RecordBatch;
 
 use crate::evaluate::EvaluateError;
 use crate::evaluate::pass::evaluator::Evaluator;
-use evenkeel_input::source::Unreadable;
+use evenkeel_input::source::{Unreadable, read_ahead};
 
 /// Callback that receives blocks of batches and returns whether to continue.
 type Blocks<'a> = &'a mut dyn FnMut(Vec<RecordBatch>) -> bool;
@@ -20,11 +19,10 @@ pub(crate) fn read_into(
     stop: &AtomicBool,
     read: impl FnOnce(&[bool], Blocks<'_>) -> Result<Unreadable, EvaluateError> + Send,
 ) -> Result<Unreadable, EvaluateError> {
-    let (sender, receiver) = sync_channel::<Vec<RecordBatch>>(1);
     let projection = evaluator.projection();
     std::thread::scope(|scope| {
         // If the receiver is gone, counting has failed, and reports that itself.
-        let reading = scope.spawn(move || read(&projection, &mut |block| sender.send(block).is_ok()));
+        let (receiver, reading) = read_ahead(scope, move |each| read(&projection, each));
         let counted = evaluator.add_all(
             || receiver.recv().ok(),
             |rows_read| {

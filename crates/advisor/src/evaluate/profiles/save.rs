@@ -108,7 +108,8 @@ fn checksum(evaluation: &Evaluation, of_rows: u64) -> u64 {
     let times = range.map(|range| (range.earliest_micros, range.latest_micros, range.null_rows));
     let first = evaluation.candidates.first().filter(|_| evaluation.primary_keys.is_empty());
     let first = first.and_then(|key| Some((&key.partition_key, key.placements.first()?)));
-    let placed = first.map(|(key, placement)| (key, &placement.function, &placement.rows_per_partition));
+    let placed =
+        first.map(|(key, placement)| (key, placement.function.to_string(), &placement.rows_per_partition));
     let facts = serde_json::json!([evaluation.rows, evaluation.bytes, times, of_rows, placed]);
     XxHash3_64::oneshot(facts.to_string().as_bytes())
 }

@@ -3,6 +3,8 @@
 mod partition_key;
 mod primary_key;
 mod statements;
+#[cfg(test)]
+mod testing;
 mod words;
 
 use crate::evaluate::candidates::workload::StatementReport;
@@ -229,3 +231,6 @@ fn time(evaluation: &Evaluation, sorted_by: Option<&str>, findings: &mut Vec<Fin
         );
     }
 }
+
+#[cfg(test)]
+mod tests;

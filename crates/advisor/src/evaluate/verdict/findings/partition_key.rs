@@ -6,7 +6,7 @@ use crate::evaluate::figures::pattern::Pattern;
 use crate::evaluate::nulls::can_be_filled_in;
 use crate::evaluate::verdict::findings::words::{hash, percent};
 use evenkeel_model::finding::{Finding, FindingCode, Severity, Subject};
-use evenkeel_placement::placement::systems::system;
+use evenkeel_placement::placement::Function;
 use evenkeel_stats::skew::{EVEN_MAX_OVER_MEAN, MIN_KEYS_PER_PARTITION, Verdict};
 
 /// Max/mean above which an uneven key is a problem: the fullest partition has half as much again as
@@ -247,7 +247,7 @@ pub(super) fn values(key: &PartitionKeyReport, rows: u64, findings: &mut Vec<Fin
 /// Adds a finding for each function of another system that leaves partitions empty that chance
 /// would fill.
 pub(super) fn defects(key: &PartitionKeyReport, findings: &mut Vec<Finding>) {
-    let of_systems = key.placements.iter().filter(|placement| system(&placement.function).is_some());
+    let of_systems = key.placements.iter().filter(|placement| !is_ydb(placement));
     for placement in of_systems.filter(|placement| placement.leaves_empty()) {
         let (empty, partitions) = (placement.skew.empty_partitions, placement.skew.partitions);
         findings.push(Finding {
@@ -306,7 +306,7 @@ pub(super) fn node_counts(evaluation: &Evaluation, findings: &mut Vec<Finding>) 
 }
 
 fn is_ydb(placement: &PlacementReport) -> bool {
-    system(&placement.function).is_none()
+    matches!(placement.function, Function::Ydb(_))
 }
 
 #[cfg(test)]

@@ -159,3 +159,7 @@ pub(super) fn append(key: &PrimaryKeyReport, findings: &mut Vec<Finding>) {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "primary_key_tests.rs"]
+mod tests;

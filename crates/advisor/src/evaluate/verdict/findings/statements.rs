@@ -80,3 +80,7 @@ pub(super) fn reach(
         }
     }
 }
+
+#[cfg(test)]
+#[path = "statements_tests.rs"]
+mod tests;
