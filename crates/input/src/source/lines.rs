@@ -55,6 +55,8 @@ pub(super) struct LineReader<S> {
     more_lines: u64,
     /// The last row.
     text: Vec<u8>,
+    /// Whether the last line ended with a line break, rather than with the file.
+    has_break: bool,
     /// Whether the last row was read ahead.
     is_pending: bool,
     has_ended: bool,
@@ -133,6 +135,7 @@ impl<S: Spelling> LineReader<S> {
             line: 0,
             more_lines: 0,
             text: Vec::new(),
+            has_break: false,
             is_pending: false,
             has_ended: false,
             has_met_end: false,
@@ -155,7 +158,8 @@ impl<S: Spelling> LineReader<S> {
         self.line += 1 + std::mem::take(&mut self.more_lines);
         while self.append_line()? {
             let slashes = self.text.iter().rev().take_while(|byte| **byte == b'\\').count();
-            if !S::BACKSLASHES || slashes % 2 == 0 {
+            // A backslash at the end of the file escapes nothing.
+            if !S::BACKSLASHES || slashes % 2 == 0 || !self.has_break {
                 self.has_ended = S::END.is_some_and(|end| end == self.text);
                 self.has_met_end = self.has_ended;
                 return Ok(!self.has_ended);
@@ -163,11 +167,6 @@ impl<S: Spelling> LineReader<S> {
             // The line break belongs to the value.
             self.text.push(b'\n');
             self.more_lines += 1;
-        }
-        if self.more_lines > 0 {
-            // No line follows the backslash, so that it escapes nothing.
-            self.text.pop();
-            self.more_lines -= 1;
         }
         self.has_ended = true;
         Ok(!self.text.is_empty())
@@ -204,7 +203,8 @@ impl<S: Spelling> LineReader<S> {
         if self.text.len() > MAX_RECORD_BYTES {
             return Err(SourceError::RecordTooLong { file: self.file.clone(), line: self.line });
         }
-        if count > 0 && self.text.last() == Some(&b'\n') {
+        self.has_break = count > 0 && self.text.last() == Some(&b'\n');
+        if self.has_break {
             self.text.pop();
             if self.text.last() == Some(&b'\r') {
                 self.text.pop();

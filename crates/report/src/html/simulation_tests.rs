@@ -34,7 +34,7 @@ fn lines_are_shares_of_the_height() {
     // Half of the rows, then none; all of the splits, then half.
     assert!(text.contains("<polyline class=\"line\" points=\"240.0,40.0 720.0,80.0\"/>"), "{text}");
     assert!(text.contains("<polyline class=\"dashes\" points=\"240.0,0.0 720.0,40.0\"/>"), "{text}");
-    assert!(text.contains("splits alive, 0 to 4 (dashes); 1 window for each point"), "{text}");
+    assert!(text.contains("live splits, 0 to 4 (dashes); 1 window for each point"), "{text}");
     timeline.windows_of_period = 2;
     assert!(lines(&timeline).contains("; 2 windows for each point"));
     let nothing = lines(&Timeline::default());

@@ -1,6 +1,6 @@
 //! Columns that number the lines of things: the rows of each parent, from 0 or 1.
 
-use crate::evaluate::roles::names::{denotes_code, has_several_words};
+use crate::evaluate::roles::names::{Hint, denotes_code, has_several_words};
 use crate::evaluate::roles::profile::{Profile, codes_together, distinct_together};
 
 /// Maximum number of columns that are tried in pairs.
@@ -31,7 +31,9 @@ pub(super) fn line_of(column: &Profile<'_>, columns: &[Profile<'_>], composite: 
     let numbers: Vec<i128> = numbers.iter().map(|number| number / step).collect();
     let (least, greatest) = (numbers.iter().min().copied(), numbers.iter().max().copied());
     let (Some(least @ 0..=1), Some(0..=MAX_LINES)) = (least, greatest) else { return Vec::new() };
-    if column.distinct < 2 || denotes_code(&column.column.name) {
+    // Of two numbers only a name says that they count: flags do not.
+    let fewest = if column.hint == Some(Hint::Line) { 2 } else { 3 };
+    if column.distinct < fewest || denotes_code(&column.column.name) {
         return Vec::new();
     }
     let can_have_lines = |parent: &Profile<'_>| parent.column.name != column.column.name && !parent.is_time();

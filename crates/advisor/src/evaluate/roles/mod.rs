@@ -41,6 +41,7 @@ use crate::evaluate::roles::scores::{
     Scores, is_unique_code, is_unique_text, score_cardinality, score_numbers, score_relations, score_text,
 };
 use crate::evaluate::roles::shared_values::sharing_values;
+use crate::evaluate::roles::texts::Words;
 
 /// Number of columns counting within the same values above which none of them numbers rows.
 const MANY_COUNTERS: usize = 3;
@@ -48,6 +49,12 @@ const MANY_COUNTERS: usize = 3;
 /// Smallest number of a block, and number of blocks, of a chain.
 const MIN_BLOCKS: i128 = 10_000;
 const MANY_BLOCKS: usize = 1_000;
+
+/// Maximum mean numbers of characters and words of texts that are names of things.
+const MAX_CHARACTERS_OF_NAMES: f64 = 60.0;
+const MAX_WORDS_OF_NAMES: f64 = 8.0;
+/// Number of names up to which they are kinds.
+const MIN_NAMES: usize = 64;
 
 /// Dependencies between sampled columns.
 #[derive(Debug)]
@@ -198,10 +205,40 @@ fn infer(
     columns: &[Profile<'_>],
     relations: &Relations,
 ) -> (Role, Vec<String>, bool) {
-    match certain(column, columns).or_else(|| block_number(index, column, columns, relations)) {
-        Some((role, evidence)) => (role, evidence, false),
-        None => scored(index, column, columns, relations),
+    if let Some((role, evidence)) =
+        certain(column, columns).or_else(|| block_number(index, column, columns, relations))
+    {
+        return (role, evidence, false);
     }
+    let (role, evidence, is_vague) = scored(index, column, columns, relations);
+    match name_of_thing(index, column, relations).filter(|_| role == Role::Text) {
+        Some(evidence) => (Role::Entity, vec![evidence], false),
+        None => (role, evidence, is_vague),
+    }
+}
+
+/// Returns the evidence that short texts are names of things, by which rows without an id are looked
+/// up: those of each name arrive together, or another column follows from it.
+fn name_of_thing(index: usize, column: &Profile<'_>, relations: &Relations) -> Option<String> {
+    let is_name = |words: &Words| {
+        words.mean_chars <= MAX_CHARACTERS_OF_NAMES
+            && words.mean_words < MAX_WORDS_OF_NAMES
+            && words.structured < 0.5
+    };
+    let dependencies = &relations.dependencies;
+    let follows = dependencies.determines.iter().any(|determined| determined.contains(&index));
+    let determines = dependencies.determines.get(index).is_some_and(|determined| !determined.is_empty());
+    let is_thing = matches!(&column.form, Form::Text(words) if is_name(words))
+        && column.hint != Some(Hint::Text)
+        && column.nulls == 0
+        && column.distinct > MIN_NAMES
+        && column.distinct * 2 <= column.rows
+        && !follows
+        && (column.gathered || determines);
+    is_thing.then(|| match column.gathered {
+        true => "names, whose rows arrive together".to_owned(),
+        false => "names, from which another column follows".to_owned(),
+    })
 }
 
 /// Distinguishes block numbers of a ledger from numbers of things: blocks are created in sequence,

@@ -11,9 +11,9 @@ fn is_opaque(form: &Form) -> bool {
     matches!(form, Form::Text(words) if words.opaque > 0.9)
 }
 
-/// Whether values are whole numbers, as text.
-fn has_digits(form: &Form) -> bool {
-    matches!(form, Form::Text(words) if words.digits > 0.9)
+/// Whether most values are numbers, as text.
+fn is_mostly_numeric(form: &Form) -> bool {
+    matches!(form, Form::Text(words) if words.numeric > 0.5)
 }
 
 pub(super) fn score_name(column: &Profile<'_>, scores: &mut Scores) {
@@ -53,8 +53,8 @@ pub(super) fn score_name(column: &Profile<'_>, scores: &mut Scores) {
             scores.add(Role::RowId, -2.0 * weight, "");
             scores.add(Role::Measure, -weight, "");
         }
-        // An amount with more digits than numbers hold, such as that of a token.
-        Some(Hint::Measure) if has_digits(&column.form) => {
+        // More digits than numbers hold, as amounts of a token, or results some of which are words.
+        Some(Hint::Measure) if is_mostly_numeric(&column.form) => {
             scores.add(Role::Measure, 26.0, said());
             scores.add(Role::Entity, -6.0, "");
             scores.add(Role::RowId, -6.0, "");

@@ -27,8 +27,8 @@ pub(crate) struct Words {
     pub(crate) networks: f64,
     /// Share of the values that are numbers with a fraction, also with a sign or a bound: "<0.5".
     pub(crate) decimals: f64,
-    /// Share of the values that consist of decimal digits.
-    pub(crate) digits: f64,
+    /// Share of the values that are numbers.
+    pub(crate) numeric: f64,
     /// Share of the values that are dates with the year last, or times of day: "31.01.2026 09:30",
     /// "09:30:00".
     pub(crate) dates: f64,
@@ -60,7 +60,7 @@ impl Words {
             addresses: share(&is_address),
             networks: share(&|text| text.parse::<IpAddr>().is_ok()),
             decimals: share(&is_decimal),
-            digits: share(&|text| text.bytes().all(|byte| byte.is_ascii_digit())),
+            numeric: share(&|text| is_decimal(text) || text.trim().parse::<f64>().is_ok()),
             dates: share(&|text| {
                 text.len() <= LONGEST_DATE
                     && (is_written_date(text)

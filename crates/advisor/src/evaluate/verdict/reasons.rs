@@ -45,12 +45,7 @@ fn locality(chosen: &RankedKey, others: &[RankedKey], knowledge: &Knowledge<'_>)
             only.column,
             only.role.words()
         )),
-        [_, _, ..]
-            if !knowledge.is_thing(&chosen.partition_key)
-                && roles
-                    .iter()
-                    .all(|report| !report.role.can_place_rows() || report.role == Role::Dimension) =>
-        {
+        [_, _, ..] if identifies_nothing(&chosen.partition_key, knowledge) => {
             let columns: Vec<String> =
                 roles.iter().map(|report| format!("{} ({})", report.column, report.role.words())).collect();
             Some(format!(
@@ -79,6 +74,15 @@ fn locality(chosen: &RankedKey, others: &[RankedKey], knowledge: &Knowledge<'_>)
     }
 }
 
+/// Whether no column of a key identifies anything, alone or with the others.
+fn identifies_nothing(key: &[String], knowledge: &Knowledge<'_>) -> bool {
+    let places_nothing = |role: Role| !role.can_place_rows() || role == Role::Dimension;
+    let roles: Vec<Role> = key.iter().filter_map(|column| knowledge.role(column)).collect();
+    !roles.is_empty()
+        && (roles.len() == 1 || !knowledge.is_thing(key))
+        && roles.into_iter().all(places_nothing)
+}
+
 pub(super) fn reasons_for(
     chosen: &RankedKey,
     others: &[RankedKey],
@@ -86,10 +90,15 @@ pub(super) fn reasons_for(
     knowledge: &Knowledge<'_>,
 ) -> Vec<String> {
     let mut reasons = Vec::new();
+    let mut locality = locality(chosen, others, knowledge);
+    let is_makeshift = identifies_nothing(&chosen.partition_key, knowledge);
+    if is_makeshift {
+        reasons.extend(locality.take());
+    }
     if chosen.verdict == Verdict::FewRows {
         reasons
             .push("there are too few rows to tell how evenly they spread; evaluate more of them".to_owned());
-    } else if !chosen.qualifies && others.iter().any(|other| other.qualifies) {
+    } else if !chosen.qualifies && !is_makeshift && others.iter().any(|other| other.qualifies) {
         reasons.push(format!(
             "it is not even ({}): inserts reach {:.0} % of the rate of an even key; that is the cost of \
              keeping related rows in one partition",
@@ -114,7 +123,7 @@ pub(super) fn reasons_for(
     // disprove.
     let is_row = |column: &String| knowledge.role(column) == Some(Role::RowId);
     if joined.is_empty() || !chosen.partition_key.iter().any(is_row) {
-        reasons.extend(locality(chosen, others, knowledge));
+        reasons.extend(locality);
     }
     reasons.push(format!(
         "{} sustains {} of inserts, of {} if all partitions were equally busy",

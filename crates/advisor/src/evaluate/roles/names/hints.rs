@@ -70,6 +70,7 @@ pub(in crate::evaluate::roles) fn hints(name: &str) -> Vec<Hint> {
         // "num_items" counts; "num_factura" is the number of one.
         ["num", .., last] if last.ends_with('s') => vec![Hint::Measure],
         ["num", ..] => vec![Hint::Identifier],
+        [first, ..] if first.starts_with("numberof") => vec![Hint::Measure],
         [_, .., "in", "currency"] | [_, .., "in", _, "currency"] => vec![Hint::Measure],
         // "tot_claims" counts claims; "total_id" would identify one, and "total_type" is a type.
         [first, .., last] if AGGREGATES.contains(first) && !says_more(last) => vec![Hint::Measure],

@@ -207,7 +207,7 @@ mod tests {
             (
                 |name| hint(name) == Some(Hint::Attribute),
                 vec!["card_last4", "last_4_digits", "panMasked", "first6"],
-                vec!["last_name_id", "card_id", "first"],
+                vec!["last_name_id", "card_id"],
             ),
             (
                 |name| hint(name) == Some(Hint::Measure),

@@ -43,7 +43,7 @@ pub(super) fn reach(
             code: FindingCode::FanOut,
             severity: Severity::Warning,
             subject: hash(key),
-            message: format!("{} read all partitions", listed(&words)),
+            message: format!("all partitions are read by {}", listed(&words)),
             measured: worse.len() as f64,
             threshold: 0.0,
             advice: "Statements visit one partition when they fix every column of the partition key. Weigh that against how evenly \

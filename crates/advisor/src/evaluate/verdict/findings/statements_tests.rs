@@ -66,7 +66,7 @@ fn a_key_is_worse_than_one_that_answers_a_statement_from_one_partition() {
     assert_eq!((finding.code, finding.severity), (FindingCode::FanOut, Severity::Warning));
     assert_eq!((finding.subject.to_string().as_str(), finding.measured), ("HASH(user, day)", 2.0));
     let (one, two) = ("q1 (HASH(user) answers it from one)", "q2 (HASH(user) answers it from one)");
-    assert_eq!(finding.message, format!("all partitions are visited by {one}, {two}"));
+    assert_eq!(finding.message, format!("all partitions are read by {one}, {two}"));
 }
 
 #[test]
