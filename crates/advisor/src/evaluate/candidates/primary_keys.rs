@@ -178,7 +178,8 @@ impl SampledColumns<'_> {
         let mut key = partition_key.to_vec();
         let usable: Vec<usize> = (0..self.columns.len())
             .filter(|at| self.can_be_in_key(*at) && self.role(*at).can_identify_rows() && !self.is_copy(*at))
-            .filter(|at| !self.is_wordy(*at) && !self.is_time_of_receipt(*at))
+            .filter(|at| !self.is_wordy(*at) || self.role(*at) == Role::Entity)
+            .filter(|at| !self.is_time_of_receipt(*at))
             .collect();
         let distinct = |key: &[usize]| {
             let profiles: Vec<&Profile<'_>> = key.iter().filter_map(|at| self.columns.get(*at)).collect();

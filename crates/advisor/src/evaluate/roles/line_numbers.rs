@@ -31,9 +31,7 @@ pub(super) fn line_of(column: &Profile<'_>, columns: &[Profile<'_>], composite: 
     let numbers: Vec<i128> = numbers.iter().map(|number| number / step).collect();
     let (least, greatest) = (numbers.iter().min().copied(), numbers.iter().max().copied());
     let (Some(least @ 0..=1), Some(0..=MAX_LINES)) = (least, greatest) else { return Vec::new() };
-    // Of two numbers only a name says that they count: flags do not.
-    let fewest = if column.hint == Some(Hint::Line) { 2 } else { 3 };
-    if column.distinct < fewest || denotes_code(&column.column.name) {
+    if column.distinct < fewest_lines(column) || denotes_code(&column.column.name) {
         return Vec::new();
     }
     let can_have_lines = |parent: &Profile<'_>| parent.column.name != column.column.name && !parent.is_time();
@@ -58,6 +56,12 @@ pub(super) fn line_of(column: &Profile<'_>, columns: &[Profile<'_>], composite: 
     };
     let pairs = pairs_of(column, columns);
     composite.iter().chain(&pairs).find(have_lines).cloned().unwrap_or_default()
+}
+
+/// Returns the number of values from which a column may count lines. Of two numbers only a name
+/// says that they count: flags do not.
+fn fewest_lines(column: &Profile<'_>) -> usize {
+    if column.hint == Some(Hint::Line) { 2 } else { 3 }
 }
 
 /// Whether a column may be the parent of lines, if `firsts` lines have the first number: nearly
@@ -115,7 +119,7 @@ pub(crate) fn counts_lines_of(column: &Profile<'_>, parents: &[&Profile<'_>]) ->
     let (least, greatest) = (numbers.iter().min().copied(), numbers.iter().max().copied());
     let (Some(least @ 0..=1), Some(0..=MAX_LINES)) = (least, greatest) else { return false };
     let (codes, distinct) = codes_together(parents);
-    column.distinct > 1
+    column.distinct >= fewest_lines(column)
         && !denotes_code(&column.column.name)
         && counts_within(numbers, least, &codes, distinct)
 }

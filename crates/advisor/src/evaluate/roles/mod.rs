@@ -184,7 +184,7 @@ pub(super) fn infer_roles(
             is_obscure,
             is_address: matches!(&column.form, Form::Text(words) if words.addresses > 0.9),
             is_page: matches!(&column.form, Form::Text(words) if words.addresses - words.networks > 0.9),
-            is_label: names::is_label(&column.column.name) || column.form.is_words(),
+            is_label: (names::is_label(&column.column.name) && !has_codes(column)) || column.form.is_words(),
             is_kind: role == Role::Entity && column.hint == Some(Hint::Dimension),
             recurs: names::recurs(&column.column.name),
             is_contact: names::is_contact(&column.column.name),
@@ -215,6 +215,11 @@ fn infer(
         Some(evidence) => (Role::Entity, vec![evidence], false),
         None => (role, evidence, is_vague),
     }
+}
+
+/// Whether values are single words with digits, as "#1001".
+fn has_codes(column: &Profile<'_>) -> bool {
+    matches!(&column.form, Form::Text(words) if words.codes > 0.9 && words.mean_words < 1.1)
 }
 
 /// Returns the evidence that short texts are names of things, by which rows without an id are looked

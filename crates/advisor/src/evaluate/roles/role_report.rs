@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use crate::evaluate::roles::carried_times::CarriedTimes;
+use crate::evaluate::roles::names::is_id_of_record;
 use crate::role::Role;
 
 /// Role of a column, and why.
@@ -125,11 +126,13 @@ impl RoleReport {
     /// Weight of an entity among the columns of its export. Addresses are looked up if no entity
     /// has an id.
     pub(crate) fn identity(&self, columns: &[Self]) -> f64 {
-        let is_id = |report: &Self| {
-            report.role == Role::Entity
-                && !report.is_doubtful()
-                && report.copy_of.is_none()
-                && report.null_share <= MAX_MISSING
+        // Records with an id of their own are looked up by it, but not events.
+        let is_id = |report: &Self| match report.role {
+            Role::Entity => {
+                !report.is_doubtful() && report.copy_of.is_none() && report.null_share <= MAX_MISSING
+            }
+            Role::RowId => is_id_of_record(&report.column),
+            _ => false,
         };
         // Rows with an id are not looked up by the name that some of them share.
         if self.is_label && columns.iter().any(|report| report.role == Role::RowId) {

@@ -93,7 +93,8 @@ pub(super) fn score_text(column: &Profile<'_>, words: &Words, scores: &mut Score
         scores.add(Role::Text, 2.0, "");
         scores.add(Role::RowId, -2.0, "");
     }
-    if words.decimals > 0.5 {
+    // The id of a visitor may consist of a random number, a dot and a time.
+    if words.decimals > 0.5 && column.hint != Some(Hint::Identifier) {
         scores.add(Role::Measure, 26.0, "numbers with fractions, as text");
         scores.add(Role::Entity, -6.0, "");
         scores.add(Role::RowId, -6.0, "");

@@ -1,6 +1,7 @@
 //! Knowledge about the columns of an export from sampled rows.
 
 use crate::evaluate::options::JoinedColumn;
+use crate::evaluate::roles::names::denotes_port_of_connection;
 use crate::evaluate::roles::{Role, RoleReport};
 
 /// Knowledge about the columns from sampled rows.
@@ -40,6 +41,10 @@ impl<'a> Knowledge<'a> {
     /// Whether the key is the natural key without its time or its line: its columns identify the
     /// subject of a row, such as a pair of currencies, or the station of a series of readings.
     pub(crate) fn is_thing(&self, key: &[String]) -> bool {
+        // The ports of a connection differ by chance.
+        if key.iter().any(|column| denotes_port_of_connection(column)) {
+            return false;
+        }
         let counts = |column: &&String| !matches!(self.role(column), Some(Role::Time | Role::LineNumber));
         let parts: Vec<&String> = self.natural_key.iter().filter(counts).collect();
         let is_series = key.len() > 1 || self.has_time(self.natural_key);

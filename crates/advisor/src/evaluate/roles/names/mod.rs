@@ -19,9 +19,11 @@ pub(in crate::evaluate::roles) use crate::evaluate::roles::names::numbers::{
 pub(in crate::evaluate::roles) use crate::evaluate::roles::names::things::{
     denotes_address, denotes_author, denotes_block, denotes_code, denotes_process, denotes_span,
     denotes_talk, denotes_thread, denotes_trace, denotes_transaction, has_several_words, is_contact,
-    is_label, is_of_rows, is_whole, noun, recurs,
+    is_id_of_record, is_label, is_of_rows, is_whole, noun, recurs,
 };
-pub(crate) use crate::evaluate::roles::names::things::{denotes_events, is_bare_id, is_derived};
+pub(crate) use crate::evaluate::roles::names::things::{
+    denotes_events, denotes_port_of_connection, is_bare_id, is_derived,
+};
 pub(in crate::evaluate::roles) use crate::evaluate::roles::names::times::{
     denotes_before, denotes_bound, denotes_calendar, denotes_commit, denotes_julian_date, denotes_load,
     denotes_part_of_day, denotes_sequence, denotes_step, denotes_transmission, denotes_year, is_duration,
@@ -196,6 +198,16 @@ mod tests {
                 denotes_transaction,
                 vec!["txHash", "from", "gas_used", "transaction_index"],
                 vec!["lot", "borough", "block", "zipcode"],
+            ),
+            (
+                is_id_of_record,
+                vec!["AppsFlyer ID", "policy_no"],
+                vec!["id", "request_id", "event_uuid", "name"],
+            ),
+            (
+                denotes_port_of_connection,
+                vec!["srcport", "id.resp_port", "dport", "local-port"],
+                vec!["port", "seaport", "airport", "support", "destination_port_name"],
             ),
             (
                 denotes_sequence,

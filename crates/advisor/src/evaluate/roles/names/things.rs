@@ -1,5 +1,6 @@
 //! Names of things: people, talks, ledgers, processes, and the wholes that rows are parts of.
 
+use crate::evaluate::roles::names::hints::{Hint, hint};
 use crate::evaluate::roles::names::words::{has_word, last_part, plural, words};
 use crate::evaluate::roles::words::{
     CONTACTS, EVENTS, IDENTIFIERS, LABELS, LINES, NUMBERS, RECURRING, WHOLES,
@@ -57,6 +58,54 @@ pub(in crate::evaluate::roles) fn denotes_thread(name: &str) -> bool {
 /// Whether the name of an export or of its time indicates that its rows are events.
 pub(crate) fn denotes_events(name: &str) -> bool {
     words(name).iter().any(|word| EVENTS.contains(&word.as_str()))
+}
+
+/// Whether the name of a row id denotes a record, rather than an event: "AppsFlyer ID", but not
+/// "id" or "request_id".
+pub(in crate::evaluate::roles) fn is_id_of_record(name: &str) -> bool {
+    const OCCURRENCES: &[&str] = &[
+        "request",
+        "req",
+        "message",
+        "msg",
+        "record",
+        "row",
+        "transaction",
+        "txn",
+        "tx",
+        "query",
+        "call",
+        "visit",
+        "view",
+    ];
+    let words = words(last_part(name));
+    let occurs = |word: &String| EVENTS.contains(&word.as_str()) || OCCURRENCES.contains(&word.as_str());
+    words.len() > 1 && hint(name) == Some(Hint::Identifier) && !words.iter().any(occurs)
+}
+
+/// Whether the name of a number denotes one of the two ports of a connection: "src_port", "dport".
+pub(crate) fn denotes_port_of_connection(name: &str) -> bool {
+    const ENDS: &[&str] = &[
+        "src",
+        "source",
+        "dst",
+        "dest",
+        "destination",
+        "local",
+        "remote",
+        "client",
+        "server",
+        "orig",
+        "resp",
+    ];
+    match words(last_part(name)).iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        [.., end, "port"] => ENDS.contains(end),
+        [.., joined] => {
+            let end = joined.strip_suffix("port");
+            end.is_some_and(|end| ENDS.contains(&end) || ["s", "d"].contains(&end))
+        }
+        [] => false,
+    }
 }
 
 /// Whether the name denotes a thing whose rows are its parts.
