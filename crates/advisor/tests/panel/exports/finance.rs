@@ -6,7 +6,7 @@ use crate::columns::{
     START, amounts, choice, codes, decimals, export, floats, int32, int64, rising, seconds, serial, shuffled,
     signed, sorted, texts, times, uniform, uuids, zipf,
 };
-use crate::exports::{Case, amounts_below_zero, hexadecimal, lines};
+use crate::exports::{Case, amounts_below_zero, amounts_of, hexadecimal, lines};
 
 fn event_logs_with_gaps() -> RecordBatch {
     // Of the logs of each block only some are kept, so that their numbers have gaps.
@@ -180,9 +180,58 @@ fn trades() -> RecordBatch {
     ])
 }
 
+/// Trades of one day in the order of a stream.
+fn trades_in_a_stream() -> RecordBatch {
+    let rows = 60_000;
+    export(vec![
+        ("seqno", serial(rows)),
+        ("sym", codes("S", &zipf(rows, 500, 0.6, 931))),
+        ("exch", choice(rows, &["N", "Q", "P", "Z"], 932)),
+        ("time", times(rising(rows, 0.3, 933))),
+        ("price", floats(rows, 90.0, 30.0, 934)),
+        ("size", int32(amounts_of(rows, 300, 935))),
+    ])
+}
+
+/// Transfers in the blocks of a chain, with amounts that no integer holds.
+fn transfers_of_tokens() -> RecordBatch {
+    let (transaction, _) = lines(16_000, 3, 941);
+    let rows = transaction.len();
+    let mut log_index: Vec<u64> = Vec::with_capacity(rows);
+    for at in 0..rows {
+        let is_same_block = at > 0 && transaction[at] / 256 == transaction[at - 1] / 256;
+        log_index.push(if is_same_block { log_index[at - 1] + 1 } else { 0 });
+    }
+    let value = |amount: u64| format!("{}000000000000000{:04}", amount * 7_919 + 13, amount % 9_973);
+    export(vec![
+        ("block_number", int64(transaction.iter().map(|number| 19_000_000 + number / 256))),
+        ("transaction_hash", texts(hexadecimal(transaction.iter().copied(), 942))),
+        ("log_index", int32(log_index)),
+        ("from_address", texts(hexadecimal(zipf(rows, 7_000, 0.7, 943), 944))),
+        ("to_address", texts(hexadecimal(zipf(rows, 7_000, 0.7, 945), 944))),
+        ("value", texts(uniform(rows, 40_000_000, 946).into_iter().map(value))),
+    ])
+}
+
 /// Exports of this file, with the answers that experts accept.
 pub(super) fn cases() -> Vec<Case> {
     vec![
+        case!(by name
+            "trades in a stream",
+            trades_in_a_stream,
+            &[&["sym"], &["sym", "seqno"], &["sym", "time"]],
+            never & ["price", "size"],
+            by & [&["seqno"]],
+            "no read names a position in a stream: the symbol is read, even if some are larger than others"
+        ),
+        case!(by name
+            "transfers of tokens",
+            transfers_of_tokens,
+            &[&["transaction_hash"]],
+            never & ["value"],
+            by & [&["transaction_hash", "log_index"]],
+            "amounts with 20 digits are amounts"
+        ),
         case!(
             "transfers",
             transfers,

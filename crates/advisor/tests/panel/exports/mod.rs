@@ -28,6 +28,7 @@ mod networks;
 mod orders;
 mod people;
 mod registers;
+mod science;
 mod sensors;
 mod systems;
 mod transport;
@@ -118,6 +119,7 @@ pub(crate) fn cases() -> Vec<Case> {
         networks::cases(),
         institutions::cases(),
         registers::cases(),
+        science::cases(),
     ]
     .into_iter()
     .flatten()

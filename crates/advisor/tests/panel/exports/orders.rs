@@ -33,6 +33,29 @@ fn orders_of_tenants() -> RecordBatch {
     ])
 }
 
+/// Lines of the orders of a shop, whose numbers are called names; facts of the order are in its
+/// first line only.
+fn lines_of_a_shop() -> RecordBatch {
+    let (order, line) = lines(7_000, 3, 521);
+    let rows = order.len();
+    let number = |order: &u64| format!("#{}", 1_000 + order);
+    let is_first = |at: &usize| line[*at] == 1;
+    let id = |at: usize| if is_first(&at) { (5_400_000 + 97 * order[at]).to_string() } else { String::new() };
+    let products = uniform(rows, 480, 522);
+    export(vec![
+        ("Name", texts(order.iter().map(number))),
+        ("Email", texts(order.iter().map(|order| format!("kim{}@example.org", order * 7_919 % 2_900)))),
+        ("Created at", times(order.iter().map(|order| START + *order as i64 * 60_000_000))),
+        (
+            "Lineitem sku",
+            texts(products.iter().zip(&line).map(|(sku, line)| format!("SKU-{}", sku * 4 + line))),
+        ),
+        ("Lineitem quantity", int32(uniform(rows, 4, 523).into_iter().map(|count| count + 1))),
+        ("Lineitem price", decimals(rows, 9_000, 524)),
+        ("Id", texts((0..rows).map(id))),
+    ])
+}
+
 fn line_items() -> RecordBatch {
     let (order, line) = lines(15_000, 7, 1);
     let rows = order.len();
@@ -160,6 +183,14 @@ fn sales() -> RecordBatch {
 /// Exports of this file, with the answers that experts accept.
 pub(super) fn cases() -> Vec<Case> {
     vec![
+        case!(by name
+            "lines of a shop",
+            lines_of_a_shop,
+            &[&["Name"], &["Name", "Lineitem sku"]],
+            never & ["Lineitem price", "Lineitem quantity"],
+            by & [&["Name"]],
+            "the name of an order is its number, and the parent of its lines"
+        ),
         case!(
             "lineitem",
             line_items,
