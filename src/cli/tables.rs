@@ -1,5 +1,6 @@
 //! The tables of a query: a single one, all of a folder, and others by name.
 
+mod places;
 mod versions;
 
 use std::collections::BTreeMap;
@@ -18,8 +19,10 @@ use crate::cli::declaring::{column_type, table_name};
 use crate::cli::input::{FormatArgs, open_export};
 use crate::cli::{Failure, Output, open};
 
+use crate::cli::tables::places::{is_export, name_of_place, named_places};
 use crate::cli::tables::versions::version_of;
 
+pub(crate) use crate::cli::tables::places::NamedPlace;
 pub(crate) use crate::cli::tables::versions::TableVersion;
 
 #[derive(Debug, Clone, Args)]
@@ -47,13 +50,6 @@ pub(crate) struct ExportArgs {
 
     #[command(flatten)]
     format: FormatArgs,
-}
-
-/// A place and the name of its table; without a name, the place determines it.
-#[derive(Debug, Clone)]
-pub(crate) struct NamedPlace {
-    name: Option<String>,
-    place: PathBuf,
 }
 
 /// Opened tables, all at one version each.
@@ -109,30 +105,6 @@ impl TablesArgs {
     }
 }
 
-/// Reads the values of `--table`.
-fn named_places(named: &[String]) -> Result<Vec<NamedPlace>, Failure> {
-    let place = |named: &String| {
-        let written = format!("--table {named}: write --table NAME=PLACE");
-        NamedPlace::with_name(named).ok_or_else(|| Failure::wrong_usage(written))
-    };
-    named.iter().map(place).collect()
-}
-
-impl NamedPlace {
-    /// Reads NAME=PLACE.
-    fn with_name(text: &str) -> Option<Self> {
-        let (name, place) = text.split_once('=')?;
-        let is_whole = !name.is_empty() && !place.is_empty();
-        is_whole.then(|| Self { name: Some(name.to_owned()), place: place.into() })
-    }
-
-    /// Reads PLACE or NAME=PLACE. What exists under the whole text is a place.
-    pub(crate) fn parse(text: &str) -> Self {
-        let whole = || Self { name: None, place: text.into() };
-        if Path::new(text).exists() { whole() } else { Self::with_name(text).unwrap_or_else(whole) }
-    }
-}
-
 impl ExportArgs {
     /// Returns the types of columns that are given, by the names of the exports.
     fn types_by_export(
@@ -174,18 +146,6 @@ impl ExportArgs {
         export.notes().iter().for_each(|note| out.note(&note.to_string()));
         Ok(export)
     }
-}
-
-/// Returns the name of the directory at a place, if it can be written without quotes.
-fn name_of_place(place: &Path) -> Option<String> {
-    let name = place.file_name()?.to_str()?;
-    let is_plain = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
-    (is_plain && !name.starts_with(|c: char| c.is_ascii_digit())).then(|| name.to_owned())
-}
-
-/// Whether a place is a file or standard input.
-fn is_export(place: &Path) -> bool {
-    place.as_os_str() == "-" || place.is_file()
 }
 
 /// Content of a place.

@@ -90,7 +90,7 @@ fn errors_of_the_engine_have_codes_by_their_kind() {
     assert_eq!(code(DataFusionError::Internal("a bug".to_owned())), "XX000");
 }
 
-/// Some kinds of errors are told by the texts of DataFusion and arrow alone: the statements fail
+/// Only the texts of DataFusion and arrow distinguish some kinds of errors: the statements fail
 /// here as they do for clients.
 #[tokio::test]
 async fn statements_that_the_engine_refuses_have_the_codes_of_postgres() {

@@ -1,4 +1,4 @@
-//! What the names of all columns of an export say about each of them.
+//! Facts that the names of all columns of an export give about each of them.
 
 use crate::evaluate::roles::forms::Form;
 use crate::evaluate::roles::names;

@@ -1,4 +1,4 @@
-//! What texts look like: codes, identifiers, addresses, numbers, dates and times of day.
+//! Forms of texts: codes, identifiers, addresses, numbers, dates and times of day.
 
 use std::net::IpAddr;
 
