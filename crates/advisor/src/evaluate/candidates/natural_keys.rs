@@ -284,9 +284,9 @@ impl SampledColumns<'_> {
         (0..self.columns.len()).find(is_date).filter(|_| is_of_day)
     }
 
-    /// Whether a column is a time other than the event time.
+    /// Whether a column is a time other than the event time. A year may be the only time there is.
     pub(super) fn is_other_time(&self, at: usize) -> bool {
-        self.role(at) == Role::Time && !self.is_time(at) && !self.completes_date(at)
+        self.role(at) == Role::Time && self.time.is_some() && !self.is_time(at) && !self.completes_date(at)
     }
 
     /// Whether a key can have a time whose name does not call it an end or a change.
