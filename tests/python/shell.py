@@ -304,7 +304,7 @@ def a_script_ends_with_its_first_error(program, home):
     with open(os.path.join(home, "loop.sql"), "w") as file:
         file.write("SELECT 1;\n\\i loop.sql\n")
     code, _, error = script("\\i loop.sql\n")
-    assert code == 1 and "does one run itself" in error and "loop.sql, line 2" in error, error
+    assert code == 1 and "does a file run itself" in error and "loop.sql, line 2" in error, error
     code, out, error = script("\ufeffSELECT $$a;b$$ AS x;")
     assert code == 0 and "a;b" in out, error
     code, _, error = script("DROP TABLE events;")

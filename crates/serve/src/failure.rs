@@ -268,6 +268,8 @@ fn code_of_arrow(error: &ArrowError) -> SqlState {
         ArrowError::IoError(..) | ArrowError::ParquetError(_) => SqlState::IO,
         ArrowError::NotYetImplemented(_) => SqlState::NOT_SUPPORTED,
         ArrowError::MemoryError(_) => SqlState::OUT_OF_MEMORY,
+        // Functions report an overflow so.
+        ArrowError::ComputeError(text) => code_of_execution(text).unwrap_or(SqlState::DATA),
         _ => SqlState::DATA,
     }
 }
@@ -293,7 +295,7 @@ fn code_of_execution(text: &str) -> Option<SqlState> {
     let has = |part: &str| text.contains(part);
     if has("DivideByZero") || has("Divide by zero") {
         Some(SqlState::DIVISION_BY_ZERO)
-    } else if has("Arithmetic overflow") {
+    } else if has("overflow") {
         Some(SqlState::OUT_OF_RANGE)
     } else if has("Cannot cast") || has("Can't cast") || has("Cast error") || has("Parser error") {
         Some(SqlState::INVALID_TEXT)

@@ -211,10 +211,12 @@ fn infer(
         return (role, evidence, false);
     }
     let (role, evidence, is_vague) = scored(index, column, columns, relations);
-    match name_of_thing(index, column, relations).filter(|_| role == Role::Text) {
-        Some(evidence) => (Role::Entity, vec![evidence], false),
-        None => (role, evidence, is_vague),
+    if role == Role::Text
+        && let Some(evidence) = name_of_thing(index, column, relations)
+    {
+        return (Role::Entity, vec![evidence], false);
     }
+    (role, evidence, is_vague)
 }
 
 /// Whether values are single words with digits, as "#1001".
@@ -231,15 +233,15 @@ fn name_of_thing(index: usize, column: &Profile<'_>, relations: &Relations) -> O
             && words.structured < 0.5
     };
     let dependencies = &relations.dependencies;
-    let follows = dependencies.determines.iter().any(|determined| determined.contains(&index));
+    let follows = || dependencies.determines.iter().any(|determined| determined.contains(&index));
     let determines = dependencies.determines.get(index).is_some_and(|determined| !determined.is_empty());
     let is_thing = matches!(&column.form, Form::Text(words) if is_name(words))
         && column.hint != Some(Hint::Text)
         && column.nulls == 0
         && column.distinct > MIN_NAMES
         && column.distinct * 2 <= column.rows
-        && !follows
-        && (column.gathered || determines);
+        && (column.gathered || determines)
+        && !follows();
     is_thing.then(|| match column.gathered {
         true => "names, whose rows arrive together".to_owned(),
         false => "names, from which another column follows".to_owned(),
