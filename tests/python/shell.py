@@ -155,7 +155,7 @@ def keys_that_come_at_once_are_all_read(program, home):
     shell.read_to("42", 20)
     shell.read_to(READS)
     # A command on a line of its own gives an unfinished statement up.
-    assert "left out" in shell.run("SELECT 'not\r\\timing")
+    assert "is ignored" in shell.run("SELECT 'not\r\\timing")
     assert shell.leave() == 0
 
 

@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::hint::black_box;
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow::array::{
@@ -214,13 +214,15 @@ fn read(export: &Export) -> i64 {
     rows
 }
 
-fn forms(criterion: &mut Criterion) {
-    let folder = tempfile::tempdir().unwrap();
-    let at = |name: &str| folder.path().join(name);
+/// A file: the name of its form, its path, and the options to read it with.
+type Sample = (&'static str, PathBuf, InputOptions);
+
+/// Writes files whose rows are lines of fields.
+fn texts(folder: &Path) -> Vec<Sample> {
+    let at = |name: &str| folder.join(name);
     let header = COLUMNS.join(",") + "\n";
     let tab_header = COLUMNS.join("\t") + "\n";
-    let batches = batches();
-    let mut all: Vec<(&str, std::path::PathBuf, InputOptions)> = Vec::new();
+    let mut all = Vec::new();
     let plain = InputOptions::default();
     let tsv = InputOptions { format: Some(InputFormat::Tsv), ..plain.clone() };
 
@@ -265,7 +267,15 @@ fn forms(criterion: &mut Criterion) {
     all.push(("YDB dump", path, plain.clone()));
     let path = at("ydb-zst");
     ydb(&path, true);
-    all.push(("YDB dump, zst", path, plain.clone()));
+    all.push(("YDB dump, zst", path, plain));
+    all
+}
+
+/// Writes files of JSON.
+fn jsons(folder: &Path) -> Vec<Sample> {
+    let at = |name: &str| folder.join(name);
+    let mut all = Vec::new();
+    let plain = InputOptions::default();
 
     let path = at("plain.ndjson");
     lines(&path, "", "", |text, row| {
@@ -282,7 +292,16 @@ fn forms(criterion: &mut Criterion) {
         let time = format!("{{\"$date\":{{\"$numberLong\":\"{}\"}}}}", row.at / 1000);
         json(text, row, |id| format!("{{\"$numberLong\":\"{id}\"}}"), &time);
     });
-    all.push(("Extended JSON", path, plain.clone()));
+    all.push(("Extended JSON", path, plain));
+    all
+}
+
+/// Writes files of binary formats.
+fn binaries(folder: &Path) -> Vec<Sample> {
+    let at = |name: &str| folder.join(name);
+    let batches = batches();
+    let mut all = Vec::new();
+    let plain = InputOptions::default();
 
     let path = at("plain.avro");
     avro(&path, &batches, None);
@@ -305,7 +324,12 @@ fn forms(criterion: &mut Criterion) {
     batches.iter().for_each(|batch| writer.write(batch).unwrap());
     writer.close().unwrap();
     all.push(("Parquet", path, plain));
+    all
+}
 
+fn forms(criterion: &mut Criterion) {
+    let folder = tempfile::tempdir().unwrap();
+    let all = [texts(folder.path()), jsons(folder.path()), binaries(folder.path())].concat();
     let mut group = criterion.benchmark_group("read");
     group.throughput(Throughput::Elements(ROWS.unsigned_abs())).sample_size(10);
     for (name, path, options) in &all {
