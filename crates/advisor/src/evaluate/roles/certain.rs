@@ -172,10 +172,11 @@ fn seconds_with_fractions(column: &Profile<'_>, _: &[Profile<'_>]) -> Option<(Ro
 
 /// Positions of bases: they repeat on each chromosome, and identify nothing without it.
 fn position_on_sequence(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<(Role, String)> {
-    let is_position =
-        matches!(column.form, Form::Whole(_)) && names::denotes_base_position(&column.column.name);
+    if !matches!(column.form, Form::Whole(_)) || !names::denotes_base_position(&column.column.name) {
+        return None;
+    }
     let sequence = columns.iter().find(|other| names::denotes_sequence_of_bases(&other.column.name))?;
-    is_position.then(|| (Role::LineNumber, format!("positions on each {}", sequence.column.name)))
+    Some((Role::LineNumber, format!("positions on each {}", sequence.column.name)))
 }
 
 fn of_other_type(column: &Profile<'_>, _: &[Profile<'_>]) -> Option<(Role, String)> {

@@ -202,7 +202,7 @@ mod tests {
             (
                 is_id_of_record,
                 vec!["AppsFlyer ID", "policy_no"],
-                vec!["id", "request_id", "event_uuid", "name"],
+                vec!["id", "request_id", "FLOW_ID", "event_uuid", "name"],
             ),
             (
                 denotes_port_of_connection,

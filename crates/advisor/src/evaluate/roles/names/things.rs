@@ -64,6 +64,10 @@ pub(crate) fn denotes_events(name: &str) -> bool {
 /// "id" or "request_id".
 pub(in crate::evaluate::roles) fn is_id_of_record(name: &str) -> bool {
     const OCCURRENCES: &[&str] = &[
+        "flow",
+        "conn",
+        "connection",
+        "packet",
         "request",
         "req",
         "message",
