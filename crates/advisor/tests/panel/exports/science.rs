@@ -76,10 +76,10 @@ pub(super) fn cases() -> Vec<Case> {
         case!(by name
             "variants of samples",
             variants,
-            &[&["sample"], &["sample", "chrom"], &["sample", "chrom", "pos"]],
+            &[&["sample"], &["sample", "chrom"], &["sample", "pos"], &["sample", "chrom", "pos"]],
             never & ["depth"],
             by & [&["sample", "pos"]],
-            "a position without its chromosome identifies nothing"
+            "a position without its chromosome identifies nothing; of few samples, a second column spreads the rows"
         ),
         case!(by name
             "results as text",
