@@ -13,8 +13,8 @@
 //!
 //! A verdict is decided in three places: `pass/cells.rs` has `stats::skew` judge each placement by
 //! its counts (`crates/stats/src/skew/verdict.rs`); `figures/pattern.rs` says how rows are spread
-//! at a time, which enters that verdict; and `verdict/*` judges the keys against each other and
-//! against what the user asked for.
+//! at any moment, which enters that verdict; and `verdict/*` judges the keys against each other and
+//! against the options of the user.
 
 mod advice;
 mod candidates;

@@ -4,6 +4,8 @@ use arrow::datatypes::DataType;
 use datafusion::error::DataFusionError;
 use thiserror::Error;
 
+use crate::query::limits::carried;
+
 /// A result that its type cannot hold.
 #[derive(Debug, Error)]
 #[allow(missing_docs, reason = "the fields are named in the messages")]
@@ -22,10 +24,7 @@ impl OutOfRange {
     /// Returns the error of this kind that an error of DataFusion carries, if any.
     #[must_use]
     pub fn from_error(error: &DataFusionError) -> Option<&Self> {
-        match error.find_root() {
-            DataFusionError::External(cause) => cause.downcast_ref(),
-            _ => None,
-        }
+        carried(error)
     }
 }
 

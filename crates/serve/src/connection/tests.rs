@@ -1,4 +1,4 @@
-//! What a connection decides without its socket.
+//! Decisions of a connection that need no socket.
 
 use arrow::datatypes::{DataType, Field, Schema};
 use pgwire::messages::startup::SecretKey;

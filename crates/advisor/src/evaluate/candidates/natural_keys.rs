@@ -10,7 +10,6 @@ use crate::evaluate::roles::Role;
 use crate::evaluate::roles::forms::Form;
 use crate::evaluate::roles::names::{Hint, denotes_receipt, is_later};
 use crate::evaluate::roles::profile::{Profile, distinct_together};
-use crate::evaluate::roles::texts::Words;
 use evenkeel_model::units::Micros;
 
 /// Expected number of chance repeats above which having none is evidence of a natural key.
@@ -20,8 +19,6 @@ const REPEATS_PER_EXCEPTION: f64 = 100.0;
 
 /// Mean number of words below which texts may be names of things, or search terms.
 const MAX_WORDS_OF_NAMES: f64 = 4.0;
-/// Largest mean number of characters with which texts may be names of things.
-const MAX_CHARACTERS_OF_NAMES: f64 = 60.0;
 
 /// If one key has this many times as many repeats expected by chance as another, the other is an
 /// accident.
@@ -210,13 +207,8 @@ impl SampledColumns<'_> {
     /// Whether a column has short texts that repeat and may name things.
     pub(super) fn names_things(&self, at: usize) -> bool {
         let Some(column) = self.columns.get(at) else { return false };
-        let is_short = |words: &Words| {
-            words.mean_chars <= MAX_CHARACTERS_OF_NAMES
-                && words.mean_words < MAX_WORDS_OF_NAMES
-                && words.structured < 0.5
-        };
         (self.role(at) == Role::Text || self.is_wordy(at))
-            && matches!(&column.form, Form::Text(words) if is_short(words))
+            && matches!(&column.form, Form::Text(words) if words.may_be_names(MAX_WORDS_OF_NAMES))
             && column.distinct * 2 < column.rows
     }
 

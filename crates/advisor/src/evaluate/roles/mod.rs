@@ -41,7 +41,6 @@ use crate::evaluate::roles::scores::{
     Scores, is_unique_code, is_unique_text, score_cardinality, score_numbers, score_relations, score_text,
 };
 use crate::evaluate::roles::shared_values::sharing_values;
-use crate::evaluate::roles::texts::Words;
 
 /// Number of columns counting within the same values above which none of them numbers rows.
 const MANY_COUNTERS: usize = 3;
@@ -50,8 +49,7 @@ const MANY_COUNTERS: usize = 3;
 const MIN_BLOCKS: i128 = 10_000;
 const MANY_BLOCKS: usize = 1_000;
 
-/// Maximum mean numbers of characters and words of texts that are names of things.
-const MAX_CHARACTERS_OF_NAMES: f64 = 60.0;
+/// Mean number of words from which texts are not names of things.
 const MAX_WORDS_OF_NAMES: f64 = 8.0;
 /// Number of names up to which they are kinds.
 const MIN_NAMES: usize = 64;
@@ -227,15 +225,10 @@ fn has_codes(column: &Profile<'_>) -> bool {
 /// Returns the evidence that short texts are names of things, by which rows without an id are looked
 /// up: those of each name arrive together, or another column follows from it.
 fn name_of_thing(index: usize, column: &Profile<'_>, relations: &Relations) -> Option<String> {
-    let is_name = |words: &Words| {
-        words.mean_chars <= MAX_CHARACTERS_OF_NAMES
-            && words.mean_words < MAX_WORDS_OF_NAMES
-            && words.structured < 0.5
-    };
     let dependencies = &relations.dependencies;
     let follows = || dependencies.determines.iter().any(|determined| determined.contains(&index));
     let determines = dependencies.determines.get(index).is_some_and(|determined| !determined.is_empty());
-    let is_thing = matches!(&column.form, Form::Text(words) if is_name(words))
+    let is_thing = matches!(&column.form, Form::Text(words) if words.may_be_names(MAX_WORDS_OF_NAMES))
         && column.hint != Some(Hint::Text)
         && column.nulls == 0
         && column.distinct > MIN_NAMES

@@ -38,7 +38,15 @@ pub(crate) struct Words {
     pub(crate) seconds: f64,
 }
 
+/// Maximum mean number of characters with which texts may be names of things.
+const MAX_CHARACTERS_OF_NAMES: f64 = 60.0;
+
 impl Words {
+    /// Whether texts of fewer than `max_words` words may be names of things.
+    pub(crate) fn may_be_names(&self, max_words: f64) -> bool {
+        self.mean_chars <= MAX_CHARACTERS_OF_NAMES && self.mean_words < max_words && self.structured < 0.5
+    }
+
     pub(super) fn from_texts(texts: &[String]) -> Option<Self> {
         if texts.is_empty() {
             return None;

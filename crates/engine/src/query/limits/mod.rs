@@ -88,14 +88,20 @@ pub enum LimitExceeded {
 const MEMORY_ADVICE: &str =
     "raise it with --memory, or hold less in memory: fewer columns, a condition, a join over equal keys";
 
+/// Returns the error of another library or of ours that an error of DataFusion carries, if it is of
+/// this type.
+pub(in crate::query) fn carried<T: std::error::Error + 'static>(error: &DataFusionError) -> Option<&T> {
+    match error.find_root() {
+        DataFusionError::External(cause) => cause.downcast_ref(),
+        _ => None,
+    }
+}
+
 impl LimitExceeded {
     /// Returns the limit that an error of DataFusion carries, if any.
     #[must_use]
     pub fn from_error(error: &DataFusionError) -> Option<&Self> {
-        match error.find_root() {
-            DataFusionError::External(cause) => cause.downcast_ref(),
-            _ => None,
-        }
+        carried(error)
     }
 }
 
