@@ -5,7 +5,7 @@ use std::process::Child;
 use std::time::Duration;
 
 use crate::cluster::{TestCluster, query_file};
-use crate::cluster_faults::{LONG, assert_told, ended, prepare, spawn};
+use crate::cluster_faults::{LONG, assert_told, ended, prepare, reruns_of, spawn};
 use crate::common::{done, json};
 
 /// The stage of the second scan, and that of the join.
@@ -95,7 +95,7 @@ fn a_query_that_loses_an_executor_at_any_stage_is_right_or_fails() {
         strike(&cluster, first, fault);
         struck = first;
         let run = ended(child, LONG, &what);
-        reruns += run.stderr.matches("note: try ").count();
+        reruns += reruns_of(&run);
         match run.code {
             0 => {
                 assert_eq!(run.stdout, expected, "{what}: wrong rows");
@@ -145,7 +145,7 @@ fn strike_ingest(
     if run.code == 0 {
         assert_eq!(sums_of(table), sums_of("t"), "{what}: cleaned");
     }
-    (run.code == 0, run.stderr.matches("note: try ").count())
+    (run.code == 0, reruns_of(&run))
 }
 
 #[test]

@@ -63,3 +63,8 @@ fn assert_told(run: &Run, what: &str) {
     assert!(last.starts_with("error: "), "{what}: {}", run.stderr);
     assert!(before.iter().all(|line| line.starts_with("note: ")), "{what}: {}", run.stderr);
 }
+
+/// How often the job was run again, by the notes on standard error.
+fn reruns_of(run: &Run) -> usize {
+    run.stderr.lines().filter(|line| line.starts_with("note: attempt ")).count()
+}
