@@ -17,7 +17,7 @@ from serve_checks.fixture import Fixture
 from serve_checks.limits import garbage, limits
 from serve_checks.operation import end, metrics
 from serve_checks.security import security
-from serve_checks.sessions import cancellation, transactions, versions
+from serve_checks.sessions import activity, cancellation, transactions, versions
 from server import Server
 
 
@@ -38,6 +38,7 @@ def main():
             versions(fixture, server)
             transactions(server)
             cancellation(server)
+            activity(server)
             garbage(server)
             metrics(fixture, server)
             panics = [line for line in server.log().splitlines() if "panicked" in line]

@@ -14,10 +14,12 @@
 //! statement writes: only the kinds that [`statement`](self) lists are run, and each plan is
 //! checked for side effects.
 
+mod activity;
 mod cancel;
 mod catalog;
 mod column_names;
 mod connection;
+mod connections;
 mod copy;
 mod failure;
 mod http;

@@ -9,8 +9,8 @@ use evenkeel_model::units::ByteSize;
 use pgwire::api::RandomPidSecretKeyGenerator;
 use tokio::sync::{Semaphore, watch};
 
-use crate::cancel::Connections;
 use crate::catalog::Catalog;
+use crate::connections::Connections;
 use crate::metrics::{Metrics, subtract};
 use crate::passwords::Passwords;
 use crate::statement::KnownNames;

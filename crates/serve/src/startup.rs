@@ -1,6 +1,7 @@
 //! Start-up of a connection: encryption, user and password.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use futures::{SinkExt, StreamExt};
@@ -29,6 +30,7 @@ type Starting = Framed<MaybeTls, PgWireMessageServerCodec<()>>;
 pub(crate) struct Started {
     pub(crate) socket: Socket,
     pub(crate) user: String,
+    pub(crate) client: SocketAddr,
     pub(crate) settings: Settings,
     pub(crate) number: i32,
     pub(crate) key: SecretKey,
@@ -61,8 +63,9 @@ pub(crate) async fn start(stream: TcpStream, shared: &Arc<Shared>) -> Option<Sta
             let (number, key) = shared.keys.generate(&socket);
             // From here on, messages begin with their kind.
             socket.set_state(PgWireConnectionState::ReadyForQuery);
+            let client = socket.socket_addr();
             let socket = started(socket, shared.options.client_timeout);
-            Some(Started { socket, user, settings, number, key, open })
+            Some(Started { socket, user, client, settings, number, key, open })
         }
         Ok(None) => None,
         Err(failure) => {

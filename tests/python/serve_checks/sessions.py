@@ -90,3 +90,39 @@ def cancellation(server):
 
     refused("57014", cancelled, "a query whose rows are being sent")
     check(connection.execute("SELECT 1").fetchone(), (1,))
+
+
+def activity(server):
+    url = server.url("ada")
+    watcher = psycopg.connect(url, autocommit=True, application_name="watcher")
+    worker = psycopg.connect(url, application_name="worker")
+    columns = "state, query, query_start >= backend_start, xact_start IS NULL, client_addr, client_port > 0"
+    row = lambda connection=watcher: connection.execute(
+        f"SELECT {columns} FROM pg_stat_activity WHERE application_name = 'worker' AND usename = 'ada'"
+    ).fetchone()
+    check(row(), ("idle", "", None, True, "127.0.0.1", True))
+    worker.execute("SELECT %s::int", (7,))
+    check(row(), ("idle in transaction", "SELECT $1::int", True, False, "127.0.0.1", True))
+    refused("42P01", lambda: worker.execute("SELECT * FROM nothing"))
+    check(row()[0], "idle in transaction (aborted)")
+    worker.rollback()
+    check(row(), ("idle", "ROLLBACK", True, True, "127.0.0.1", True))
+    timer = threading.Thread(target=lambda: refused("57014", lambda: worker.execute(SLOW)))
+    timer.start()
+    until = time.monotonic() + 30
+    while row()[:2] != ("active", SLOW) and time.monotonic() < until:
+        time.sleep(0.02)
+    check(row()[:2], ("active", SLOW))
+    worker.cancel_safe(timeout=10)
+    timer.join()
+    worker.rollback()
+    own = "SELECT pid = pg_backend_pid(), state, query LIKE 'SELECT pid%' FROM pg_stat_activity WHERE pid = pg_backend_pid()"
+    check(watcher.execute(own).fetchall(), [(True, "active", True)])
+    # Another user sees who is connected, and no statement.
+    other = psycopg.connect(server.url("bob"), autocommit=True)
+    check(row(other), (None, "<insufficient privilege>", None, True, None, None))
+    worker.close()
+    until = time.monotonic() + 30
+    while row() and time.monotonic() < until:
+        time.sleep(0.02)
+    check(row(), None, "a closed connection is gone")

@@ -37,7 +37,8 @@ use datafusion_pg_catalog::sql::PostgresCompatibilityParser;
 use evenkeel_engine::query::{QueryDescription, QueryEnvironment};
 use evenkeel_engine::sql::{number_repeated_columns, repeats_a_column, side_effect};
 
-use self::functions::{Caller, functions};
+pub(crate) use self::functions::Caller;
+use self::functions::functions;
 use self::objects::{Relation, relations};
 use self::tables::{DATABASE, DYNAMIC, INFORMATION};
 use crate::failure::{Failure, SqlState};
@@ -90,9 +91,7 @@ impl Catalog {
     pub(crate) async fn session(
         self: &Arc<Self>,
         opened: &OpenTables,
-        user: &str,
-        process: i32,
-        settings: Vec<(String, String)>,
+        caller: Caller,
     ) -> Result<CatalogSession, Failure> {
         let relations = Arc::new(relations(opened).await?);
         // A separate list of catalogs, so that the template stays unchanged.
@@ -101,7 +100,6 @@ impl Catalog {
             .with_catalog_list(Arc::new(datafusion::catalog::MemoryCatalogProviderList::new()))
             .build();
         let context = SessionContext::new_with_state(state);
-        let caller = Caller { user: user.to_owned(), process, settings };
         functions(&relations, &caller).into_iter().for_each(|function| context.register_udf(function));
         let public = datafusion::catalog::MemorySchemaProvider::new();
         database.register_schema("public", Arc::new(public))?;
@@ -138,7 +136,7 @@ impl SchemaProvider for OwnCatalog {
             return Ok(known);
         }
         let schema = known.map(|table| table.schema());
-        let rows = tables::rows(name, schema, &self.relations, &self.caller.settings)?;
+        let rows = tables::rows(name, schema, &self.relations, &self.caller)?;
         Ok(Some(Arc::new(MemTable::try_new(rows.schema(), vec![vec![rows]])?)))
     }
 

@@ -199,6 +199,7 @@ impl Connection {
             return Ok(());
         }
         let (statement, parameters) = (Arc::clone(&portal.statement), portal.parameters.clone());
+        self.registered.begin(&statement.piece.sql);
         let started = self.start(&statement.command, &parameters).await;
         let rows = started.map_err(|problem| located(problem, &statement.piece))?;
         if let Some(portal) = self.portals.get_mut(name) {
@@ -220,6 +221,7 @@ impl Connection {
         };
         let statement = Arc::clone(&portal.statement);
         let (parameters, formats) = (portal.parameters.clone(), portal.formats.clone());
+        self.registered.begin(&statement.piece.sql);
         self.check_transaction(&statement.command)?;
         if !returns_rows(&statement.command) {
             let done = self.run(&statement.command, &parameters).await;

@@ -28,8 +28,10 @@ use pgwire::messages::response::{EmptyQueryResponse, ReadyForQuery, TransactionS
 use pgwire::messages::startup::{Authentication, BackendKeyData, ParameterStatus};
 use pgwire::messages::{PgWireBackendMessage, PgWireFrontendMessage};
 
-use crate::cancel::{Registered, RunningQuery};
+use crate::activity::Activity;
+use crate::cancel::RunningQuery;
 use crate::column_names::with_names;
+use crate::connections::Registered;
 use crate::failure::{Failure, SqlState};
 use crate::metrics::add;
 use crate::parameters::Parameter;
@@ -48,6 +50,9 @@ const MAX_STATEMENTS: usize = 1000;
 const MAX_PORTALS: usize = 64;
 /// Number of messages kept while a query runs; more wait in the socket.
 const MAX_PENDING: usize = 8;
+
+/// Setting with the name of the client's program.
+const APPLICATION: &str = "application_name";
 
 /// Reason why a message was not answered.
 enum Problem {
@@ -131,8 +136,10 @@ pub(crate) struct Connection {
 impl Connection {
     /// Serves a connection until the client leaves it.
     pub(crate) async fn serve(shared: Arc<Shared>, started: Started) {
-        let Started { socket, user, settings, number, key, open } = started;
-        let registered = shared.connections.add(number, key.clone());
+        let Started { socket, user, client, settings, number, key, open } = started;
+        let application = settings.get(APPLICATION).unwrap_or_default();
+        let activity = Activity::new(&user, application, client);
+        let registered = shared.connections.add(number, key.clone(), activity);
         let mut connection = Self {
             shared,
             socket,
@@ -201,6 +208,12 @@ impl Connection {
             let ending = Ending::begin(&running);
             let answered = self.answer(message).await;
             drop(ending);
+            if matches!(answered, Err(Problem::Failed(_)))
+                && self.transaction == TransactionStatus::Transaction
+            {
+                self.transaction = TransactionStatus::Error;
+            }
+            self.registered.end(self.transaction, self.settings.get(APPLICATION).unwrap_or_default());
             let failure = match answered {
                 Ok(()) => continue,
                 Err(Problem::Gone(error)) => return Err(error),
@@ -210,9 +223,6 @@ impl Connection {
             self.send_failure(failure).await?;
             if is_fatal {
                 return Ok(());
-            }
-            if self.transaction == TransactionStatus::Transaction {
-                self.transaction = TransactionStatus::Error;
             }
             if is_extended {
                 self.is_skipping = true;
@@ -290,6 +300,7 @@ impl Connection {
     }
 
     async fn run_simple(&mut self, piece: &Piece) -> Answered {
+        self.registered.begin(&piece.sql);
         let command = piece.command(&self.shared.known)?;
         self.check_transaction(&command)?;
         if !returns_rows(&command) {

@@ -5,7 +5,7 @@ use pgwire::messages::startup::SecretKey;
 use pgwire::messages::{copy, extendedquery, simplequery, terminate};
 
 use super::*;
-use crate::cancel::Connections;
+use crate::connections::Connections;
 
 fn commands_with_rows() -> [(Command, &'static str); 4] {
     let sql = || "SELECT 1".to_owned();
@@ -50,7 +50,8 @@ fn after_an_error_only_messages_of_the_extended_protocol_wait_for_a_sync() {
 #[test]
 fn a_query_can_be_cancelled_until_it_is_answered() {
     let connections = Arc::new(Connections::default());
-    let registered = connections.add(7, SecretKey::I32(1));
+    let activity = Activity::new("ada", "psql", ([127, 0, 0, 1], 4000).into());
+    let registered = connections.add(7, SecretKey::I32(1), activity);
     assert_eq!(connections.running(), 0);
     let ending = Ending::begin(&registered.running);
     assert_eq!(connections.running(), 1);

@@ -15,7 +15,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use crate::catalog::CatalogSession;
+use crate::catalog::{Caller, CatalogSession};
 use crate::connection::{Answered, Connection, MAX_PENDING, Problem, is_end, named};
 use crate::failure::{Failure, SqlState};
 use crate::metrics::Outcome;
@@ -43,7 +43,13 @@ impl Connection {
     pub(super) async fn catalog(&mut self) -> Answered<CatalogSession> {
         let opened = self.shared.tables.newest().await?;
         let settings = self.settings.all().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-        Ok(self.shared.catalog.session(&opened, &self.user, self.number, settings).await?)
+        let caller = Caller {
+            user: self.user.clone(),
+            process: self.number,
+            settings,
+            connections: Arc::clone(&self.shared.connections),
+        };
+        Ok(self.shared.catalog.session(&opened, caller).await?)
     }
 
     /// Returns the deadline of a statement that starts now.

@@ -20,13 +20,16 @@ use crate::catalog::functions::row_function::{as_text, constant, function, text}
 use crate::catalog::functions::texts::text_functions;
 use crate::catalog::functions::types::type_functions;
 use crate::catalog::objects::Relation;
+use crate::connections::Connections;
 
-/// Facts about a connection that catalog functions return.
+/// The connection that reads the catalog.
 #[derive(Debug, Clone)]
-pub(super) struct Caller {
-    pub(super) user: String,
-    pub(super) process: i32,
-    pub(super) settings: Vec<(String, String)>,
+pub(crate) struct Caller {
+    pub(crate) user: String,
+    pub(crate) process: i32,
+    pub(crate) settings: Vec<(String, String)>,
+    /// All connections of the server.
+    pub(crate) connections: Arc<Connections>,
 }
 
 /// Functions that the library lacks, or only names.

@@ -3,6 +3,7 @@
 //! Each table has the columns of the library's table of that name. A row gives values to the
 //! columns that are meaningful here; all others have PostgreSQL's values for a plain table.
 
+mod activity;
 mod classes;
 mod information_schema;
 mod pg_catalog;

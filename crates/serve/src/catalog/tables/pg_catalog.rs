@@ -6,7 +6,9 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::common::Result;
 
+use crate::catalog::functions::Caller;
 use crate::catalog::objects::{PUBLIC, Relation, written};
+use crate::catalog::tables::activity::{activity_columns, activity_rows};
 use crate::catalog::tables::classes::{
     CATALOGS, catalog_class, constraint, index, index_attributes, index_class, table_attributes, table_class,
 };
@@ -17,8 +19,8 @@ use crate::catalog::tables::{
 };
 use crate::types::{numbers_field, oid_field};
 
-/// Names of the tables of `pg_catalog` whose rows describe the served tables.
-pub(in crate::catalog) const DYNAMIC: [&str; 14] = [
+/// Names of the tables of `pg_catalog` whose rows describe the served tables and the connections.
+pub(in crate::catalog) const DYNAMIC: [&str; 15] = [
     "pg_attribute",
     "pg_authid",
     "pg_class",
@@ -30,6 +32,7 @@ pub(in crate::catalog) const DYNAMIC: [&str; 14] = [
     "pg_namespace",
     "pg_roles",
     "pg_settings",
+    "pg_stat_activity",
     "pg_stat_user_tables",
     "pg_tables",
     "pg_user",
@@ -40,7 +43,7 @@ pub(in crate::catalog) fn rows(
     name: &str,
     schema: Option<SchemaRef>,
     relations: &[Relation],
-    settings: &[(String, String)],
+    caller: &Caller,
 ) -> Result<RecordBatch> {
     let (rows, columns): (Vec<Row>, Vec<Field>) = match name {
         "pg_class" => {
@@ -61,7 +64,8 @@ pub(in crate::catalog) fn rows(
         "pg_database" => (vec![database()], vec![]),
         "pg_authid" | "pg_roles" => (vec![role()], vec![]),
         "pg_tables" => (relations.iter().map(listed_table).collect(), vec![]),
-        "pg_settings" => (settings.iter().map(setting).collect(), setting_columns()),
+        "pg_settings" => (caller.settings.iter().map(setting).collect(), setting_columns()),
+        "pg_stat_activity" => (activity_rows(caller), activity_columns()),
         "pg_user" => (
             vec![row! { usename: OWNER, usesysid: OWNER_OID, usecreatedb: false, usesuper: false }],
             vec![

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, new_empty_array};
 use arrow::compute::cast;
-use arrow::datatypes::{DataType, Field, SchemaRef};
+use arrow::datatypes::{DataType, Field, SchemaRef, TimeUnit};
+use chrono::{DateTime, Utc};
 use datafusion::common::{Result, ScalarValue};
 
 /// A value of a row.
@@ -15,6 +16,7 @@ pub(super) enum Value {
     Float(f64),
     Flag(bool),
     Text(String),
+    Time(DateTime<Utc>),
     Numbers(Vec<i64>),
     Null,
 }
@@ -67,6 +69,11 @@ pub(super) fn text(name: &str) -> Field {
     Field::new(name, DataType::Utf8, true)
 }
 
+/// A column of times in UTC.
+pub(super) fn time(name: &str) -> Field {
+    Field::new(name, DataType::Timestamp(TimeUnit::Microsecond, Some("+00:00".into())), true)
+}
+
 /// Returns rows as a batch. Columns without a value are NULL, or zero, false or empty if they are
 /// not nullable.
 pub(super) fn fill(schema: &SchemaRef, rows: &[Row]) -> Result<RecordBatch> {
@@ -90,6 +97,9 @@ fn scalar(value: Option<&Value>, field: &Field) -> Result<ScalarValue> {
         Some(Value::Float(number)) => ScalarValue::Float64(Some(*number)),
         Some(Value::Flag(flag)) => ScalarValue::Boolean(Some(*flag)),
         Some(Value::Text(text)) => ScalarValue::Utf8(Some(text.clone())),
+        Some(Value::Time(time)) => {
+            ScalarValue::TimestampMicrosecond(Some(time.timestamp_micros()), Some("+00:00".into()))
+        }
         Some(Value::Numbers(numbers)) => match data_type {
             DataType::List(element) => {
                 let numbers: Vec<ScalarValue> =
