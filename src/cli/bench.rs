@@ -259,7 +259,10 @@ async fn run_queries(args: QueriesArgs, out: &mut Output) -> Result<(), Failure>
     within(&of_process, time_queries(args, &limits, out)).await
 }
 
-async fn time_queries(args: QueriesArgs, limits: &QueryLimits, out: &mut Output) -> Result<(), Failure> {
+async fn time_queries(mut args: QueriesArgs, limits: &QueryLimits, out: &mut Output) -> Result<(), Failure> {
+    if let Some(sql) = args.tables.take_query() {
+        args.queries.insert(0, sql);
+    }
     Params::parse(&args.params).map_err(Failure::usage)?;
     let mut queries = Vec::new();
     for path in &args.files {

@@ -103,10 +103,17 @@ pub(crate) struct Args {
     workers: WorkerArgs,
 }
 
-pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
+pub(crate) async fn run(mut args: Args, out: &mut Output) -> Result<(), Failure> {
+    if args.sql.is_none() && args.command.is_none() && args.file.is_none() {
+        args.sql = args.tables.take_query();
+    }
     let dir = args.tables.dir.clone();
     let limits = args.limits.limits()?;
-    within(&limits, answer(args, &limits, out)).await.map_err(|failure| failure.with_hint_of_damage(&dir))
+    let answered = within(&limits, answer(args, &limits, out)).await;
+    answered.map_err(|failure| match &dir {
+        Some(dir) => failure.with_hint_of_damage(dir),
+        None => failure,
+    })
 }
 
 /// Reads the query in a file.

@@ -28,8 +28,9 @@ pub(crate) use crate::cli::tables::versions::TableVersion;
 #[derive(Debug, Clone, Args)]
 pub(crate) struct TablesArgs {
     /// Directory of a table, or a folder of tables, each of which has the name of its directory; or
-    /// an export in any input format.
-    pub(crate) dir: PathBuf,
+    /// an export in any input format. Can be left out if --table names all tables.
+    #[arg(required_unless_present = "tables")]
+    pub(crate) dir: Option<PathBuf>,
 
     /// Another table and its name: a directory of a table, or an export in any input format;
     /// repeatable.
@@ -76,12 +77,28 @@ impl TablesArgs {
         Ok(opened)
     }
 
+    /// Takes the only positional argument as the query, if `--table` names all tables and nothing
+    /// lies at that place.
+    pub(crate) fn take_query(&mut self) -> Option<String> {
+        let text = self.dir.as_ref()?.to_str()?;
+        let is_query =
+            !self.tables.is_empty() && text.contains(char::is_whitespace) && !Path::new(text).exists();
+        let sql = is_query.then(|| text.to_owned())?;
+        self.dir = None;
+        Some(sql)
+    }
+
     async fn open_all(&self, versions: &[TableVersion], out: &Output) -> Result<Tables, Failure> {
         let named = named_places(&self.tables)?;
+        let Some(dir) = &self.dir else {
+            let mut opened = Tables::default();
+            opened.open_more(&named, versions, &self.exports, out).await?;
+            return Ok(opened);
+        };
         let mut opened = Tables { has_main: true, ..Tables::default() };
-        match at(&self.dir, None, versions).await? {
+        match at(dir, None, versions).await? {
             At::Table(table) => {
-                opened.main_place = name_of_place(&self.dir);
+                opened.main_place = name_of_place(dir);
                 opened.tables.push((table.spec().name().to_owned(), *table));
             }
             At::Folder(tables) => {
@@ -89,12 +106,12 @@ impl TablesArgs {
                 opened.tables = tables;
             }
             At::Other(no_table) => {
-                if !is_export(&self.dir) {
+                if !is_export(dir) {
                     return Err(no_table.into());
                 }
                 opened.has_main = false;
-                opened.main_export = Some(table_name(&[self.dir.display().to_string()]));
-                let export = NamedPlace { name: None, place: self.dir.clone() };
+                opened.main_export = Some(table_name(&[dir.display().to_string()]));
+                let export = NamedPlace { name: None, place: dir.clone() };
                 let places = [&[export], named.as_slice()].concat();
                 opened.open_more(&places, versions, &self.exports, out).await?;
                 return Ok(opened);

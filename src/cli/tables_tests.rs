@@ -200,3 +200,32 @@ fn a_result_is_written_neither_over_an_export_nor_into_a_table() {
         assert!(tables.check_output(&folder.path().join(fine)).is_ok(), "{fine}");
     }
 }
+
+#[derive(Debug, Parser)]
+struct Query {
+    #[command(flatten)]
+    tables: TablesArgs,
+    sql: Option<String>,
+}
+
+#[test]
+fn a_place_can_be_left_out_if_all_tables_are_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let spaced = dir.path().join("my events.csv").display().to_string();
+    std::fs::write(&spaced, "a\n1\n").unwrap();
+    for (words, sql, place) in [
+        (vec!["--table", "a=b", "SELECT 1 FROM a"], Some("SELECT 1 FROM a"), None),
+        // A place, also one with blanks.
+        (vec!["--table", "a=b", "events"], None, Some("events")),
+        (vec!["--table", "a=b", &spaced], None, Some(&*spaced)),
+        // A place that does not exist, and a query.
+        (vec!["SELECT 1 FROM a"], None, Some("SELECT 1 FROM a")),
+        (vec!["--table", "a=b"], None, None),
+    ] {
+        let mut query = Query::try_parse_from([&["query"], words.as_slice()].concat()).unwrap();
+        assert_eq!(query.tables.take_query().as_deref(), sql, "{words:?}");
+        assert_eq!(query.tables.dir.as_deref(), place.map(Path::new), "{words:?}");
+        assert_eq!(query.sql, None);
+    }
+    assert!(Query::try_parse_from(["query"]).is_err());
+}
