@@ -3,6 +3,8 @@
 # and loses answers. Needs Python 3 with venv.
 #
 #   tests/cloud.sh [CARGO TEST ARGUMENTS]      EVENKEEL_TEST_FAULTS='{}' makes the server a good one
+#
+# EVENKEEL_TEST_PROGRAM is the program of the tests, if it is built already.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 target="${CARGO_TARGET_DIR:-target}"
@@ -30,7 +32,14 @@ curl --silent --fail -X PUT "$AWS_ENDPOINT_URL/_faults" --data "$faults" > "$wor
 # Tests whose tables may lie anywhere; the others look at files of the disk.
 suite=(crash_objects model:: commit_boundary store::meanwhile processes::writers processes::cleaning processes::killed objects:: cluster)
 if [ $# -gt 0 ]; then suite=("$@"); fi
-cargo test --locked --test it -- --include-ignored --test-threads "${EVENKEEL_TEST_THREADS:-6}" "${suite[@]}"
+run_tests() {
+    if [ -n "${EVENKEEL_TEST_PROGRAM:-}" ]; then
+        "$EVENKEEL_TEST_PROGRAM" "$@"
+    else
+        cargo test --locked --test it -- "$@"
+    fi
+}
+run_tests --include-ignored --test-threads "${EVENKEEL_TEST_THREADS:-6}" "${suite[@]}"
 curl --silent "$AWS_ENDPOINT_URL/_faults"
 echo
 if [ $# -eq 0 ]; then
@@ -38,5 +47,5 @@ if [ $# -eq 0 ]; then
     export EVENKEEL_TEST_STORE=gs://evenkeeltests GOOGLE_ALLOW_HTTP=true
     export GOOGLE_SERVICE_ACCOUNT_KEY="{\"private_key\":\"k\",\"private_key_id\":\"\",\"client_email\":\"\",\"disable_oauth\":true,\"gcs_base_url\":\"$AWS_ENDPOINT_URL\"}"
     suite=(commit_boundary store::meanwhile crash_objects::a_large objects::requests::opening objects::requests::the_newest objects::exports model::conditions::a_table)
-    cargo test --locked --test it -- "${suite[@]}"
+    run_tests "${suite[@]}"
 fi
