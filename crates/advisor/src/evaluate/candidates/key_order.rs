@@ -47,6 +47,7 @@ impl SampledColumns<'_> {
             _ => 0,
         };
         let strange: usize = key.columns.iter().map(strangeness).sum();
+        let strange = strange + usize::from(self.spells_out_time(&key.columns));
         let evidence = if key.columns.len() > 1 { key.repeats_by_chance.max(1.0).ln() } else { 0.0 };
         let sum = sum - WEIGHT_OF_EVIDENCE * evidence;
         let position = key.columns.iter().sum();
@@ -82,6 +83,21 @@ impl SampledColumns<'_> {
             key.by_nature
                 && matches!((own.as_slice(), replaced.as_slice()), ([own], [replaced]) if is_finer(*own, *replaced))
         })
+    }
+
+    /// Whether several columns of a key only say together what a time says: a flag for each year.
+    fn spells_out_time(&self, key: &[usize]) -> bool {
+        let follow_from = |time: usize| {
+            let determined =
+                self.roles.get(time).map(|report| report.determines.as_slice()).unwrap_or_default();
+            let follows = |at: &&usize| {
+                self.role(**at) == Role::Dimension && determined.iter().any(|name| name == self.name(**at))
+            };
+            key.iter().filter(follows).count()
+        };
+        let is_time =
+            |at: &usize| self.role(*at) == Role::Time && self.can_be_in_key(*at) && !key.contains(at);
+        (0..self.columns.len()).filter(is_time).any(|time| follow_from(time) > 1)
     }
 
     /// Whether a column has addresses of things that have ids.

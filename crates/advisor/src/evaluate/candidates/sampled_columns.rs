@@ -6,10 +6,10 @@ use crate::evaluate::nulls::can_be_filled_in;
 use crate::evaluate::roles::carried_times::CarriedTimes;
 use crate::evaluate::roles::forms::Form;
 use crate::evaluate::roles::names::{
-    denotes_birth, denotes_creation, denotes_creator, denotes_events, is_later,
+    Hint, denotes_birth, denotes_creation, denotes_creator, denotes_events, is_later,
 };
-use crate::evaluate::roles::numbering::counts_lines_of;
-use crate::evaluate::roles::profile::Profile;
+use crate::evaluate::roles::numbering::{EQUAL_PARENTS, are_equally_many, counts_lines_of};
+use crate::evaluate::roles::profile::{Profile, codes_together, distinct_together};
 use crate::evaluate::roles::{Relations, Role, RoleReport, infer_roles};
 use evenkeel_input::source::RowsAcross;
 use evenkeel_model::table::{Column, ColumnType};
@@ -40,6 +40,23 @@ const MANY_TIMES: usize = 20;
 
 /// Maximum number of distinct points in time for a column to hold dates of things, not of events.
 const FEW_TIMES: usize = 64;
+
+/// Fewest texts that may label the things within others.
+const MIN_LABELS: usize = 10;
+/// Mean number of wholes that have a label from which it means another thing in each of them.
+const SHARED: f64 = 1.5;
+/// Fewest groups of rows of a whole, each of which has all its things.
+const MIN_GROUPS: usize = 2;
+/// Share of the rows in groups that have all things of their whole above which the others are taken
+/// for incomplete.
+const MOSTLY_WHOLE: f64 = 0.9;
+
+/// Counts one more at the place of a code.
+fn count_at(counts: &mut [usize], code: u32) {
+    if let Some(count) = counts.get_mut(code as usize) {
+        *count += 1;
+    }
+}
 
 /// Columns of sampled rows.
 pub(super) struct SampledColumns<'a> {
@@ -113,11 +130,14 @@ impl<'a> SampledColumns<'a> {
     /// for numbers of rows. A text that alone distinguishes the rows is their id.
     pub(super) fn promote(&mut self, key: &[usize]) {
         for at in key {
-            let is_id = key.len() == 1 && self.columns.get(*at).is_some_and(Profile::is_unique);
+            let column = self.columns.get(*at);
+            let is_id = key.len() == 1 && column.is_some_and(Profile::is_unique);
+            // A message or a comment is no name, although no two rows may share it.
+            let is_content = column.is_some_and(|column| column.hint == Some(Hint::Text));
             let Some(report) = self.roles.get_mut(*at).filter(|report| !report.given) else { continue };
             report.role = match report.role {
                 Role::Text if is_id => Role::RowId,
-                Role::Text => Role::Entity,
+                Role::Text if !is_content => Role::Entity,
                 Role::Measure => Role::LineNumber,
                 _ => continue,
             };
@@ -133,6 +153,17 @@ impl<'a> SampledColumns<'a> {
         }
         let parents_of =
             |line: usize| -> Vec<usize> { key.iter().copied().filter(|at| *at != line).collect() };
+        // A text whose name tells nothing may label the things within others; a product is the same
+        // one in each store.
+        let may_label = |at: &usize| {
+            let is_free = self.roles.get(*at).is_some_and(|report| {
+                !report.given && report.counts_within.is_empty() && report.role.can_place_rows()
+            });
+            let is_label = |column: &Profile<'_>| {
+                column.hint.is_none() && column.numbers.is_none() && column.distinct >= MIN_LABELS
+            };
+            is_free && self.columns.get(*at).is_some_and(is_label)
+        };
         let counts = |line: &usize| {
             let profiles: Vec<&Profile<'_>> =
                 parents_of(*line).iter().filter_map(|at| self.columns.get(*at)).collect();
@@ -140,7 +171,16 @@ impl<'a> SampledColumns<'a> {
                 self.roles.get(*line).is_some_and(|report| !report.given && report.counts_within.is_empty());
             is_free && self.columns.get(*line).is_some_and(|column| counts_lines_of(column, &profiles))
         };
-        let Some(line) = key.iter().copied().find(counts) else { return };
+        let line = key.iter().copied().find(counts);
+        let within = |at: usize| Some((at, self.whole_of_things(at, &parents_of(at))?));
+        let mut labels = key.iter().copied().filter(may_label).filter_map(within);
+        let part =
+            line.and_then(within).or_else(|| labels.find(|(label, whole)| self.has_own(*whole, *label)));
+        if let Some((part, whole)) = part {
+            self.promote_part(part, whole);
+            return;
+        }
+        let Some(line) = line else { return };
         let parents = parents_of(line);
         let names =
             |places: &[usize]| -> Vec<String> { places.iter().map(|at| self.name(*at).to_owned()).collect() };
@@ -161,6 +201,58 @@ impl<'a> SampledColumns<'a> {
                 (report.evidence, report.is_vague, report.holds_parts) = (vec![evidence], false, true);
             }
         }
+    }
+
+    /// Takes a column for the things within each value of another one.
+    fn promote_part(&mut self, part: usize, whole: usize) {
+        let within = self.name(whole).to_owned();
+        if let Some(report) = self.roles.get_mut(part) {
+            report.evidence = vec![format!("distinguishes things within each {within}")];
+            (report.role, report.counts_within, report.is_vague) = (Role::Entity, vec![within], false);
+        }
+    }
+
+    /// Whether the values of `whole` have some values of another column each, rather than all of
+    /// them, and share these.
+    fn has_own(&self, whole: usize, part: usize) -> bool {
+        let both: Vec<&Profile<'_>> = [whole, part].iter().filter_map(|at| self.columns.get(*at)).collect();
+        let pairs = distinct_together(&both, 0..self.rows);
+        let parts = self.distinct(part);
+        pairs * 2 <= self.distinct(whole) * parts && pairs as f64 >= SHARED * parts as f64
+    }
+
+    /// Returns the parent within which a column numbers things rather than lines: each of them has
+    /// a row for each combination of the other parents, as a precinct of a county has for each
+    /// candidate.
+    fn whole_of_things(&self, number: usize, parents: &[usize]) -> Option<usize> {
+        let number = self.columns.get(number)?;
+        let all: Vec<&Profile<'_>> = parents.iter().filter_map(|at| self.columns.get(*at)).collect();
+        let (groups, group_count) = codes_together(&all);
+        let numbers_things = |whole: &&usize| {
+            let Some(whole) = self.columns.get(**whole) else { return false };
+            let (things, thing_count) = codes_together(&[whole, number]);
+            let mut rows_of_groups = vec![0_usize; group_count];
+            groups.iter().for_each(|group| count_at(&mut rows_of_groups, *group));
+            let mut things_of_wholes = vec![0_usize; whole.distinct];
+            let mut seen = vec![false; thing_count];
+            for (thing, whole) in things.iter().zip(&whole.codes) {
+                if let Some(seen @ false) = seen.get_mut(*thing as usize) {
+                    *seen = true;
+                    count_at(&mut things_of_wholes, *whole);
+                }
+            }
+            let is_whole = |(group, whole): &(&u32, &u32)| {
+                rows_of_groups.get(**group as usize) == things_of_wholes.get(**whole as usize)
+            };
+            let in_whole_groups = groups.iter().zip(&whole.codes).filter(is_whole).count();
+            // If all have equally many, they have the same ones, such as the months of each year.
+            !are_equally_many(things_of_wholes.iter().map(|things| *things as i128), EQUAL_PARENTS)
+                && group_count >= MIN_GROUPS * whole.distinct
+                && in_whole_groups as f64 >= MOSTLY_WHOLE * groups.len() as f64
+        };
+        let mut wholes = parents.to_vec();
+        wholes.sort_by_key(|at| std::cmp::Reverse(self.distinct(*at)));
+        wholes.iter().find(numbers_things).copied()
     }
 
     /// Whether one of some columns is a time.

@@ -155,7 +155,10 @@ fn a_natural_key_makes_texts_things_and_numbers_lines_unless_the_user_said_other
 /// within each of `wholes` others, and of its lines.
 fn promoted(wholes: i64, things: i64, key: &[usize]) -> Vec<(Role, Vec<String>)> {
     let rows: Vec<(i64, i64, i64)> = (0..wholes * things)
-        .flat_map(|pair| (1..=2 + pair * 7 % 5).map(move |line| (pair / things, pair % things, line)))
+        .flat_map(|pair| {
+            let lines = 2 + (pair * 7 + pair / things) % 5;
+            (1..=lines).map(move |line| (pair / things, pair % things, line))
+        })
         .collect();
     let column = |of: fn(&(i64, i64, i64)) -> i64| numbers(rows.len() as i64, |row| of(&rows[row as usize]));
     let export = TestExport::new(&[
@@ -183,4 +186,32 @@ fn lines_within_two_columns_make_the_finer_one_a_thing_of_the_other() {
     assert_eq!(promoted(4, 81, &[0, 1, 2]), [other.clone(), other.clone(), lines]);
     // A key of two columns has no lines within two.
     assert_eq!(promoted(4, 20, &[0, 2]), [other.clone(), other.clone(), other]);
+}
+
+#[test]
+fn numbers_that_recur_for_each_combination_of_others_are_things_of_one_parent() {
+    // Precincts of counties, with the votes for each candidate.
+    let rows: Vec<(i64, i64, i64)> = (0..40_i64)
+        .flat_map(|county| (1..=5 + county * 7 % 11).map(move |precinct| (county, precinct)))
+        .flat_map(|(county, precinct)| (0..6).map(move |candidate| (county, precinct, candidate)))
+        .collect();
+    let column = |of: fn(&(i64, i64, i64)) -> i64| numbers(rows.len() as i64, |row| of(&rows[row as usize]));
+    let export = TestExport::new(&[
+        ("county", None::<Role>, column(|row| row.0)),
+        ("precinct", None, column(|row| row.1)),
+        ("candidate", None, column(|row| row.2)),
+    ]);
+    let mut sampled = export.sampled();
+    for report in &mut sampled.roles {
+        report.role = Role::Dimension;
+        report.counts_within.clear();
+    }
+    sampled.promote_parents(&[0, 1, 2]);
+    let precinct = &sampled.roles[1];
+    assert_eq!(
+        (precinct.role, precinct.counts_within.as_slice()),
+        (Role::Entity, &["county".to_owned()][..])
+    );
+    assert_eq!(sampled.roles[0].role, Role::Dimension);
+    assert_eq!(sampled.roles[2].role, Role::Dimension);
 }

@@ -77,9 +77,21 @@ impl Dependencies {
             };
             (order, at)
         };
+        // A place has coordinates, which do not represent it.
+        let is_amount = |at: usize| {
+            columns.get(at).is_some_and(|column| match &column.form {
+                Form::Fractions => true,
+                Form::Text(words) => words.decimals > 0.5,
+                _ => false,
+            })
+        };
+        let is_text = |at: usize| columns.get(at).is_some_and(|column| matches!(column.form, Form::Text(_)));
+        let can_represent =
+            |other: usize, column: usize| is_amount(column) || !is_text(column) || !is_amount(other);
         let copy_of = (0..columns.len())
             .map(|column| {
-                let others = (0..columns.len()).filter(|other| one_to_one(*other, column));
+                let others = (0..columns.len())
+                    .filter(|other| one_to_one(*other, column) && can_represent(*other, column));
                 others.min_by_key(|other| rank(*other)).filter(|other| rank(*other) < rank(column))
             })
             .collect();

@@ -1,6 +1,6 @@
 //! Columns that number the lines of things: the rows of each parent, from 0 or 1.
 
-use crate::evaluate::roles::names::{Hint, denotes_code, has_several_words};
+use crate::evaluate::roles::names::{Hint, denotes_code, denotes_number, has_several_words};
 use crate::evaluate::roles::profile::{Profile, codes_together, distinct_together};
 
 /// Maximum number of columns that are tried in pairs.
@@ -17,8 +17,12 @@ const MAX_LINES: i128 = 10_000;
 /// Share of the parents within which a line number counts without gaps; places of a sample cut some
 /// parents in two.
 const WITHOUT_GAPS: f64 = 0.9;
+/// Fewest texts that number lines, and fewest parents of such lines.
+const MIN_LABELS: usize = 10;
+/// Share of rows whose text is one of the first in their parent above which texts number its lines.
+const MOSTLY_EARLY: f64 = 0.95;
 /// Share of parents with the same number of rows above which all are assumed to have it.
-const EQUAL_PARENTS: f64 = 0.9;
+pub(crate) const EQUAL_PARENTS: f64 = 0.9;
 /// Like [`EQUAL_PARENTS`] for days, some of which a sample cuts off.
 const EQUAL_DAYS: f64 = 0.85;
 
@@ -108,6 +112,53 @@ pub(super) fn day_within(column: &Profile<'_>, parents: &[usize], columns: &[Pro
     columns.iter().position(|day| is_day(day) && numbers_rows(day))
 }
 
+/// Finds the column whose rows a column numbers by texts, such as "0X", "1", "2" and "2a": rows of a
+/// parent are consecutive, and a parent with a few rows has the texts that nearly all have.
+pub(super) fn labels_lines_of(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<usize> {
+    if column.numbers.is_some()
+        || column.distinct < MIN_LABELS
+        || column.distinct * 2 > column.rows
+        || !denotes_number(&column.column.name)
+    {
+        return None;
+    }
+    let mut rows_of_labels = vec![0_usize; column.distinct];
+    let count = |counts: &mut Vec<usize>, code: u32| {
+        if let Some(rows) = counts.get_mut(code as usize) {
+            *rows += 1;
+        }
+    };
+    column.codes.iter().for_each(|label| count(&mut rows_of_labels, *label));
+    let mut labels: Vec<usize> = (0..column.distinct).collect();
+    labels.sort_by_key(|label| std::cmp::Reverse(rows_of_labels.get(*label).copied()));
+    let mut ranks = vec![0_usize; column.distinct];
+    for (rank, label) in labels.into_iter().enumerate() {
+        if let Some(place) = ranks.get_mut(label) {
+            *place = rank;
+        }
+    }
+    let has_labels = |parent: &Profile<'_>| {
+        let mut rows = vec![0_usize; parent.distinct];
+        parent.codes.iter().for_each(|code| count(&mut rows, *code));
+        if are_equally_many(rows.iter().map(|rows| *rows as i128), EQUAL_PARENTS) {
+            return false;
+        }
+        let is_early = |(label, code): &(&u32, &u32)| {
+            let rank = ranks.get(**label as usize).copied().unwrap_or(usize::MAX);
+            rank < rows.get(**code as usize).map_or(0, |rows| rows + rows / 8 + 2)
+        };
+        let early = column.codes.iter().zip(&parent.codes).filter(is_early).count();
+        early as f64 >= MOSTLY_EARLY * column.rows as f64 && are_unique_together(&[parent, column])
+    };
+    let can_be_parent = |parent: &Profile<'_>| {
+        parent.gathered
+            && !parent.is_time()
+            && parent.distinct >= MIN_LABELS
+            && parent.distinct * 2 <= parent.rows
+    };
+    columns.iter().position(|parent| can_be_parent(parent) && has_labels(parent))
+}
+
 /// Whether a column has dates of several days with many rows each.
 fn is_day(day: &Profile<'_>) -> bool {
     day.is_time() && day.distinct >= MIN_DAYS && day.distinct * MIN_OF_A_DAY <= day.rows
@@ -174,7 +225,7 @@ fn counts_within(numbers: &[i128], least: i128, codes: &[u32], parents: usize) -
 
 /// Whether nearly all parents have the same number of rows: these are the same things in each of
 /// them, not its parts.
-fn are_equally_many(rows_of_parents: impl Iterator<Item = i128>, share: f64) -> bool {
+pub(crate) fn are_equally_many(rows_of_parents: impl Iterator<Item = i128>, share: f64) -> bool {
     let mut rows: Vec<i128> = rows_of_parents.collect();
     rows.sort_unstable();
     let median = rows.get(rows.len() / 2).copied().unwrap_or_default();

@@ -24,6 +24,8 @@ pub(super) mod texts;
 mod value_numbers;
 mod words;
 
+use std::collections::HashMap;
+
 pub use crate::evaluate::roles::role_report::RoleReport;
 pub use crate::role::{Role, RoleError};
 
@@ -31,7 +33,7 @@ use crate::evaluate::roles::certain::{certain, is_smooth};
 use crate::evaluate::roles::companions::companions;
 use crate::evaluate::roles::dependencies::Dependencies;
 use crate::evaluate::roles::epochs::MOSTLY_ASCENDING;
-use crate::evaluate::roles::forms::Form;
+use crate::evaluate::roles::forms::{Form, WholeNumbers};
 use crate::evaluate::roles::name_scores::score_name;
 use crate::evaluate::roles::names::Hint;
 use crate::evaluate::roles::naming::Naming;
@@ -79,10 +81,11 @@ impl Relations {
         let dependencies = Dependencies::from_columns(columns);
         let mut numberings = Numbering::find_all(columns);
         for (numbering, determined) in numberings.iter_mut().zip(&dependencies.determines) {
-            // A number that determines another thing identifies a thing without its parent.
+            // A number that determines its parent or another thing identifies a thing without its
+            // parent.
             let is_id = |at: &usize| columns.get(*at).is_some_and(Profile::is_named_id);
             let says_more =
-                |parents: &[usize]| determined.iter().any(|other| !parents.contains(other) && is_id(other));
+                |parents: &[usize]| determined.iter().any(|other| parents.contains(other) || is_id(other));
             if matches!(numbering, Numbering::Things(parents) if says_more(parents)) {
                 *numbering = Numbering::None;
             }
@@ -194,7 +197,35 @@ pub(super) fn infer_roles(
             given: given.is_some(),
         }
     };
-    columns.iter().enumerate().map(report).collect()
+    let mut reports: Vec<RoleReport> = columns.iter().enumerate().map(report).collect();
+    join_measurements(&mut reports);
+    reports
+}
+
+/// Fewest columns of a family of measurements.
+const MIN_FAMILY: usize = 6;
+
+/// Takes numbers that may be amounts for measurements, if many columns are named as they are but for
+/// their numbers, and some of those have measurements: the bands of a pixel.
+fn join_measurements(reports: &mut [RoleReport]) {
+    let families: Vec<String> = reports.iter().map(|report| names::without_numbers(&report.column)).collect();
+    let mut members: HashMap<&str, (usize, usize)> = HashMap::new();
+    for (family, report) in families.iter().zip(reports.iter()) {
+        let (all, measures) = members.entry(family).or_default();
+        *all += 1;
+        *measures += usize::from(report.role == Role::Measure);
+    }
+    // Names that are all alike tell nothing.
+    let others = MIN_FAMILY..reports.len();
+    for (family, report) in families.iter().zip(reports) {
+        let (all, measures) = members.get(family.as_str()).copied().unwrap_or_default();
+        let is_measured = others.contains(&all) && measures * 3 >= all;
+        if is_measured && report.role == Role::Entity && report.is_vague && !report.given {
+            report.role = Role::Measure;
+            report.evidence = vec![format!("named {family}, as measurements are")];
+            report.is_vague = false;
+        }
+    }
 }
 
 fn infer(
@@ -239,6 +270,20 @@ fn name_of_thing(index: usize, column: &Profile<'_>, relations: &Relations) -> O
         true => "names, whose rows arrive together".to_owned(),
         false => "names, from which another column follows".to_owned(),
     })
+}
+
+/// Fewest values that show that numbers are drawn from all of 16 bits.
+const MIN_DRAWN: usize = 5_000;
+/// Greatest distance of the least and the greatest number from the ends of 16 bits.
+const MAX_FROM_END: i128 = 512;
+
+/// Whether numbers are evenly drawn from 16 bits, as the ids of messages of a protocol are: equal
+/// ones have nothing in common.
+fn is_random_in_16_bits(column: &Profile<'_>, whole: &WholeNumbers) -> bool {
+    column.distinct >= MIN_DRAWN
+        && (0..=MAX_FROM_END).contains(&whole.least)
+        && (65_535 - MAX_FROM_END..=65_535).contains(&whole.greatest)
+        && is_smooth(column)
 }
 
 /// Distinguishes block numbers of a ledger from numbers of things: blocks are created in sequence,
@@ -307,7 +352,11 @@ fn scored(
     }
     score_name(column, &mut scores);
     // Texts are no amounts.
-    let is_vague = scores.is_vague() && !matches!(column.form, Form::Text(_));
+    let is_vague = match &column.form {
+        Form::Text(_) => false,
+        Form::Whole(whole) => scores.is_vague() || is_random_in_16_bits(column, whole),
+        _ => scores.is_vague(),
+    };
     let (role, evidence) = scores.decide(&[
         Role::Entity,
         Role::RowId,

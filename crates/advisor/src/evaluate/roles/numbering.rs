@@ -1,8 +1,8 @@
 //! Columns that number the rows, or things with several rows, within other columns.
 
-pub(crate) use crate::evaluate::roles::line_numbers::counts_lines_of;
+pub(crate) use crate::evaluate::roles::line_numbers::{EQUAL_PARENTS, are_equally_many, counts_lines_of};
 use crate::evaluate::roles::line_numbers::{
-    MAX_PAIRED, RISING, are_unique_together, day_of, day_within, line_of,
+    MAX_PAIRED, RISING, are_unique_together, day_of, day_within, labels_lines_of, line_of,
 };
 use crate::evaluate::roles::names::Hint;
 use crate::evaluate::roles::profile::{Profile, distinct_together};
@@ -60,6 +60,9 @@ impl Numbering {
             let lines = line_of(column, columns, &composite);
             if !lines.is_empty() {
                 return Self::Lines(lines);
+            }
+            if let Some(parent) = labels_lines_of(column, columns) {
+                return Self::Lines(vec![parent]);
             }
             let rising = || rises_in(column, columns).map(Self::Rising);
             let ranges = || starts_low_in(column, columns).map(|parent| Self::Things(vec![parent]));
@@ -272,6 +275,8 @@ fn starts_low_in(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<usize>
             && parent.distinct > MIN_STARTS
             && parent.distinct < column.distinct
             && parent.hint != Some(Hint::Line)
+            // A value that most rows have is an amount, such as zero.
+            && (parent.heaviest * 2 <= parent.rows || parent.is_named_id())
     };
     by_fewest_values(columns, can_be_parent)
         .find(|(_, parent)| is_parent(parent) && repeats_in_others(parent, column))

@@ -195,3 +195,39 @@ fn numbers_that_rise_within_a_parent_are_found_in_interleaved_rows() {
     ]);
     assert_eq!(actual, [Numbering::None, Numbering::Rising(0), Numbering::None]);
 }
+
+/// The column within which texts named `name` number the rows of parents with these numbers of rows.
+fn parent_of_texts(
+    name: &str,
+    rows_of_parents: &[usize],
+    label: impl Fn(usize, usize) -> String,
+) -> Numbering {
+    let declared = [Column::required("game", ColumnType::Int64), Column::required(name, ColumnType::Utf8)];
+    let rows = rows_of_parents.iter().enumerate();
+    let rows: Vec<(usize, usize)> =
+        rows.flat_map(|(parent, count)| (0..*count).map(move |line| (parent, line))).collect();
+    let games: ArrayRef =
+        Arc::new(Int64Array::from_iter_values(rows.iter().map(|(parent, _)| *parent as i64)));
+    let labels: ArrayRef =
+        Arc::new(StringArray::from_iter_values(rows.iter().map(|(parent, line)| label(*parent, *line))));
+    let batch = [RecordBatch::try_from_iter([("game", games), (name, labels)]).unwrap()];
+    let profiles: Vec<Profile<'_>> = declared
+        .iter()
+        .enumerate()
+        .map(|(index, column)| Profile::new(column, index, &batch, true))
+        .collect();
+    Numbering::find_all(&profiles).pop().unwrap()
+}
+
+#[test]
+fn texts_may_number_the_rows_of_a_parent() {
+    let uneven: Vec<usize> = (0..60).map(|parent| 15 + parent * 37 % 41).collect();
+    let in_order = |_: usize, line: usize| if line == 0 { "0X".to_owned() } else { line.to_string() };
+    assert_eq!(parent_of_texts("PointNumber", &uneven, in_order), Numbering::Lines(vec![0]));
+    // A name that denotes no number; parents that all have the same things; things of which each
+    // parent has some.
+    assert_eq!(parent_of_texts("Point", &uneven, in_order), Numbering::None);
+    assert_eq!(parent_of_texts("PointNumber", &[30; 60], in_order), Numbering::None);
+    let scattered = |parent: usize, line: usize| format!("{}X", (parent * 7 + line * 3) % 61);
+    assert_eq!(parent_of_texts("PointNumber", &uneven, scattered), Numbering::None);
+}

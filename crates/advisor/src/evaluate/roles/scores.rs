@@ -275,7 +275,10 @@ pub(super) fn score_relations(
             scores.add(Role::Measure, -3.0, "");
         }
         (Numbering::Lines(_), ..) | (Numbering::Serial(_), None, _) => {
-            scores.add(Role::LineNumber, 14.0, format!("counts within each {parents}"));
+            // Texts are rarely numbers of lines, which their evidence outweighs.
+            let is_text = columns.get(index).is_some_and(|column| column.numbers.is_none());
+            let weight = if is_text { 34.0 } else { 14.0 };
+            scores.add(Role::LineNumber, weight, format!("counts within each {parents}"));
         }
         (Numbering::Countdown(_), ..) => {
             scores.add(Role::Measure, 12.0, format!("counts down within each {parents}"));

@@ -67,4 +67,15 @@ impl<'a> Knowledge<'a> {
     pub(crate) fn has_time(&self, key: &[String]) -> bool {
         key.iter().any(|column| self.role(column) == Some(Role::Time))
     }
+
+    /// Whether nothing but chance indicates that a column of the key identifies a thing, rather
+    /// than a kind or an amount.
+    pub(crate) fn is_weak(&self, key: &[String]) -> bool {
+        let is_weak = |report: &RoleReport| match report.role {
+            Role::Dimension => true,
+            Role::Entity => (report.is_vague || report.is_obscure) && report.determines.is_empty(),
+            _ => false,
+        };
+        key.iter().all(|column| self.report(column).is_some_and(|report| !report.given && is_weak(report)))
+    }
 }

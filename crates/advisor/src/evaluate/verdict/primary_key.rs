@@ -183,6 +183,15 @@ pub(super) fn judge_current_keys(
     Some(format!("{partition_key}its primary key now, ({key}), {judgement}"))
 }
 
+/// Share of rows with the key of another row and other values above which a table has no key.
+const MOST_ROWS: f64 = 0.5;
+
+/// Whether an upsert would lose most rows, whatever the primary key.
+pub(super) fn loses_most_rows(judged: &[PrimaryKeyReport], rows: u64) -> bool {
+    let fewest = judged.iter().map(|key| key.conflicting_rows).min();
+    fewest.is_some_and(|fewest| fewest as f64 > MOST_ROWS * rows as f64)
+}
+
 /// Whether a key contains one that no two rows share.
 pub(super) fn has_unique_part(judged: &[PrimaryKeyReport], key: &[String]) -> bool {
     let within = |part: &PrimaryKeyReport| part.columns.iter().all(|column| key.contains(column));

@@ -9,9 +9,11 @@ use crate::evaluate::options::AdvisorOptions;
 use crate::evaluate::verdict::alternatives::Recommended;
 use crate::evaluate::verdict::ddl::{Proposed, propose_table};
 pub(crate) use crate::evaluate::verdict::knowledge::Knowledge;
-use crate::evaluate::verdict::primary_key::{choose_primary_key, has_unique_part, judge_current_keys};
+use crate::evaluate::verdict::primary_key::{
+    choose_primary_key, has_unique_part, judge_current_keys, loses_most_rows,
+};
 use crate::evaluate::verdict::qualification::{qualifies, rank};
-use crate::evaluate::verdict::reasons::reasons_for;
+use crate::evaluate::verdict::reasons::{identifies_nothing, no_identity, reasons_for};
 use crate::evaluate::verdict::sizing::{Needed, Rule};
 use crate::evaluate::verdict::workload_cost::Workload;
 use evenkeel_input::source::Export;
@@ -140,12 +142,12 @@ enum Class {
 }
 
 impl Class {
-    /// Returns the kind of a candidate. `is_wider` says whether a part of it suffices.
+    /// Returns the kind of a candidate. `is_needless` says whether one column suffices instead.
     fn new(
         key: &RankedKey,
         workload: &Workload<'_>,
         knowledge: &Knowledge<'_>,
-        is_wider: impl Fn(&RankedKey) -> bool,
+        is_needless: impl Fn(&RankedKey) -> bool,
     ) -> Self {
         if workload.is_makeshift(&key.partition_key) {
             Self::Makeshift
@@ -154,7 +156,7 @@ impl Class {
         } else if key.qualifies
             && !knowledge.has_count(&key.partition_key)
             && !knowledge.has_vague(&key.partition_key)
-            && !is_wider(key)
+            && !is_needless(key)
         {
             Self::Qualifies
         } else if !key.qualifies
@@ -207,7 +209,11 @@ fn rank_all(
     };
     let sufficient: Vec<Vec<String>> =
         keys.iter().filter(|key| suffices(key)).map(|key| key.partition_key.clone()).collect();
-    let class = |key: &RankedKey| Class::new(key, &workload, knowledge, |key| is_wider(&sufficient, key));
+    // If one column suffices, several are only better if they identify a thing together.
+    let is_needless = |key: &RankedKey| {
+        key.partition_key.len() > 1 && !sufficient.is_empty() && !workload.is_thing(&key.partition_key)
+    };
+    let class = |key: &RankedKey| Class::new(key, &workload, knowledge, is_needless);
     let order = |key: &RankedKey| {
         let class = class(key);
         let is_by_cost = class <= Class::SpreadByCount;
@@ -253,7 +259,13 @@ fn propose(
     let Some(partition_key) = candidates.find(|key| key.part_names() == chosen.partition_key).cloned() else {
         return Recommendation::default();
     };
+    let lacks_identity = knowledge.is_weak(&chosen.partition_key)
+        && !knowledge.is_thing(&chosen.partition_key)
+        && loses_most_rows(&evaluation.primary_keys, evaluation.rows);
     let mut reasons = reasons_for(chosen, &ranked.keys, statements, knowledge);
+    if lacks_identity && !identifies_nothing(&chosen.partition_key, knowledge) {
+        reasons.insert(0, no_identity(&chosen.partition_key));
+    }
     let primary_key = choose_primary_key(&evaluation.primary_keys, &partition_key, knowledge, &mut reasons);
     if let Some(reason) =
         judge_current_keys(&partition_key, primary_key.as_ref(), &evaluation.primary_keys, options)
@@ -268,6 +280,8 @@ fn propose(
         partition_key: chosen.partition_key.clone(),
         primary_key: primary_key.as_ref().map(Candidate::columns).unwrap_or_default(),
         makeshift: ranked.best == Some(Class::Makeshift)
+            || lacks_identity
+            || identifies_nothing(&chosen.partition_key, knowledge)
             || knowledge.is_of_kinds(&chosen.partition_key)
             || knowledge.has_count(&chosen.partition_key),
         partitions: ranked.partitions.get(),

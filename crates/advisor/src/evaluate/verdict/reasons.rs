@@ -75,12 +75,21 @@ fn locality(chosen: &RankedKey, others: &[RankedKey], knowledge: &Knowledge<'_>)
 }
 
 /// Whether no column of a key identifies anything, alone or with the others.
-fn identifies_nothing(key: &[String], knowledge: &Knowledge<'_>) -> bool {
+pub(super) fn identifies_nothing(key: &[String], knowledge: &Knowledge<'_>) -> bool {
     let places_nothing = |role: Role| !role.can_place_rows() || role == Role::Dimension;
     let roles: Vec<Role> = key.iter().filter_map(|column| knowledge.role(column)).collect();
     !roles.is_empty()
         && (roles.len() == 1 || !knowledge.is_thing(key))
         && roles.into_iter().all(places_nothing)
+}
+
+/// Explains that most rows share all columns that might identify them.
+pub(super) fn no_identity(key: &[String]) -> String {
+    format!(
+        "no good key was found: most rows equal others in {} and in every other column that might identify them; add \
+         the id of the row, or of what it is about, to the export",
+        key.join(" and ")
+    )
 }
 
 pub(super) fn reasons_for(

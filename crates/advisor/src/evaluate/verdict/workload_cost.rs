@@ -260,10 +260,14 @@ impl<'a> Workload<'a> {
         }
     }
 
-    /// Whether the key is one thing that reads name.
-    pub(crate) fn is_entity(&self, key: &[String]) -> bool {
+    /// Whether the columns of the key are those of one thing.
+    pub(crate) fn is_thing(&self, key: &[String]) -> bool {
         self.entities.iter().any(|(entity, _)| entity == key)
-            && key.iter().all(|column| self.knowledge.role(column) == Some(Role::Entity))
+    }
+
+    /// Whether the key is one thing that reads name, and has no kind in it.
+    pub(crate) fn is_entity(&self, key: &[String]) -> bool {
+        self.is_thing(key) && key.iter().all(|column| self.knowledge.role(column) == Some(Role::Entity))
     }
 
     /// Whether experts would not hash the key: it has a measure or a text, or only times, alone or
@@ -302,11 +306,16 @@ impl<'a> Workload<'a> {
         self.joins.iter().map(|(column, share)| share * self.visits(key, &[column])).sum()
     }
 
-    /// Number of columns that reads rarely fix to one value: times, measures and text.
+    /// Number of columns that reads rarely fix to one value: times, measures, text, and positions
+    /// within another column of the key.
     pub(crate) fn rarely_fixed(&self, key: &[String]) -> f64 {
+        let is_position = |column: &String| {
+            let within = self.knowledge.report(column).map(|report| report.counts_within.as_slice());
+            within.is_some_and(|within| within.iter().any(|whole| key.contains(whole)))
+        };
         let rarely = |column: &&String| match self.knowledge.role(column) {
             Some(Role::Time | Role::LineNumber | Role::Measure | Role::Text) => true,
-            Some(Role::Dimension) => denotes_period(column),
+            Some(Role::Dimension) => denotes_period(column) || is_position(column),
             _ => false,
         };
         key.iter().filter(rarely).count() as f64

@@ -3,10 +3,10 @@
 use arrow::array::RecordBatch;
 
 use crate::columns::{
-    START, amounts, choice, codes, decimals, export, floats, int32, int64, rising, seconds, serial, shuffled,
-    signed, sorted, texts, times, uniform, uuids, zipf,
+    DAY, START, amounts, choice, codes, decimals, export, floats, int32, int64, rising, seconds, serial,
+    shuffled, signed, sorted, texts, times, uniform, uuids, zipf,
 };
-use crate::exports::{Case, amounts_below_zero, amounts_of, hexadecimal, lines};
+use crate::exports::{Case, amounts_below_zero, amounts_of, by_group, hexadecimal, lines};
 
 fn event_logs_with_gaps() -> RecordBatch {
     // Of the logs of each block only some are kept, so that their numbers have gaps.
@@ -213,9 +213,46 @@ fn transfers_of_tokens() -> RecordBatch {
     ])
 }
 
+/// Lines of the documents of a ledger, whose numbers are assigned by kind of document.
+fn documents() -> RecordBatch {
+    let (at, line) = lines(3_500, 14, 991);
+    let mut first_rows: Vec<u64> = at.clone();
+    first_rows.dedup();
+    let position = |order: &u64| first_rows.partition_point(|first| first < order) as u64;
+    let document: Vec<u64> = at.iter().map(position).collect();
+    let kind = by_group(&document, 6, 3);
+    let mut issued = [0_u64; 6];
+    let mut numbers: Vec<u64> = Vec::new();
+    for (row, kind) in kind.iter().enumerate() {
+        if row == 0 || document[row] != document[row - 1] {
+            issued[*kind as usize] += 1;
+        }
+        numbers.push((10 + kind) * 100_000_000 + issued[*kind as usize]);
+    }
+    let rows = numbers.len();
+    let day = |document: &u64| START + (document / 10) as i64 * DAY;
+    export(vec![
+        ("BUKRS", int64(by_group(&document, 4, 5).into_iter().map(|company| 1_000 + 100 * company))),
+        ("BELNR", int64(numbers)),
+        ("BUZEI", int64(line)),
+        ("BUDAT", times(document.iter().map(day))),
+        ("BLART", codes("K", &kind)),
+        ("HKONT", codes("", &zipf(rows, 160, 0.9, 992))),
+        ("DMBTR", amounts(rows, 120.0, 993)),
+    ])
+}
+
 /// Exports of this file, with the answers that experts accept.
 pub(super) fn cases() -> Vec<Case> {
     vec![
+        case!(by name
+            "lines of documents",
+            documents,
+            &[&["BELNR"], &["BUKRS", "BELNR"]],
+            never & ["DMBTR"],
+            by & [&["BELNR", "BUZEI"]],
+            "a number that its kind of document follows from identifies the document without the kind"
+        ),
         case!(by name
             "trades in a stream",
             trades_in_a_stream,

@@ -6,7 +6,7 @@ use crate::columns::{
     START, amounts, choice, codes, export, floats, int64, rising, sentences, serial, shuffled, texts, times,
     uniform, with_nulls, zipf,
 };
-use crate::exports::{Case, sums};
+use crate::exports::{Case, amounts_of, sums};
 
 /// Results of samples, some as bounds.
 fn laboratory() -> RecordBatch {
@@ -157,9 +157,63 @@ fn hospital_charges() -> RecordBatch {
     ])
 }
 
+/// Votes by county and precinct; each county numbers its precincts from 1.
+fn votes() -> RecordBatch {
+    let precincts = |county: u64| 8 + county * 7 % 33;
+    let (candidates, modes) = (10_u64, ["absentee", "early", "election day"]);
+    let mut rows: Vec<(u64, u64, u64, u64)> = Vec::new();
+    for county in 0..48 {
+        for precinct in 1..=precincts(county) {
+            let choices = (0..candidates).flat_map(|candidate| (0..3).map(move |mode| (candidate, mode)));
+            rows.extend(choices.map(|(candidate, mode)| (county, precinct, candidate, mode)));
+        }
+    }
+    let offices = ["governor", "president", "senator"];
+    let count = rows.len();
+    export(vec![
+        ("county_fips", int64(rows.iter().map(|row| 39_001 + 2 * row.0))),
+        ("precinct", texts(rows.iter().map(|row| format!("{:03}", row.1)))),
+        ("office", texts(rows.iter().map(|row| offices[(row.2 / 4) as usize].to_owned()))),
+        ("candidate", codes("C", &rows.iter().map(|row| row.2).collect::<Vec<_>>())),
+        ("mode", texts(rows.iter().map(|row| modes[row.3 as usize].to_owned()))),
+        ("votes", int64(amounts_of(count, 60, 931))),
+    ])
+}
+
+/// Stays in hospitals without their patients, hospitals and dates.
+fn discharges() -> RecordBatch {
+    let rows = 24_000;
+    let county = zipf(rows, 9, 0.7, 941);
+    export(vec![
+        ("hospital_county", codes("County ", &county)),
+        ("age_group", choice(rows, &["0 to 17", "18 to 29", "30 to 49", "50 to 69", "70 or older"], 942)),
+        ("gender", choice(rows, &["F", "M"], 943)),
+        ("length_of_stay", int64(amounts_of(rows, 3, 944))),
+        ("admit_type", choice(rows, &["elective", "emergency", "newborn", "urgent"], 945)),
+        ("drg_code", int64(zipf(rows, 300, 0.9, 946).into_iter().map(|code| code * 3 + 1))),
+        ("total_charges", int64(amounts_of(rows, 9_000, 947))),
+    ])
+}
+
 /// Exports of this file, with the answers that experts accept.
 pub(super) fn cases() -> Vec<Case> {
     vec![
+        case!(by name
+            "votes of precincts",
+            votes,
+            &[&["county_fips", "precinct"]],
+            never & ["votes"],
+            by & [&["county_fips", "precinct", "candidate", "mode"]],
+            "each county numbers its precincts, which have a row for each candidate and mode"
+        ),
+        case!(by name
+            "discharges without patients",
+            discharges,
+            &[&[]],
+            never & [],
+            by & [],
+            "no column says whose stay it was, and most rows share all that is known"
+        ),
         case!(
             "results of a laboratory",
             laboratory,

@@ -105,9 +105,31 @@ fn edges() -> RecordBatch {
     ])
 }
 
+/// Questions to a name server, each with a random number that its answer repeats.
+fn questions() -> RecordBatch {
+    let rows = 34_000;
+    let address = |client: u64| format!("10.17.{}.{}", client / 250, client % 250 + 1);
+    export(vec![
+        ("ts", times(rising(rows, 2.0, 961))),
+        ("client_ip", texts(zipf(rows, 1_700, 0.5, 962).into_iter().map(address))),
+        ("query_id", int64(uniform(rows, 65_536, 963))),
+        ("qname", codes("www.host", &zipf(rows, 3_000, 0.8, 964))),
+        ("qtype", choice(rows, &["A", "AAAA", "MX", "TXT"], 965)),
+        ("latency_us", int64(amounts_of(rows, 900, 966))),
+    ])
+}
+
 /// Exports of this file, with the answers that experts accept.
 pub(super) fn cases() -> Vec<Case> {
     vec![
+        case!(by name
+            "questions to a name server",
+            questions,
+            &[&["client_ip"]],
+            never & ["latency_us"],
+            by & [],
+            "a random number of 16 bits, which repeats by chance, identifies nothing that is read together"
+        ),
         case!(
             "dns",
             dns,

@@ -1,11 +1,11 @@
 //! Exports of laboratories and inspectors: variants of genes, results as text, things known by name.
 
-use arrow::array::RecordBatch;
+use arrow::array::{ArrayRef, RecordBatch};
 
 use crate::columns::{
     amounts, choice, codes, export, int32, int64, rising, serial, texts, times, uniform, zipf,
 };
-use crate::exports::{Case, by_group};
+use crate::exports::{Case, by_group, sums};
 
 /// Variants of samples: a position is one of its chromosome only.
 fn variants() -> RecordBatch {
@@ -70,9 +70,35 @@ fn inspections() -> RecordBatch {
     ])
 }
 
+/// Brightness of pixels in several bands, for learning to classify them.
+fn pixels() -> RecordBatch {
+    const BANDS: [&str; 12] = [
+        "px0_b0", "px0_b1", "px0_b2", "px0_b3", "px1_b0", "px1_b1", "px1_b2", "px1_b3", "px2_b0", "px2_b1",
+        "px2_b2", "px2_b3",
+    ];
+    let rows = 6_400;
+    // Some bands crowd around a mean, and others fill their range.
+    let band = |at: usize| match at % 4 {
+        0 => uniform(rows, 94, 951 + at as u64),
+        _ => sums(rows, 30, 4, 951 + at as u64),
+    };
+    let mut columns: Vec<(&str, ArrayRef)> =
+        BANDS.iter().enumerate().map(|(at, name)| (*name, int64(band(at)))).collect();
+    columns.push(("class", int64(zipf(rows, 6, 0.5, 971))));
+    export(columns)
+}
+
 /// Exports of this file, with the answers that experts accept.
 pub(super) fn cases() -> Vec<Case> {
     vec![
+        case!(by name
+            "bands of pixels",
+            pixels,
+            &[&[]],
+            never & [],
+            by & [],
+            "columns that are named alike are measurements alike, and nothing names a pixel"
+        ),
         case!(by name
             "variants of samples",
             variants,

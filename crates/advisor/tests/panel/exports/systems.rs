@@ -178,9 +178,36 @@ fn security_log() -> RecordBatch {
     ])
 }
 
+/// Lines of a log without their times and hosts.
+fn lines_of_log() -> RecordBatch {
+    let rows = 9_000;
+    let number = uniform(rows, 250, 981);
+    let message = |(kind, number): (u64, &u64)| match kind {
+        0 => "connection reset by peer".to_owned(),
+        1 => format!("slow query took {number} ms"),
+        2 => format!("cache miss ratio {} %", number % 100),
+        _ => format!("retry {} of 5 for the job", number % 5),
+    };
+    let kinds = zipf(rows, 4, 0.5, 982);
+    export(vec![
+        ("level", choice(rows, &["INFO", "WARN", "ERROR", "DEBUG"], 983)),
+        ("logger", choice(rows, &["cache.Lru", "mq.Consumer", "db.Pool", "http.Server", "jobs.Runner"], 984)),
+        ("thread", codes("exec-", &uniform(rows, 32, 985))),
+        ("message", texts(kinds.into_iter().zip(&number).map(message))),
+    ])
+}
+
 /// Exports of this file, with the answers that experts accept.
 pub(super) fn cases() -> Vec<Case> {
     vec![
+        case!(by name
+            "lines of a log",
+            lines_of_log,
+            &[&[]],
+            never & [],
+            by & [],
+            "nobody looks up a message, and equal lines are different events"
+        ),
         case!(
             "tenants with a giant",
             tenants,

@@ -77,6 +77,8 @@ pub(in crate::evaluate::roles) fn hints(name: &str) -> Vec<Hint> {
         [.., last] if words.iter().any(|word| COORDINATES.contains(&word.as_str())) && !says_more(last) => {
             vec![Hint::Measure]
         }
+        // A place that an address was looked up to be in: "geo_city", "geo_dest".
+        ["geo", .., last] if !IDENTIFIERS.contains(last) => vec![Hint::Dimension],
         // One half of an identifier of 128 bits.
         [.., previous, "high" | "hi" | "low" | "lo" | "msb" | "lsb"]
             if hint_of(previous) == Some(Hint::Identifier) =>

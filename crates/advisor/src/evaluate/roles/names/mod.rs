@@ -13,8 +13,8 @@ pub(crate) use crate::evaluate::roles::names::hints::Hint;
 pub(in crate::evaluate::roles) use crate::evaluate::roles::names::hints::{WEIGHT, hint, hints};
 pub(crate) use crate::evaluate::roles::names::numbers::is_bare_number;
 pub(in crate::evaluate::roles) use crate::evaluate::roles::names::numbers::{
-    counted, counts_things, denotes_base_position, denotes_count, denotes_sequence_of_bases,
-    is_amount_of_thing, is_in_unit, is_row_number,
+    counted, counts_things, denotes_base_position, denotes_count, denotes_number, denotes_sequence_of_bases,
+    is_amount_of_thing, is_in_unit, is_row_number, without_numbers,
 };
 pub(in crate::evaluate::roles) use crate::evaluate::roles::names::things::{
     denotes_address, denotes_author, denotes_block, denotes_code, denotes_process, denotes_span,
@@ -86,9 +86,27 @@ mod tests {
             ("payload.user_id", Some(Hint::Identifier)),
             ("src_port", Some(Hint::Attribute)),
             ("airport", None),
+            ("geo_dest", Some(Hint::Dimension)),
+            ("geo_id", Some(Hint::Identifier)),
         ] {
             assert_eq!(hint(name), expected, "{name}");
         }
+    }
+
+    #[test]
+    fn numbers_in_names_are_left_out_of_their_families() {
+        for (name, family) in
+            [("px0_b12", "px#_b#"), ("V1", "V#"), ("2024", "#"), ("plain", "plain"), ("", "")]
+        {
+            assert_eq!(without_numbers(name), family);
+        }
+        for name in ["PointNumber", "entry_no", "seq", "lineNum"] {
+            assert!(denotes_number(name), "{name}");
+        }
+        for name in ["number_of_points", "shop", ""] {
+            assert!(!denotes_number(name), "{name}");
+        }
+        assert!(is_row_number("rownames") && is_row_number("Unnamed: 0") && !is_row_number("row"));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::evaluate::roles::names::hints::{Hint, hint};
 use crate::evaluate::roles::names::words::{last_part, plural, without_brackets, words};
-use crate::evaluate::roles::words::{AMOUNT_HEADS, COUNTED, ENTITIES, LINES, UNITS};
+use crate::evaluate::roles::words::{AMOUNT_HEADS, COUNTED, ENTITIES, LINES, NUMBERS, UNITS};
 
 /// Smallest number of names that form a numbered series: `cat1` to `cat9`.
 const MANY_COUNTED: usize = 4;
@@ -21,6 +21,19 @@ pub(in crate::evaluate::roles) fn counted<'n>(names: impl Iterator<Item = &'n st
         .collect()
 }
 
+/// Returns a name with `#` in place of each number.
+pub(in crate::evaluate::roles) fn without_numbers(name: &str) -> String {
+    let mut rest = String::with_capacity(name.len());
+    for character in name.chars() {
+        match character {
+            '0'..='9' if rest.ends_with('#') => {}
+            '0'..='9' => rest.push('#'),
+            other => rest.push(other),
+        }
+    }
+    rest
+}
+
 /// Whether the name denotes a count: an offset, an index, but not an item.
 pub(in crate::evaluate::roles) fn denotes_count(name: &str) -> bool {
     words(last_part(name)).last().is_some_and(|word| LINES.contains(&word.as_str()) && word != "item")
@@ -34,14 +47,21 @@ pub(in crate::evaluate::roles) fn counts_things(name: &str) -> bool {
     words(last_part(name)).last().is_some_and(is_plural)
 }
 
-/// Whether the name denotes the number of a row in its file, as pandas and SQL write them.
+/// Whether the name denotes the number of a row in its file, as pandas, R and SQL write them.
 pub(in crate::evaluate::roles) fn is_row_number(name: &str) -> bool {
     match words(name).iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["unnamed", number] | ["level", number] => number.bytes().all(|byte| byte.is_ascii_digit()),
-        ["index" | "rownum" | "rownumber" | "rn"] | ["row", "num" | "number" | "nr" | "no"] => true,
+        ["index" | "rownum" | "rownumber" | "rowname" | "rownames" | "rn"]
+        | ["row", "num" | "number" | "nr" | "no"] => true,
         ["index", "level", number] => number.bytes().all(|byte| byte.is_ascii_digit()),
         _ => false,
     }
+}
+
+/// Whether the last word of a name denotes a number, which may be written as text: "point_number".
+pub(in crate::evaluate::roles) fn denotes_number(name: &str) -> bool {
+    let words = words(last_part(name));
+    words.last().is_some_and(|word| NUMBERS.contains(&word.as_str()) || LINES.contains(&word.as_str()))
 }
 
 /// Whether the name only says that the column numbers something: `n`, `seq`, `row_number`.
