@@ -1,4 +1,4 @@
-//! What each connection does, for `pg_stat_activity`.
+//! State and last statement of each connection, for `pg_stat_activity`.
 
 use std::net::SocketAddr;
 

@@ -1,4 +1,4 @@
-//! All open connections: which client may cancel which query, and what each of them does.
+//! All open connections: which client may cancel which query, and their activity.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -55,7 +55,7 @@ impl Connections {
         self.lock().values().for_each(|entry| entry.running.cancel(Reason::Shutdown));
     }
 
-    /// What each connection does, by its number.
+    /// Activities of all connections, by their numbers.
     pub(crate) fn activities(&self) -> Vec<(i32, Activity)> {
         let activity = |entry: &Entry| entry.activity.lock().unwrap_or_else(PoisonError::into_inner).clone();
         self.lock().iter().map(|(number, entry)| (*number, activity(entry))).collect()

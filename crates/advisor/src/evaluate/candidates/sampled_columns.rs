@@ -153,7 +153,7 @@ impl<'a> SampledColumns<'a> {
         }
         let parents_of =
             |line: usize| -> Vec<usize> { key.iter().copied().filter(|at| *at != line).collect() };
-        // A text whose name tells nothing may label the things within others; a product is the same
+        // A text whose name tells nothing may label things within others; a product is the same
         // one in each store.
         let may_label = |at: &usize| {
             let is_free = self.roles.get(*at).is_some_and(|report| {

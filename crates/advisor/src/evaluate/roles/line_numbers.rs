@@ -112,8 +112,8 @@ pub(super) fn day_within(column: &Profile<'_>, parents: &[usize], columns: &[Pro
     columns.iter().position(|day| is_day(day) && numbers_rows(day))
 }
 
-/// Finds the column whose rows a column numbers by texts, such as "0X", "1", "2" and "2a": rows of a
-/// parent are consecutive, and a parent with a few rows has the texts that nearly all have.
+/// Finds the column whose rows a column numbers by texts, such as "0X", "1", "2" and "2a": rows of
+/// a parent are consecutive, and a parent with a few rows has the texts that nearly all have.
 pub(super) fn labels_lines_of(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<usize> {
     if column.numbers.is_some()
         || column.distinct < MIN_LABELS

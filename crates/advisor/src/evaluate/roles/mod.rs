@@ -205,8 +205,8 @@ pub(super) fn infer_roles(
 /// Fewest columns of a family of measurements.
 const MIN_FAMILY: usize = 6;
 
-/// Takes numbers that may be amounts for measurements, if many columns are named as they are but for
-/// their numbers, and some of those have measurements: the bands of a pixel.
+/// Takes numbers that may be amounts for measurements, if many columns are named as they are but
+/// for their numbers, and some of those have measurements: the bands of a pixel.
 fn join_measurements(reports: &mut [RoleReport]) {
     let families: Vec<String> = reports.iter().map(|report| names::without_numbers(&report.column)).collect();
     let mut members: HashMap<&str, (usize, usize)> = HashMap::new();

@@ -196,7 +196,7 @@ fn numbers_that_rise_within_a_parent_are_found_in_interleaved_rows() {
     assert_eq!(actual, [Numbering::None, Numbering::Rising(0), Numbering::None]);
 }
 
-/// The column within which texts named `name` number the rows of parents with these numbers of rows.
+/// The numbering of texts named `name` in parents with these numbers of rows.
 fn parent_of_texts(
     name: &str,
     rows_of_parents: &[usize],

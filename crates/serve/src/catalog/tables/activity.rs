@@ -1,4 +1,4 @@
-//! `pg_stat_activity`: what the connections do.
+//! `pg_stat_activity`: the state and the last statement of each connection.
 
 use arrow::datatypes::{DataType, Field};
 use chrono::{DateTime, Utc};
