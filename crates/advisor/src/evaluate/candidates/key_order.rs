@@ -64,16 +64,11 @@ impl SampledColumns<'_> {
     /// the start of a shift, rather than the day.
     pub(super) fn with_finer_time(&self, keys: &[UniqueKey]) -> Option<usize> {
         let first = keys.first().filter(|key| key.by_nature)?;
-        let determines = |at: usize, other: usize| {
-            self.roles
-                .get(at)
-                .is_some_and(|report| report.determines.iter().any(|name| name == self.name(other)))
-        };
         let is_finer = |at: usize, other: usize| {
             self.role(at) == Role::Time
                 && self.role(other) == Role::Time
                 && !is_later(self.name(at))
-                && determines(at, other)
+                && self.determines(at, other)
         };
         let others = |key: &UniqueKey, than: &UniqueKey| -> Vec<usize> {
             key.columns.iter().copied().filter(|at| !than.columns.contains(at)).collect()
@@ -88,11 +83,7 @@ impl SampledColumns<'_> {
     /// Whether several columns of a key only say together what a time says: a flag for each year.
     fn spells_out_time(&self, key: &[usize]) -> bool {
         let follow_from = |time: usize| {
-            let determined =
-                self.roles.get(time).map(|report| report.determines.as_slice()).unwrap_or_default();
-            let follows = |at: &&usize| {
-                self.role(**at) == Role::Dimension && determined.iter().any(|name| name == self.name(**at))
-            };
+            let follows = |at: &&usize| self.role(**at) == Role::Dimension && self.determines(time, **at);
             key.iter().filter(follows).count()
         };
         let is_time =

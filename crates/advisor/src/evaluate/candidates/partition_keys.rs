@@ -240,10 +240,6 @@ impl SampledColumns<'_> {
     ) {
         let first: Vec<usize> = others.iter().chain(few).copied().take(MAX_PAIRED).collect();
         let values = |at: usize| self.columns.get(at).map_or(0.0, |column| column.likely);
-        let determined = |from: usize, to: usize| {
-            let report = self.roles.get(from);
-            report.is_some_and(|report| report.determines.iter().any(|name| name == self.name(to)))
-        };
         let with = |at: usize, other: &[usize]| {
             let mut columns = self.thing(at);
             columns.extend(other.iter().filter(|at| !columns.contains(at)).copied().collect::<Vec<_>>());
@@ -253,8 +249,8 @@ impl SampledColumns<'_> {
             for b in first.iter().skip(position + 1) {
                 let pair = with(*a, &self.thing(*b));
                 if pair.len() == 2
-                    && !determined(*a, *b)
-                    && !determined(*b, *a)
+                    && !self.determines(*a, *b)
+                    && !self.determines(*b, *a)
                     && values(*a) * values(*b) >= self.fewest_partitions as f64
                 {
                     considered.keep(&self.names(&pair), "two columns that rows are looked up by".to_owned());

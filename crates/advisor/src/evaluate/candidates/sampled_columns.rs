@@ -9,7 +9,7 @@ use crate::evaluate::roles::names::{
     Hint, denotes_birth, denotes_creation, denotes_creator, denotes_events, is_later,
 };
 use crate::evaluate::roles::numbering::{EQUAL_PARENTS, are_equally_many, counts_lines_of};
-use crate::evaluate::roles::profile::{Profile, codes_together, distinct_together};
+use crate::evaluate::roles::profile::{Profile, codes_together, distinct_together, rows_of_codes};
 use crate::evaluate::roles::{Relations, Role, RoleReport, infer_roles};
 use evenkeel_input::source::RowsAcross;
 use evenkeel_model::table::{Column, ColumnType};
@@ -50,13 +50,6 @@ const MIN_GROUPS: usize = 2;
 /// Share of the rows in groups that have all things of their whole above which the others are taken
 /// for incomplete.
 const MOSTLY_WHOLE: f64 = 0.9;
-
-/// Counts one more at the place of a code.
-fn count_at(counts: &mut [usize], code: u32) {
-    if let Some(count) = counts.get_mut(code as usize) {
-        *count += 1;
-    }
-}
 
 /// Columns of sampled rows.
 pub(super) struct SampledColumns<'a> {
@@ -228,19 +221,18 @@ impl<'a> SampledColumns<'a> {
         let number = self.columns.get(number)?;
         let all: Vec<&Profile<'_>> = parents.iter().filter_map(|at| self.columns.get(*at)).collect();
         let (groups, group_count) = codes_together(&all);
+        let rows_of_groups = rows_of_codes(&groups, group_count);
         let numbers_things = |whole: &&usize| {
             let Some(whole) = self.columns.get(**whole) else { return false };
             let (things, thing_count) = codes_together(&[whole, number]);
-            let mut rows_of_groups = vec![0_usize; group_count];
-            groups.iter().for_each(|group| count_at(&mut rows_of_groups, *group));
-            let mut things_of_wholes = vec![0_usize; whole.distinct];
             let mut seen = vec![false; thing_count];
-            for (thing, whole) in things.iter().zip(&whole.codes) {
-                if let Some(seen @ false) = seen.get_mut(*thing as usize) {
-                    *seen = true;
-                    count_at(&mut things_of_wholes, *whole);
-                }
-            }
+            let is_first = |thing: &u32| {
+                seen.get_mut(*thing as usize).is_some_and(|seen| !std::mem::replace(seen, true))
+            };
+            let firsts: Vec<bool> = things.iter().map(is_first).collect();
+            let of_things: Vec<u32> =
+                whole.codes.iter().zip(firsts).filter(|(_, first)| *first).map(|(whole, _)| *whole).collect();
+            let things_of_wholes = rows_of_codes(&of_things, whole.distinct);
             let is_whole = |(group, whole): &(&u32, &u32)| {
                 rows_of_groups.get(**group as usize) == things_of_wholes.get(**whole as usize)
             };
@@ -338,6 +330,12 @@ impl<'a> SampledColumns<'a> {
     /// Whether a column can be in a key.
     pub(super) fn can_be_in_key(&self, at: usize) -> bool {
         self.columns.get(at).is_some_and(|column| self.obstacle(column).is_none())
+    }
+
+    /// Whether rows that are equal in one column are equal in another one.
+    pub(super) fn determines(&self, from: usize, to: usize) -> bool {
+        let determined = self.roles.get(from).map(|report| report.determines.as_slice());
+        determined.is_some_and(|determined| determined.iter().any(|name| name == self.name(to)))
     }
 
     /// Number of values of a column in the sampled rows.

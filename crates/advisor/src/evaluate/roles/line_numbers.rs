@@ -1,7 +1,7 @@
 //! Columns that number the lines of things: the rows of each parent, from 0 or 1.
 
 use crate::evaluate::roles::names::{Hint, denotes_code, denotes_number, has_several_words};
-use crate::evaluate::roles::profile::{Profile, codes_together, distinct_together};
+use crate::evaluate::roles::profile::{Profile, codes_together, distinct_together, rows_of_codes};
 
 /// Maximum number of columns that are tried in pairs.
 pub(super) const MAX_PAIRED: usize = 12;
@@ -122,13 +122,7 @@ pub(super) fn labels_lines_of(column: &Profile<'_>, columns: &[Profile<'_>]) -> 
     {
         return None;
     }
-    let mut rows_of_labels = vec![0_usize; column.distinct];
-    let count = |counts: &mut Vec<usize>, code: u32| {
-        if let Some(rows) = counts.get_mut(code as usize) {
-            *rows += 1;
-        }
-    };
-    column.codes.iter().for_each(|label| count(&mut rows_of_labels, *label));
+    let rows_of_labels = rows_of_codes(&column.codes, column.distinct);
     let mut labels: Vec<usize> = (0..column.distinct).collect();
     labels.sort_by_key(|label| std::cmp::Reverse(rows_of_labels.get(*label).copied()));
     let mut ranks = vec![0_usize; column.distinct];
@@ -138,8 +132,7 @@ pub(super) fn labels_lines_of(column: &Profile<'_>, columns: &[Profile<'_>]) -> 
         }
     }
     let has_labels = |parent: &Profile<'_>| {
-        let mut rows = vec![0_usize; parent.distinct];
-        parent.codes.iter().for_each(|code| count(&mut rows, *code));
+        let rows = rows_of_codes(&parent.codes, parent.distinct);
         if are_equally_many(rows.iter().map(|rows| *rows as i128), EQUAL_PARENTS) {
             return false;
         }

@@ -66,12 +66,7 @@ impl<'a> Profile<'a> {
         let identities: Vec<u64> = arrays.iter().flat_map(|array| column_identities(array)).collect();
         let (codes, values) = numbered(&identities);
         let distinct = values.len();
-        let mut counts = vec![0usize; distinct];
-        for code in &codes {
-            if let Some(count) = counts.get_mut(*code as usize) {
-                *count += 1;
-            }
-        }
+        let counts = rows_of_codes(&codes, distinct);
         let (rises, rises_strictly) = order(&arrays);
         let numbers = numbers(&arrays);
         let form = form(&arrays);
@@ -227,6 +222,17 @@ pub(crate) fn codes_together(columns: &[&Profile<'_>]) -> (Vec<u32>, usize) {
     let (codes, combinations) =
         numbered(&(0..rows).map(|row| combination(columns, row)).collect::<Vec<u64>>());
     (codes, combinations.len())
+}
+
+/// Number of rows with each of `distinct` codes.
+pub(crate) fn rows_of_codes(codes: &[u32], distinct: usize) -> Vec<usize> {
+    let mut rows = vec![0; distinct];
+    for code in codes {
+        if let Some(rows) = rows.get_mut(*code as usize) {
+            *rows += 1;
+        }
+    }
+    rows
 }
 
 /// Hash of the values of columns in a row.

@@ -263,7 +263,8 @@ fn propose(
         && !knowledge.is_thing(&chosen.partition_key)
         && loses_most_rows(&evaluation.primary_keys, evaluation.rows);
     let mut reasons = reasons_for(chosen, &ranked.keys, statements, knowledge);
-    if lacks_identity && !identifies_nothing(&chosen.partition_key, knowledge) {
+    let identifies_nothing = identifies_nothing(&chosen.partition_key, knowledge);
+    if lacks_identity && !identifies_nothing {
         reasons.insert(0, no_identity(&chosen.partition_key));
     }
     let primary_key = choose_primary_key(&evaluation.primary_keys, &partition_key, knowledge, &mut reasons);
@@ -281,7 +282,7 @@ fn propose(
         primary_key: primary_key.as_ref().map(Candidate::columns).unwrap_or_default(),
         makeshift: ranked.best == Some(Class::Makeshift)
             || lacks_identity
-            || identifies_nothing(&chosen.partition_key, knowledge)
+            || identifies_nothing
             || knowledge.is_of_kinds(&chosen.partition_key)
             || knowledge.has_count(&chosen.partition_key),
         partitions: ranked.partitions.get(),
