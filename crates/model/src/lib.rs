@@ -8,6 +8,7 @@ pub mod masked_path;
 pub mod note;
 mod note_text;
 pub mod secret_files;
+mod spelled_dates;
 pub mod table;
 pub mod text_value;
 mod time_digits;

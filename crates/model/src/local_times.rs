@@ -3,6 +3,8 @@
 
 use chrono::{NaiveDate, NaiveDateTime, NaiveTime};
 
+use crate::spelled_dates;
+
 /// Order of the parts of a date.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DateOrder {
@@ -10,7 +12,7 @@ pub(crate) enum DateOrder {
     DayFirst,
     /// Month, day, year.
     MonthFirst,
-    /// Day, name of the month in English, year.
+    /// Day, name of the month in English, year; or as [`spelled_dates`] has it.
     MonthName,
 }
 
@@ -25,13 +27,16 @@ const LONGEST: usize = 40;
 /// Length of the shortest date in bytes: `1SEP23`.
 const SHORTEST: usize = 6;
 
-const MONTHS: [&str; 12] =
+pub(crate) const MONTHS: [&str; 12] =
     ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 
 /// Returns the point in time in a text, in microseconds since 1970; for a date, its first. A time
 /// zone may be given as an offset; without one, the time is UTC.
 pub(crate) fn instant(text: &str, order: DateOrder) -> Option<i64> {
     let text = text.trim();
+    if order == DateOrder::MonthName && spelled_dates::may_be_one(text) {
+        return spelled_dates::instant(text);
+    }
     if text.len() > LONGEST || !begins_with_day(text, order) {
         return None;
     }
@@ -41,7 +46,12 @@ pub(crate) fn instant(text: &str, order: DateOrder) -> Option<i64> {
         "" => (NaiveTime::MIN, 0),
         time => time_of_day(time)?,
     };
-    Some(NaiveDateTime::new(date, time).and_utc().timestamp_micros() - offset * 1_000_000)
+    Some(micros(date, time, offset))
+}
+
+/// Microseconds since 1970 of a time of day that is `offset` seconds ahead of UTC.
+pub(crate) fn micros(date: NaiveDate, time: NaiveTime, offset: i64) -> i64 {
+    NaiveDateTime::new(date, time).and_utc().timestamp_micros() - offset * 1_000_000
 }
 
 /// Whether a text begins with one or two digits, followed by a separator or a month.
@@ -67,6 +77,9 @@ fn split(text: &str) -> Option<(&str, &str)> {
 pub(crate) fn format_like(text: &str, order: DateOrder) -> Option<String> {
     instant(text, order)?;
     let text = text.trim();
+    if order == DateOrder::MonthName && spelled_dates::may_be_one(text) {
+        return spelled_dates::format_like(text);
+    }
     let (date, rest) = split(text)?;
     let mark = date.chars().find(|c| ['.', '/', '-'].contains(c));
     let mark = mark.map(String::from).unwrap_or_default();
@@ -83,10 +96,16 @@ pub(crate) fn format_like(text: &str, order: DateOrder) -> Option<String> {
     let date = format!("{first}{mark}{second}{mark}{year}");
     let Some(begin) = rest.find(|c: char| c.is_ascii_digit()) else { return Some(date) };
     let (between, time) = rest.split_at_checked(begin)?;
+    Some(format!("{date}{between}{}", time_format(time)?))
+}
+
+/// Returns the `strftime` format of a time of day; `None` for one with a comma.
+pub(crate) fn time_format(time: &str) -> Option<String> {
     let numbers = time.find(|c: char| !c.is_ascii_digit() && ![':', '.'].contains(&c)).unwrap_or(time.len());
     let (clock, behind) = time.split_at_checked(numbers)?;
     let mark = if clock.contains(':') { ":" } else { "." };
-    let half = behind.trim_start().get(..2).filter(|half| half.to_ascii_lowercase().ends_with('m'));
+    let half = behind.trim_start().get(..2);
+    let half = half.filter(|half| ["am", "pm"].iter().any(|known| half.eq_ignore_ascii_case(known)));
     let hour = if half.is_some() { "%I" } else { "%H" };
     let seconds = match clock.matches(mark).count() + usize::from(mark == ":" && clock.contains('.')) {
         1 => String::new(),
@@ -104,7 +123,7 @@ pub(crate) fn format_like(text: &str, order: DateOrder) -> Option<String> {
         Some(at) => format!("{}%z", behind.get(..at)?),
         None => behind,
     };
-    Some(format!("{date}{between}{hour}{mark}%M{seconds}{behind}"))
+    Some(format!("{hour}{mark}%M{seconds}{behind}"))
 }
 
 fn date(text: &str, order: DateOrder) -> Option<NaiveDate> {
@@ -146,13 +165,13 @@ fn date(text: &str, order: DateOrder) -> Option<NaiveDate> {
 }
 
 /// Parses a number with at most `digits` digits.
-fn number(text: &str, digits: usize) -> Option<u32> {
+pub(crate) fn number(text: &str, digits: usize) -> Option<u32> {
     let is_number = (1..=digits).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then(|| text.parse().ok())?
 }
 
 /// Reads a time of day, with colons or points, and its offset from UTC in seconds.
-fn time_of_day(text: &str) -> Option<(NaiveTime, i64)> {
+pub(crate) fn time_of_day(text: &str) -> Option<(NaiveTime, i64)> {
     let (text, offset) = offset(text)?;
     let (text, is_afternoon) = match text.to_ascii_lowercase() {
         lower if lower.ends_with("am") => (text.get(..text.len() - 2)?.trim_end(), Some(false)),
@@ -192,9 +211,9 @@ fn time_of_day(text: &str) -> Option<(NaiveTime, i64)> {
     Some((time, offset))
 }
 
-/// Cuts an offset from UTC off: `Z`, `+02:00`, `-0500`.
+/// Cuts an offset from UTC off: `Z`, `GMT`, `+02:00`, `-0500`.
 fn offset(text: &str) -> Option<(&str, i64)> {
-    if let Some(time) = text.strip_suffix(['Z', 'z']) {
+    if let Some(time) = ["Z", "z", "GMT", "UTC"].iter().find_map(|zone| text.strip_suffix(zone)) {
         return Some((time.trim_end(), 0));
     }
     let Some(at) = text.rfind(['+', '-']) else { return Some((text, 0)) };

@@ -36,10 +36,7 @@ impl SampledColumns<'_> {
         // its parent.
         let strangeness = |at: &usize| match self.role(*at) {
             // The end of what the row begins is the worse choice.
-            Role::Time => {
-                usize::from(self.is_other_time(*at))
-                    + usize::from(is_later(self.name(*at)) && self.has_earlier_time())
-            }
+            Role::Time => usize::from(self.is_other_time(*at)) + usize::from(self.has_earlier_time(*at)),
             Role::LineNumber => usize::from(
                 (self.has_parents(*at) && !self.counts_within(*at, &key.columns)) || self.is_age(*at),
             ),

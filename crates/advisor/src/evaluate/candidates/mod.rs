@@ -6,6 +6,7 @@ mod key_order;
 mod natural_keys;
 mod partition_keys;
 mod primary_keys;
+mod promotion;
 pub(super) mod sampled_columns;
 pub(super) mod search;
 #[cfg(test)]

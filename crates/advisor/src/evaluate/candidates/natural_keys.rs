@@ -8,7 +8,7 @@ use crate::evaluate::candidates::unique_keys::{minimal_unique, rows_once};
 use crate::evaluate::figures::uniqueness::{UniqueBy, Uniqueness};
 use crate::evaluate::roles::Role;
 use crate::evaluate::roles::forms::Form;
-use crate::evaluate::roles::names::{Hint, denotes_receipt, is_later};
+use crate::evaluate::roles::names::{Hint, Lateness, denotes_receipt, lateness};
 use crate::evaluate::roles::profile::{Profile, distinct_together};
 use evenkeel_model::units::Micros;
 
@@ -27,6 +27,9 @@ const LESS_LIKELY: f64 = 10.0;
 /// If at least this share of the rows would repeat a key by chance, the rows fill the combinations
 /// of its columns: each warehouse has each item.
 const DENSE: f64 = 0.1;
+
+/// Maximum number of columns of a key that has measures and texts.
+const MAX_MAKESHIFT_COLUMNS: usize = 3;
 
 /// Smallest share of rows with a distinct value in a column that is nearly a row id.
 const NEARLY_UNIQUE: f64 = 0.9;
@@ -125,6 +128,15 @@ impl SampledColumns<'_> {
             keys = self.judged(unique_sets.keys, batches, &once, second.len());
             cut_short = unique_sets.cut_short;
         }
+        // Rather than losing most rows, a key has measures and texts.
+        if keys.is_empty() && self.leave_most_equal(&first, &once) {
+            let all: Vec<usize> = first.iter().chain(&second).copied().collect();
+            let unique_sets = minimal_unique(&self.columns, &all, &once, 0);
+            keys = self.judged(unique_sets.keys, batches, &once, all.len());
+            keys.retain(|key| key.columns.len() <= MAX_MAKESHIFT_COLUMNS);
+            keys.iter_mut().for_each(|key| key.by_nature = false);
+            cut_short = unique_sets.cut_short;
+        }
         // Untried sets have more columns than the keys found.
         cut_short &= !keys.iter().any(|key| key.by_nature);
         let mut ranked: Vec<_> = keys.into_iter().map(|key| (self.rank(&key), key)).collect();
@@ -135,6 +147,12 @@ impl SampledColumns<'_> {
             keys.insert(0, finer);
         }
         FoundKeys { keys, cut_short }
+    }
+
+    /// Whether most of some rows are equal to others in all of these columns.
+    fn leave_most_equal(&self, columns: &[usize], rows: &[u32]) -> bool {
+        let profiles: Vec<&Profile<'_>> = columns.iter().filter_map(|at| self.columns.get(*at)).collect();
+        distinct_together(&profiles, rows.iter().map(|row| *row as usize)) * 2 < rows.len()
     }
 
     /// Judges keys of `column_count` columns. Of the many sets of several columns that are tried,
@@ -201,7 +219,7 @@ impl SampledColumns<'_> {
         key.len() > 1
             && !self.has_time(key)
             && !key.iter().any(is_row)
-            && self.key_time().is_some_and(|time| !is_later(self.name(time)))
+            && self.key_time().is_some_and(|time| self.is_time_of_event(time))
     }
 
     /// Whether a column has short texts that repeat and may name things.
@@ -281,18 +299,32 @@ impl SampledColumns<'_> {
         self.role(at) == Role::Time && self.time.is_some() && !self.is_time(at) && !self.completes_date(at)
     }
 
-    /// Whether a key can have a time whose name does not call it an end or a change.
-    pub(super) fn has_earlier_time(&self) -> bool {
-        let is_earlier =
-            |at: usize| self.role(at) == Role::Time && !is_later(self.name(at)) && self.can_be_in_key(at);
+    /// Whether a key can have another time that, by its name, is closer to the event of the row.
+    pub(super) fn has_earlier_time(&self, than: usize) -> bool {
+        let lateness_of_it = lateness(self.name(than));
+        let is_earlier = |at: usize| {
+            self.role(at) == Role::Time && self.can_be_in_key(at) && lateness(self.name(at)) < lateness_of_it
+        };
         (0..self.columns.len()).any(is_earlier)
+    }
+
+    /// Whether a time is that of the event, as far as names tell: the time of its record is, if
+    /// another column is the time of receipt.
+    pub(super) fn is_time_of_event(&self, time: usize) -> bool {
+        let is_later_than_record =
+            |at: usize| self.role(at) == Role::Time && lateness(self.name(at)) == Lateness::Later;
+        match lateness(self.name(time)) {
+            Lateness::Event => true,
+            Lateness::Recorded => (0..self.columns.len()).any(is_later_than_record),
+            Lateness::Later => false,
+        }
     }
 
     /// Whether a column is the time at which rows were received or loaded, and there is another
     /// time.
     pub(super) fn is_time_of_receipt(&self, at: usize) -> bool {
         let denotes_receipt = |at: usize| self.role(at) == Role::Time && denotes_receipt(self.name(at));
-        denotes_receipt(at) && self.has_earlier_time()
+        denotes_receipt(at) && self.has_earlier_time(at)
     }
 
     /// Whether a column numbers the rows within others of a key.

@@ -122,3 +122,19 @@ fn the_number_of_sets_is_that_of_the_triangle_of_pascal() {
         row = [[1.0].as_slice(), inner.as_slice(), [1.0].as_slice()].concat();
     }
 }
+
+#[test]
+fn a_key_has_texts_and_measures_rather_than_losing_most_rows() {
+    let text = |row: i64| format!("a remark on what became of number {}", row / 3);
+    let keys = |unique: bool| {
+        let export = TestExport::new(&[
+            ("kind", Role::Dimension, numbers(300, |row| row % 3)),
+            ("remark", Role::Text, texts(300, text)),
+            ("at", Role::Time, times(300, move |row| if unique { row / 2 } else { row / 150 })),
+        ]);
+        found(&export)
+    };
+    assert_eq!(keys(false), [("kind,remark".to_owned(), false)]);
+    // The kind and the time leave few rows equal, or none.
+    assert!(keys(true).iter().all(|(key, _)| !key.contains("remark")), "{:?}", keys(true));
+}

@@ -28,7 +28,7 @@ impl SampledColumns<'_> {
         let position = |name: &String| self.columns.iter().position(|column| column.column.name == *name);
         let within: Vec<Vec<usize>> = match given.filter(|key| key.is_plain()) {
             Some(key) => vec![key.columns().iter().filter_map(position).collect()],
-            None => self.likely_partition_keys(partition_keys),
+            None => self.likely_partition_keys(partition_keys, keys),
         };
         for (place, partition_key) in within.iter().enumerate() {
             // A column that places rows may identify them itself.
@@ -97,8 +97,13 @@ impl SampledColumns<'_> {
     }
 
     /// The partition keys that will most probably be recommended, judging by the sampled rows:
-    /// entities and the row id, others only without these.
-    fn likely_partition_keys(&self, considered: &[ConsideredCandidate]) -> Vec<Vec<usize>> {
+    /// entities and the row id, others only without these, and one that is part of the most natural
+    /// key.
+    fn likely_partition_keys(
+        &self,
+        considered: &[ConsideredCandidate],
+        unique_keys: &[UniqueKey],
+    ) -> Vec<Vec<usize>> {
         let at = |name: &String| self.columns.iter().position(|column| column.column.name == *name);
         let kept: Vec<Vec<usize>> = considered
             .iter()
@@ -116,6 +121,12 @@ impl SampledColumns<'_> {
         for key in kept.iter().take(MAX_LIKELY) {
             if keys.len() < MAX_LIKELY && !keys.contains(key) {
                 keys.push(key.clone());
+            }
+        }
+        if let Some(natural) = unique_keys.first().filter(|key| key.by_nature) {
+            let is_part = |key: &&Vec<usize>| key.iter().all(|at| natural.columns.contains(at));
+            if !keys.iter().any(|key| is_part(&key)) {
+                keys.extend(kept.iter().find(is_part).cloned());
             }
         }
         if keys.is_empty() { vec![Vec::new()] } else { keys }

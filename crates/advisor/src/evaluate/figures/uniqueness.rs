@@ -6,6 +6,10 @@
 //! the q of its columns. The q of a column is the share of pairs of rows that are equal in it. If
 //! no two rows are, it is 1 over the values from the least to the greatest in steps of their
 //! greatest common divisor; for text, it is the probability that every position has the same byte.
+//!
+//! Rows are often more alike than that: the changes of one day to one employee. So each column is
+//! also taken alone: of the pairs of rows that are equal in all other columns of the key, it would
+//! leave the share q equal by chance. The column that tells the most pairs apart counts.
 
 use std::collections::HashMap;
 
@@ -15,7 +19,7 @@ use arrow::datatypes::{DataType, Int64Type, UInt64Type};
 use serde::Serialize;
 
 use evenkeel_model::wire::{Wire, WireError, WireReader, wire};
-use evenkeel_stats::sketch::column_identities;
+use evenkeel_stats::sketch::{column_identities, fold};
 
 /// Expected number of repeats above which having none is evidence of an identifier: the probability
 /// of none by chance is below 1 in 100.
@@ -69,8 +73,8 @@ impl Wire for UniqueBy {
 pub struct Uniqueness {
     /// Reason for the uniqueness.
     pub by: UniqueBy,
-    /// Pairs of rows that would be equal in the key by chance, if the values of its columns were
-    /// independent.
+    /// Pairs of rows that would be equal in the key by chance, if the values of its columns, or of
+    /// one of them, were independent of the others.
     pub repeats_by_chance: f64,
 }
 
@@ -94,20 +98,27 @@ impl Uniqueness {
             return None;
         }
         let mut alike = EqualityChances { in_time: 1.0, in_others: 1.0, has_time: false, has_others: false };
-        for column in columns {
-            let chance = chance_of_equal(column)?;
-            if matches!(column.data_type(), DataType::Timestamp(..) | DataType::Date32) {
+        let identities: Vec<Vec<u64>> = columns.iter().map(column_identities).collect();
+        let mut told_apart = 0.0f64;
+        for (at, column) in columns.iter().enumerate() {
+            let chance = chance_of_equal(column, identities.get(at)?)?;
+            if is_time(column) {
                 (alike.in_time, alike.has_time) = (alike.in_time * chance, true);
             } else {
                 (alike.in_others, alike.has_others) = (alike.in_others * chance, true);
+                told_apart = told_apart.max(chance * pairs_equal_without(at, &identities));
             }
         }
-        Some(alike.judge(rows as f64))
+        // At least as many more pairs as rows: neighbours are alike, and any two rows may be.
+        let of_rows = rows as f64 / columns.first().map_or(1, |column| column.len().max(1)) as f64;
+        Some(alike.judge(rows as f64, told_apart * of_rows))
     }
 }
 
 impl EqualityChances {
-    fn judge(self, rows: f64) -> Uniqueness {
+    /// Judges a key. One of its columns tells rows apart of which it would leave `told_apart` pairs
+    /// equal by chance.
+    fn judge(self, rows: f64, told_apart: f64) -> Uniqueness {
         let repeats = rows * (rows - 1.0) / 2.0 * self.in_time * self.in_others;
         // More rows cover more time, and so other values of it; an id keeps the number of its
         // possible values.
@@ -116,27 +127,52 @@ impl EqualityChances {
             (true, true) => (repeats * GROWTH, self.in_others <= OTHERS_TELL_APART),
             (false, _) => (repeats * GROWTH * GROWTH, true),
         };
-        let by = if repeats >= EVIDENCE {
+        let most = repeats.max(told_apart);
+        let by = if most >= EVIDENCE {
             UniqueBy::Nature
         } else if is_distinguished && later <= HARDLY {
             UniqueBy::ManyValues
         } else {
             UniqueBy::Chance
         };
-        Uniqueness { by, repeats_by_chance: repeats }
+        Uniqueness { by, repeats_by_chance: most }
     }
 }
 
-/// Returns the probability that two rows have the same value; `None` if there are no two rows.
-fn chance_of_equal(column: &ArrayRef) -> Option<f64> {
-    let mut identities = column_identities(column);
+fn is_time(column: &ArrayRef) -> bool {
+    matches!(column.data_type(), DataType::Timestamp(..) | DataType::Date32)
+}
+
+/// Pairs among a number of rows.
+fn pairs_of(rows: f64) -> f64 {
+    rows * (rows - 1.0) / 2.0
+}
+
+/// Pairs of equal identities.
+fn equal_pairs(mut identities: Vec<u64>) -> f64 {
     identities.sort_unstable();
+    identities.chunk_by(|a, b| a == b).map(|equal| pairs_of(equal.len() as f64)).sum()
+}
+
+/// Pairs of rows that are equal in all columns of a key but one; none if that is the only one.
+fn pairs_equal_without(column: usize, identities: &[Vec<u64>]) -> f64 {
+    let mut others = identities.iter().enumerate().filter(|(at, _)| *at != column).map(|(_, of)| of);
+    let Some(first) = others.next() else { return 0.0 };
+    let mut combined = first.clone();
+    for of in others {
+        combined.iter_mut().zip(of).for_each(|(all, one)| *all = fold(*all, *one));
+    }
+    equal_pairs(combined)
+}
+
+/// Returns the probability that two rows have the same value, by the identities of the values;
+/// `None` if there are no two rows.
+fn chance_of_equal(column: &ArrayRef, identities: &[u64]) -> Option<f64> {
     let rows = identities.len() as f64;
     if rows < 2.0 {
         return None;
     }
-    let pairs_of = |count: f64| count * (count - 1.0) / 2.0;
-    let alike: f64 = identities.chunk_by(|a, b| a == b).map(|equal| pairs_of(equal.len() as f64)).sum();
+    let alike = equal_pairs(identities.to_vec());
     let measured = alike / pairs_of(rows);
     if alike >= ENOUGH_PAIRS {
         return Some(measured);
@@ -208,7 +244,6 @@ mod tests {
     use arrow::array::{Date32Array, Int64Array, StringArray, TimestampMicrosecondArray, UInt64Array};
 
     use super::*;
-    use evenkeel_stats::sketch::fold;
 
     fn numbers(values: impl IntoIterator<Item = i64>) -> ArrayRef {
         Arc::new(Int64Array::from_iter_values(values))
@@ -261,6 +296,16 @@ mod tests {
         // A number that starts over each day.
         let days: ArrayRef = Arc::new(Date32Array::from_iter_values((0..2000).map(|row| row / 100)));
         assert_eq!(by(&[days, numbers((0..2000).map(|row| row % 100))]), UniqueBy::Nature);
+        // Employees have several changes of one day, which are numbered. A column of 100 kinds
+        // would tell ten pairs of rows apart by chance.
+        let person = numbers((0..rows).map(|row| random(row / 2, 900)));
+        let changed_on = (0..rows).map(|row| random(row / 2 + 5_000, 9_000) as i32);
+        let changed_on: ArrayRef = Arc::new(Date32Array::from_iter_values(changed_on));
+        let numbers_of_day = numbers((0..2000).map(|row| row % 2));
+        assert_eq!(by(&[person, changed_on, numbers_of_day]), UniqueBy::Nature);
+        let pairs = numbers((0..2000).map(|row| if row < 20 { row / 2 } else { row }));
+        let kinds = numbers((0..rows).map(|row| random(row, 100)));
+        assert_eq!(by(&[pairs, kinds]), UniqueBy::Chance);
         // A single row is not judged.
         assert_eq!(Uniqueness::by_chance(&[numbers([5])], 1), None);
     }

@@ -9,8 +9,10 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Float64Type, TimestampMicrosecondType};
 use evenkeel_model::time_reading::TimeReading;
 
-/// Maximum number of digits of a number that is written as text.
-const MAX_DIGITS: usize = 12;
+/// Bound of numbers that are written as texts: longer ones identify things rather than count them.
+const BOUND_OF_TEXTS: i128 = 1_000_000_000_000;
+/// Maximum number of digits of a number, with the zeros that pad it.
+const MAX_DIGITS: usize = 38;
 
 /// Numbers identities in the order of their first row, and returns how many there are.
 pub(super) fn numbered(identities: &[u64]) -> (Vec<u32>, Vec<u64>) {
@@ -103,7 +105,12 @@ pub(super) fn numbers(arrays: &[&ArrayRef]) -> Option<Vec<i128>> {
             if text.len() > MAX_DIGITS || *digits.get_or_insert(text.len()) != text.len() {
                 return None;
             }
-            numbers.push(text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())??);
+            let number: i128 =
+                text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())??;
+            if number >= BOUND_OF_TEXTS {
+                return None;
+            }
+            numbers.push(number);
         }
     }
     Some(numbers)

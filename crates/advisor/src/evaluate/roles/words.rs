@@ -1184,8 +1184,6 @@ pub(super) const RECEIPT: &[&str] = &[
     "arrived",
     "arrival",
     "processed",
-    "record",
-    "recorded",
     "stored",
     "synced",
     "synchronised",
@@ -1194,7 +1192,6 @@ pub(super) const RECEIPT: &[&str] = &[
     "sincronizada",
     "sincronizzato",
     "zsynchronizowano",
-    "erfasst",
     "empfangen",
     "eingegangen",
     "eingang",
@@ -1210,25 +1207,20 @@ pub(super) const RECEIPT: &[&str] = &[
     "verarbeitet",
     "imported",
     "import",
-    "captured",
     "recu",
     "reçu",
     "recue",
-    "saisie",
     "importe",
     "recibido",
     "procesado",
     "cargado",
-    "registrado",
     "recebido",
     "processado",
-    "gravado",
     "importado",
     "ricevuto",
     "caricato",
     "inserito",
     "odebrano",
-    "zapisano",
     "zaladowano",
     "ontvangen",
     "verwerkt",
@@ -1236,6 +1228,10 @@ pub(super) const RECEIPT: &[&str] = &[
     "ingelezen",
     "alindi",
 ];
+/// Records that someone or something made of an event: the event itself beside a time of receipt, a
+/// later one beside the time of the event.
+pub(super) const RECORDED: &[&str] =
+    &["record", "recorded", "erfasst", "captured", "saisie", "registrado", "gravado", "zapisano"];
 /// Things that recur, even if an export of a short time has few rows of each.
 pub(super) const RECURRING: &[&str] = &[
     "user",

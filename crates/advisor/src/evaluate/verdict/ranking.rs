@@ -13,7 +13,7 @@ use crate::evaluate::verdict::primary_key::{
     choose_primary_key, has_unique_part, judge_current_keys, loses_most_rows,
 };
 use crate::evaluate::verdict::qualification::{qualifies, rank};
-use crate::evaluate::verdict::reasons::{identifies_nothing, no_identity, reasons_for};
+use crate::evaluate::verdict::reasons::{few_values, identifies_nothing, no_identity, reasons_for};
 use crate::evaluate::verdict::sizing::{Needed, Rule};
 use crate::evaluate::verdict::workload_cost::Workload;
 use evenkeel_input::source::Export;
@@ -25,6 +25,8 @@ use evenkeel_stats::skew::{MIN_KEYS_PER_PARTITION, Verdict};
 
 /// Smallest number of values per partition with which an entity needs no second column.
 const MIN_VALUES_PER_PARTITION: u64 = 4;
+/// Number of values per partition below which an uneven key cannot be called a good one.
+const FEW_VALUES_PER_PARTITION: u64 = 2;
 /// Largest max/mean of an uneven key that is better than a key containing a time.
 const BEARABLE: f64 = 3.0;
 /// Difference in cost below which two keys are as good.
@@ -233,6 +235,27 @@ fn rank_all(
     Ranked { partitions, keys, best, sufficient }
 }
 
+/// Explains why the best key is not a good one, although reads may name it.
+fn weakness(
+    chosen: &RankedKey,
+    evaluation: &Evaluation,
+    partitions: PartitionCount,
+    knowledge: &Knowledge<'_>,
+) -> Option<String> {
+    let key = &chosen.partition_key;
+    if knowledge.is_weak(key)
+        && !knowledge.is_thing(key)
+        && loses_most_rows(&evaluation.primary_keys, evaluation.rows)
+    {
+        return Some(no_identity(key));
+    }
+    let report = evaluation.candidates.iter().find(|report| report.partition_key == *key)?;
+    let values = report.distinct.estimate;
+    let is_few = values < FEW_VALUES_PER_PARTITION * u64::from(partitions.get());
+    (!chosen.qualifies && chosen.verdict == Verdict::FewKeys && is_few)
+        .then(|| few_values(key, values, partitions))
+}
+
 fn propose(
     evaluation: &Evaluation,
     ranked: &Ranked,
@@ -259,13 +282,11 @@ fn propose(
     let Some(partition_key) = candidates.find(|key| key.part_names() == chosen.partition_key).cloned() else {
         return Recommendation::default();
     };
-    let lacks_identity = knowledge.is_weak(&chosen.partition_key)
-        && !knowledge.is_thing(&chosen.partition_key)
-        && loses_most_rows(&evaluation.primary_keys, evaluation.rows);
     let mut reasons = reasons_for(chosen, &ranked.keys, statements, knowledge);
     let identifies_nothing = identifies_nothing(&chosen.partition_key, knowledge);
-    if lacks_identity && !identifies_nothing {
-        reasons.insert(0, no_identity(&chosen.partition_key));
+    let weakness = weakness(chosen, evaluation, ranked.partitions, knowledge);
+    if !identifies_nothing {
+        weakness.iter().for_each(|weakness| reasons.insert(0, weakness.clone()));
     }
     let primary_key = choose_primary_key(&evaluation.primary_keys, &partition_key, knowledge, &mut reasons);
     if let Some(reason) =
@@ -281,7 +302,7 @@ fn propose(
         partition_key: chosen.partition_key.clone(),
         primary_key: primary_key.as_ref().map(Candidate::columns).unwrap_or_default(),
         makeshift: ranked.best == Some(Class::Makeshift)
-            || lacks_identity
+            || weakness.is_some()
             || identifies_nothing
             || knowledge.is_of_kinds(&chosen.partition_key)
             || knowledge.has_count(&chosen.partition_key),

@@ -192,3 +192,19 @@ fn the_smallest_number_of_partitions_that_sustains_the_rate_is_chosen() {
     let nowhere = AdvisorOptions { evaluate: EvaluateOptions::default(), ..options };
     assert_eq!(chosen(&evaluation, &nowhere).partitions, None);
 }
+
+#[test]
+fn a_key_with_too_few_values_for_the_partitions_is_no_good_one() {
+    let evaluation = |partitions| evaluated(&options(&["country", "user_id"], &[partitions]));
+    let weak = |key: &str, partitions: u64| {
+        let evaluation = evaluation(partitions);
+        let options = options(&["country", "user_id"], &[partitions]);
+        let ranked = ranked(&evaluation, &options);
+        let chosen = ranked.keys.iter().find(|ranked| ranked.partition_key == [key]).unwrap();
+        weakness(chosen, &evaluation, ranked.partitions, &knowledge(&roles(), &[]))
+    };
+    let reason = weak("country", 16).unwrap();
+    assert!(reason.contains("country has 5 values for 16 partitions"), "{reason}");
+    assert_eq!(weak("country", 2), None);
+    assert_eq!(weak("user_id", 16), None);
+}

@@ -6,7 +6,7 @@ use crate::evaluate::figures::recommendation::RankedKey;
 use crate::evaluate::figures::uniqueness::{UniqueBy, Uniqueness};
 use crate::evaluate::roles::{Role, RoleReport};
 use crate::evaluate::verdict::knowledge::Knowledge;
-use evenkeel_model::units::{ByteRate, count, counted};
+use evenkeel_model::units::{ByteRate, PartitionCount, count, counted};
 use evenkeel_stats::skew::Verdict;
 
 pub(super) fn name(key: &[String]) -> String {
@@ -89,6 +89,17 @@ pub(super) fn no_identity(key: &[String]) -> String {
         "no good key was found: most rows equal others in {} and in every other column that might identify them; add \
          the id of the row, or of what it is about, to the export",
         key.join(" and ")
+    )
+}
+
+/// Explains that a key has too few values for the partitions.
+pub(super) fn few_values(key: &[String], values: u64, partitions: PartitionCount) -> String {
+    format!(
+        "no good key was found: {} has {} for {} partitions, so that some of them stay empty or nearly so; create \
+         fewer, or add a column that identifies more things to the export",
+        key.join(" and "),
+        counted(values, "value"),
+        partitions.get(),
     )
 }
 

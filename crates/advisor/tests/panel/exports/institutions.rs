@@ -3,8 +3,8 @@
 use arrow::array::RecordBatch;
 
 use crate::columns::{
-    START, amounts, choice, codes, export, floats, int64, rising, sentences, serial, shuffled, texts, times,
-    uniform, with_nulls, zipf,
+    DAY, START, amounts, choice, codes, export, floats, int32, int64, rising, sentences, serial, shuffled,
+    texts, times, uniform, with_nulls, zipf,
 };
 use crate::exports::{Case, amounts_of, sums};
 
@@ -195,6 +195,50 @@ fn discharges() -> RecordBatch {
     ])
 }
 
+/// Visits of members, with times as one database shows them by default.
+fn visits_of_members() -> RecordBatch {
+    let rows = 30_000;
+    let member = zipf(rows, 2_500, 0.4, 901);
+    let shown = |minute: u64| {
+        let (day, minute) = (minute / 1_440, minute % 1_440);
+        let (month, day) = if day < 31 { ("Jan", day + 1) } else { ("Mar", day - 30) };
+        let (hour, half) = (minute / 60, if minute < 720 { "AM" } else { "PM" });
+        format!("{month} {day:>2} 2026 {:>2}:{:02}{half}", (hour + 11) % 12 + 1, minute % 60)
+    };
+    export(vec![
+        ("visited", texts((0..rows as u64).map(|row| shown(row * 61 * 1_440 / rows as u64)))),
+        ("member_id", int64(member.iter().map(|member| member * 3 + 4_000))),
+        ("card_no", codes("C", &member)),
+        ("club", codes("club", &zipf(rows, 20, 0.6, 902))),
+        ("guests", int32(uniform(rows, 3, 903))),
+    ])
+}
+
+/// Changes of employees: some have two jobs, some two changes on one day.
+fn job_changes() -> RecordBatch {
+    let mut keys: Vec<(u64, u64, u64, u64)> = Vec::new();
+    for employee in 0..3_000_u64 {
+        let jobs = 1 + u64::from(employee % 17 == 0);
+        for (job, change) in (0..jobs).flat_map(|job| (0..4).map(move |change| (job, change))) {
+            // The second job begins with the first.
+            let day = (employee * 7_919 + change * 977) % 4_000;
+            let same_day = 1 + u64::from((employee + change) % 19 == 0);
+            keys.extend((0..same_day).map(|number| (employee, job, day, number)));
+        }
+    }
+    let rows = keys.len();
+    let day = |day: u64| START - 4_000 * DAY + day as i64 * DAY;
+    export(vec![
+        ("EMPLID", codes("", &keys.iter().map(|key| key.0 + 10_000).collect::<Vec<_>>())),
+        ("EMPL_RCD", int32(keys.iter().map(|key| key.1))),
+        ("EFFDT", times(keys.iter().map(|key| day(key.2)))),
+        ("EFFSEQ", int32(keys.iter().map(|key| key.3))),
+        ("ACTION", choice(rows, &["HIR", "PAY", "XFR", "TER"], 911)),
+        ("JOBCODE", codes("", &zipf(rows, 220, 0.7, 912))),
+        ("ANNUAL_RT", amounts(rows, 50_000.0, 913)),
+    ])
+}
+
 /// Exports of this file, with the answers that experts accept.
 pub(super) fn cases() -> Vec<Case> {
     vec![
@@ -269,6 +313,22 @@ pub(super) fn cases() -> Vec<Case> {
             never & ["Total Discharges", "Average Payments"],
             by & [&["Provider Id", "DRG"], &["Provider Id", "Definition"]],
             "an amount with separators is an amount, and a long label of few kinds a kind"
+        ),
+        case!(
+            "visits of members",
+            visits_of_members,
+            &[&["member_id"], &["card_no"]],
+            never & ["guests"],
+            by & [&["visited", "member_id"], &["visited", "card_no"]],
+            "a visit is a member at a time, however the time is written"
+        ),
+        case!(by name
+            "changes of jobs",
+            job_changes,
+            &[&["EMPLID"], &["EMPLID", "EMPL_RCD"]],
+            never & ["ANNUAL_RT"],
+            by & [&["EMPLID", "EMPL_RCD", "EFFDT", "EFFSEQ"]],
+            "numbers that tell changes of one day apart identify them; the code of a job does so by chance"
         ),
     ]
 }

@@ -3,7 +3,8 @@
 use arrow::array::{ArrayRef, RecordBatch};
 
 use crate::columns::{
-    SECOND, START, choice, codes, export, floats, int32, int64, rising, signed, texts, times, uniform, zipf,
+    SECOND, START, amounts, choice, codes, export, floats, int32, int64, rising, signed, texts, times,
+    uniform, zipf,
 };
 use crate::exports::{Case, sums};
 
@@ -158,6 +159,17 @@ fn rooftop_units() -> RecordBatch {
     ])
 }
 
+/// Counts of four counters of a road, each in both directions, by the hour.
+fn road_counts() -> RecordBatch {
+    let rows = 32_000_u64;
+    export(vec![
+        ("counter", codes("A7-", &(0..rows).map(|row| row / 2 % 4).collect::<Vec<_>>())),
+        ("direction", texts((0..rows).map(|row| if row % 2 == 0 { "N" } else { "S" }.to_owned()))),
+        ("hour", times((0..rows).map(|row| START + (row / 8) as i64 * 3_600 * SECOND))),
+        ("cars", amounts(rows as usize, 300.0, 921)),
+    ])
+}
+
 /// Exports of this file, with the answers that experts accept.
 pub(super) fn cases() -> Vec<Case> {
     vec![
@@ -248,6 +260,14 @@ pub(super) fn cases() -> Vec<Case> {
             never & ["cmp1_starts", "cmp2_starts", "fan_starts", "fan_run_hrs", "supply_temp"],
             by & [&["unit_sn", "rec_ts"]],
             "what adds up within a device is measured, and numbers no rows"
+        ),
+        case!(
+            "counters of a road",
+            road_counts,
+            &[&["counter", "hour"], &["counter", "direction", "hour"], &[]],
+            never & ["cars"],
+            by & [&["counter", "direction", "hour"]],
+            "eight values fill no 16 partitions: an answer that does not say so is no answer"
         ),
     ]
 }

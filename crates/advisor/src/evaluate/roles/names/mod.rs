@@ -24,12 +24,13 @@ pub(in crate::evaluate::roles) use crate::evaluate::roles::names::things::{
 pub(crate) use crate::evaluate::roles::names::things::{
     denotes_events, denotes_port_of_connection, is_bare_id, is_derived,
 };
+pub(crate) use crate::evaluate::roles::names::times::{
+    Lateness, denotes_birth, denotes_creation, denotes_creator, denotes_log, denotes_period, denotes_receipt,
+    is_later, lateness,
+};
 pub(in crate::evaluate::roles) use crate::evaluate::roles::names::times::{
     denotes_before, denotes_bound, denotes_calendar, denotes_commit, denotes_julian_date, denotes_load,
     denotes_part_of_day, denotes_sequence, denotes_step, denotes_transmission, denotes_year, is_duration,
-};
-pub(crate) use crate::evaluate::roles::names::times::{
-    denotes_birth, denotes_creation, denotes_creator, denotes_log, denotes_period, denotes_receipt, is_later,
 };
 
 #[cfg(test)]
@@ -269,6 +270,8 @@ mod tests {
         for name in ["measured_at", "created", "event_time", "sent_at", "started_at"] {
             assert!(!is_later(name), "{name}");
         }
+        // Less late than the receipt of the record.
+        assert!(is_later("recorded_at") && lateness("recorded_at") < lateness("ingested_at"));
     }
 
     #[test]

@@ -2,22 +2,47 @@
 
 use crate::evaluate::roles::names::words::{has_word, last_part, words};
 use crate::evaluate::roles::words::{
-    BEFORE, BIRTH, BOUNDS, CALENDAR, IDENTIFIERS, LATER, LOADS, NUMBERS, PERIODS, RECEIPT, STEPS, TIMES,
-    TRANSMISSION,
+    BEFORE, BIRTH, BOUNDS, CALENDAR, IDENTIFIERS, LATER, LOADS, NUMBERS, PERIODS, RECEIPT, RECORDED, STEPS,
+    TIMES, TRANSMISSION,
 };
+
+/// What the name of a time suggests about its distance from the event of the row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Lateness {
+    /// The event itself, as far as the name says.
+    Event,
+    /// The moment when the event was recorded.
+    Recorded,
+    /// The receipt of the record, the end of the event, or a change.
+    Later,
+}
+
+/// What the name of a time suggests about its distance from the event of the row.
+pub(crate) fn lateness(name: &str) -> Lateness {
+    let is_later = |word: &String| {
+        LATER.contains(&word.as_str())
+            || RECEIPT.contains(&word.as_str())
+            || ["lastmodified", "lastupdate"].iter().any(|part| word.contains(part))
+    };
+    let words = words(name);
+    if words.iter().any(is_later) {
+        Lateness::Later
+    } else if words.iter().any(|word| RECORDED.contains(&word.as_str())) {
+        Lateness::Recorded
+    } else {
+        Lateness::Event
+    }
+}
 
 /// Whether the name of a time suggests that it is later than the event of the row.
 pub(crate) fn is_later(name: &str) -> bool {
-    let is_later = |word: &String| {
-        LATER.contains(&word.as_str())
-            || ["lastmodified", "lastupdate"].iter().any(|part| word.contains(part))
-    };
-    words(name).iter().any(is_later) || denotes_receipt(name)
+    lateness(name) > Lateness::Event
 }
 
-/// Whether the name of a time denotes the receipt of a row.
+/// Whether the name of a time denotes the record or the receipt of an event.
 pub(crate) fn denotes_receipt(name: &str) -> bool {
-    words(name).iter().any(|word| RECEIPT.contains(&word.as_str()))
+    let is_receipt = |word: &String| RECEIPT.contains(&word.as_str()) || RECORDED.contains(&word.as_str());
+    words(name).iter().any(is_receipt)
 }
 
 /// Whether the name of a time denotes the creation of a record.
