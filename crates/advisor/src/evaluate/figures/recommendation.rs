@@ -78,8 +78,8 @@ pub struct Recommendation {
     pub partition_key: Vec<String>,
     /// Primary key; empty if no candidate can serve.
     pub primary_key: Vec<String>,
-    /// Whether no column identifies anything that reads would name, so that the partition key is
-    /// the best of bad ones.
+    /// Whether the partition key is the best of bad ones: no column identifies anything that reads
+    /// would name, or what does has too few values for the partitions.
     pub makeshift: bool,
     /// Number of partitions.
     pub partitions: u32,

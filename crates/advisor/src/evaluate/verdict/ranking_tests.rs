@@ -204,7 +204,7 @@ fn a_key_with_too_few_values_for_the_partitions_is_no_good_one() {
         weakness(chosen, &evaluation, ranked.partitions, &knowledge(&roles(), &[]))
     };
     let reason = weak("country", 16).unwrap();
-    assert!(reason.contains("country has 5 values for 16 partitions"), "{reason}");
+    assert!(reason.contains("HASH(country) has 5 values for 16 partitions"), "{reason}");
     assert_eq!(weak("country", 2), None);
     assert_eq!(weak("user_id", 16), None);
 }

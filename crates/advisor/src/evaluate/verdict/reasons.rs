@@ -97,7 +97,7 @@ pub(super) fn few_values(key: &[String], values: u64, partitions: PartitionCount
     format!(
         "no good key was found: {} has {} for {} partitions, so that some of them stay empty or nearly so; create \
          fewer, or add a column that identifies more things to the export",
-        key.join(" and "),
+        name(key),
         counted(values, "value"),
         partitions.get(),
     )
