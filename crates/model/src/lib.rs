@@ -2,6 +2,7 @@
 //! messages of bounded length.
 
 pub mod bounded;
+mod clock;
 pub mod finding;
 mod local_times;
 pub mod masked_path;

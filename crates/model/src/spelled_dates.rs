@@ -4,7 +4,7 @@
 
 use chrono::{NaiveDate, NaiveTime};
 
-use crate::local_times::{MONTHS, micros, number, time_format, time_of_day};
+use crate::clock::{MONTHS, micros, number, time_format, time_of_day};
 
 /// Longest text that is read: `Wednesday, September 30, 2026 at 12:30:00.000000 PM +02:00`.
 const LONGEST: usize = 60;
