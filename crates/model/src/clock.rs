@@ -2,9 +2,35 @@
 
 use chrono::{NaiveDate, NaiveDateTime, NaiveTime};
 
-/// First three letters of the English names of months.
-pub(crate) const MONTHS: [&str; 12] =
-    ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
+/// English names of months.
+const MONTHS: [&str; 12] = [
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+];
+
+/// Length of a short name of a month or a weekday.
+pub(crate) const SHORT_NAME: usize = 3;
+
+/// Number of a month from 0, by its name or the first three letters of it.
+pub(crate) fn month(name: &str) -> Option<usize> {
+    MONTHS.iter().position(|known| is_name(name, known))
+}
+
+/// Whether a text is a name, or the first three letters of it.
+pub(crate) fn is_name(text: &str, name: &str) -> bool {
+    let short = name.get(..SHORT_NAME);
+    text.eq_ignore_ascii_case(name) || short.is_some_and(|short| text.eq_ignore_ascii_case(short))
+}
 
 /// Microseconds since 1970 of a time of day that is `offset` seconds ahead of UTC.
 pub(crate) fn micros(date: NaiveDate, time: NaiveTime, offset: i64) -> i64 {

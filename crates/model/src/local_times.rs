@@ -3,7 +3,7 @@
 
 use chrono::{NaiveDate, NaiveTime};
 
-use crate::clock::{MONTHS, micros, number, time_format, time_of_day};
+use crate::clock::{SHORT_NAME, micros, month, number, time_format, time_of_day};
 use crate::spelled_dates;
 
 /// Order of the parts of a date.
@@ -50,10 +50,10 @@ pub(crate) fn instant(text: &str, order: DateOrder) -> Option<i64> {
 /// Whether a text begins with one or two digits, followed by a separator or a month.
 fn begins_with_day(text: &str, order: DateOrder) -> bool {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    let month = || text.get(digits..digits + 3).unwrap_or_default();
+    let name = || text.get(digits..digits + SHORT_NAME).unwrap_or_default();
     let is_end = |byte: &u8| match byte {
         b'.' | b'/' | b'-' => true,
-        _ => order == DateOrder::MonthName && MONTHS.iter().any(|name| month().eq_ignore_ascii_case(name)),
+        _ => order == DateOrder::MonthName && month(name()).is_some(),
     };
     (1..=2).contains(&digits) && text.as_bytes().get(digits).is_some_and(is_end)
 }
@@ -112,7 +112,7 @@ fn date(text: &str, order: DateOrder) -> Option<NaiveDate> {
         DateOrder::MonthFirst if mark == Some('.') => return None,
         DateOrder::MonthFirst => (number(second, 2)?, number(first, 2)?),
         DateOrder::MonthName => {
-            let month = MONTHS.iter().position(|name| second.eq_ignore_ascii_case(name))?;
+            let month = month(second).filter(|_| second.len() == SHORT_NAME)?;
             (number(first, 2)?, u32::try_from(month + 1).ok()?)
         }
     };

@@ -92,14 +92,14 @@ impl SampledColumns<'_> {
         // Of wide exports only the first are combined, which must have the numbers of lines.
         first.sort_by_key(|at| (self.role(*at) != Role::LineNumber, std::cmp::Reverse(self.distinct(*at))));
         let tolerated = once.len() / 1_000;
-        let natural = |columns: &[usize], tolerated| {
+        let search = |columns: &[usize], tolerated| {
             let unique_sets = minimal_unique(&self.columns, columns, &once, tolerated);
             (self.judged(unique_sets.keys, batches, &once, columns.len()), unique_sets.cut_short)
         };
         let is_natural = |key: &UniqueKey| key.by_nature;
-        let (mut keys, mut cut_short) = natural(&first, 0);
+        let (mut keys, mut cut_short) = search(&first, 0);
         if !keys.iter().any(is_natural) && tolerated > 0 {
-            keys.extend(natural(&first, tolerated).0.into_iter().filter(is_natural));
+            keys.extend(search(&first, tolerated).0.into_iter().filter(is_natural));
         }
         // A page has no id but its title; a number may have been taken for a measure.
         let names_things = |at: &&usize| self.names_things(**at);
@@ -112,7 +112,7 @@ impl SampledColumns<'_> {
         ] {
             if !others.is_empty() && !keys.iter().any(is_natural) {
                 let with_others: Vec<usize> = first.iter().chain(others).copied().collect();
-                keys.extend(natural(&with_others, 0).0.into_iter().filter(is_natural));
+                keys.extend(search(&with_others, 0).0.into_iter().filter(is_natural));
             }
         }
         // If nothing else distinguishes rows, a text or a level may: the moves of an opening, the
@@ -121,21 +121,16 @@ impl SampledColumns<'_> {
         let others: Vec<usize> = second.iter().filter(may_tell_apart).copied().collect();
         if keys.is_empty() && !others.is_empty() && self.time.is_none() {
             let all: Vec<usize> = first.iter().chain(&others).copied().collect();
-            keys.extend(natural(&all, 0).0.into_iter().filter(is_natural));
+            keys.extend(search(&all, 0).0.into_iter().filter(is_natural));
         }
         if first.is_empty() {
-            let unique_sets = minimal_unique(&self.columns, &second, &once, 0);
-            keys = self.judged(unique_sets.keys, batches, &once, second.len());
-            cut_short = unique_sets.cut_short;
-        }
-        // Rather than losing most rows, a key has measures and texts.
-        if keys.is_empty() && self.leave_most_equal(&first, &once) {
+            (keys, cut_short) = search(&second, 0);
+        } else if keys.is_empty() && self.leave_most_equal(&first, &once) {
+            // Rather than losing most rows, a key has measures and texts.
             let all: Vec<usize> = first.iter().chain(&second).copied().collect();
-            let unique_sets = minimal_unique(&self.columns, &all, &once, 0);
-            keys = self.judged(unique_sets.keys, batches, &once, all.len());
+            (keys, cut_short) = search(&all, 0);
             keys.retain(|key| key.columns.len() <= MAX_MAKESHIFT_COLUMNS);
             keys.iter_mut().for_each(|key| key.by_nature = false);
-            cut_short = unique_sets.cut_short;
         }
         // Untried sets have more columns than the keys found.
         cut_short &= !keys.iter().any(|key| key.by_nature);

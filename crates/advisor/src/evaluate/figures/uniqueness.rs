@@ -19,7 +19,7 @@ use arrow::datatypes::{DataType, Int64Type, UInt64Type};
 use serde::Serialize;
 
 use evenkeel_model::wire::{Wire, WireError, WireReader, wire};
-use evenkeel_stats::sketch::{column_identities, fold};
+use evenkeel_stats::sketch::{column_identities, combine};
 
 /// Expected number of repeats above which having none is evidence of an identifier: the probability
 /// of none by chance is below 1 in 100.
@@ -156,13 +156,9 @@ fn equal_pairs(mut identities: Vec<u64>) -> f64 {
 
 /// Pairs of rows that are equal in all columns of a key but one; none if that is the only one.
 fn pairs_equal_without(column: usize, identities: &[Vec<u64>]) -> f64 {
-    let mut others = identities.iter().enumerate().filter(|(at, _)| *at != column).map(|(_, of)| of);
-    let Some(first) = others.next() else { return 0.0 };
-    let mut combined = first.clone();
-    for of in others {
-        combined.iter_mut().zip(of).for_each(|(all, one)| *all = fold(*all, *one));
-    }
-    equal_pairs(combined)
+    let others = identities.iter().enumerate().filter(|(at, _)| *at != column);
+    let others: Vec<&[u64]> = others.map(|(_, of)| of.as_slice()).collect();
+    equal_pairs(combine(&others))
 }
 
 /// Returns the probability that two rows have the same value, by the identities of the values;
@@ -244,6 +240,7 @@ mod tests {
     use arrow::array::{Date32Array, Int64Array, StringArray, TimestampMicrosecondArray, UInt64Array};
 
     use super::*;
+    use evenkeel_stats::sketch::fold;
 
     fn numbers(values: impl IntoIterator<Item = i64>) -> ArrayRef {
         Arc::new(Int64Array::from_iter_values(values))

@@ -196,10 +196,8 @@ fn rank_all(
     // A thing with few values spreads them by chance; a second column would only make reads of it
     // visit more partitions. One with a heavy value needs the second column.
     let has_values = |key: &RankedKey| {
-        let counted = evaluation.candidates.iter().find(|other| other.partition_key == key.partition_key);
-        counted.is_some_and(|counted| {
-            counted.distinct.estimate >= MIN_VALUES_PER_PARTITION * u64::from(partitions.get())
-        })
+        let values = values_of(evaluation, &key.partition_key);
+        values.is_some_and(|values| values >= MIN_VALUES_PER_PARTITION * u64::from(partitions.get()))
     };
     let suffices = |key: &RankedKey| {
         key.partition_key.len() == 1
@@ -235,6 +233,12 @@ fn rank_all(
     Ranked { partitions, keys, best, sufficient }
 }
 
+/// Estimated number of values of a partition key that was evaluated.
+fn values_of(evaluation: &Evaluation, key: &[String]) -> Option<u64> {
+    let report = evaluation.candidates.iter().find(|report| report.partition_key == key)?;
+    Some(report.distinct.estimate)
+}
+
 /// Explains why the best key is not a good one, although reads may name it.
 fn weakness(
     chosen: &RankedKey,
@@ -249,8 +253,7 @@ fn weakness(
     {
         return Some(no_identity(key));
     }
-    let report = evaluation.candidates.iter().find(|report| report.partition_key == *key)?;
-    let values = report.distinct.estimate;
+    let values = values_of(evaluation, key)?;
     let is_few = values < FEW_VALUES_PER_PARTITION * u64::from(partitions.get());
     (!chosen.qualifies && chosen.verdict == Verdict::FewKeys && is_few)
         .then(|| few_values(key, values, partitions))
@@ -285,8 +288,8 @@ fn propose(
     let mut reasons = reasons_for(chosen, &ranked.keys, statements, knowledge);
     let identifies_nothing = identifies_nothing(&chosen.partition_key, knowledge);
     let weakness = weakness(chosen, evaluation, ranked.partitions, knowledge);
-    if !identifies_nothing {
-        weakness.iter().for_each(|weakness| reasons.insert(0, weakness.clone()));
+    if let (false, Some(weakness)) = (identifies_nothing, &weakness) {
+        reasons.insert(0, weakness.clone());
     }
     let primary_key = choose_primary_key(&evaluation.primary_keys, &partition_key, knowledge, &mut reasons);
     if let Some(reason) =

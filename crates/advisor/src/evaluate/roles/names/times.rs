@@ -6,7 +6,7 @@ use crate::evaluate::roles::words::{
     TIMES, TRANSMISSION,
 };
 
-/// What the name of a time suggests about its distance from the event of the row.
+/// Distance of a time from the event of the row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Lateness {
     /// The event itself, as far as the name says.
@@ -17,7 +17,7 @@ pub(crate) enum Lateness {
     Later,
 }
 
-/// What the name of a time suggests about its distance from the event of the row.
+/// Returns the distance from the event that the name of a time suggests.
 pub(crate) fn lateness(name: &str) -> Lateness {
     let is_later = |word: &String| {
         LATER.contains(&word.as_str())
