@@ -106,7 +106,7 @@ class Report:
         self._page = page
         self._fragment = fragment
         own = value.get("notes", []) if isinstance(value, Mapping) else []
-        self.notes = list(dict.fromkeys([*notes, *map(str, own)]))
+        self.notes = list(dict.fromkeys([*notes, *(note["text"] for note in own)]))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):

@@ -322,7 +322,8 @@ class Table:
                 raise
         value = json.loads(text)
         version = "nothing to commit" if value["version"] is None else f"version {value['version']}"
-        lines = [f"{value['rows']:,} rows, {version}, {value['seconds']:.1f} s", *value["notes"]]
+        notes = [note["text"] for note in value["notes"]]
+        lines = [f"{value['rows']:,} rows, {version}, {value['seconds']:.1f} s", *notes]
         return Report(value, "\n".join(lines) + "\n")
 
     def delete(self, condition: str, params: Mapping[str, object] | None = None) -> Report:

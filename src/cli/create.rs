@@ -18,6 +18,7 @@ use crate::cli::input::InputArgs;
 use crate::cli::local_path::LocalPath;
 use crate::cli::output::Format;
 use crate::cli::{Failure, Output, partition_count, trimmed};
+use evenkeel_model::remark::Remark;
 
 /// Declare a table from columns, from YQL, or with the columns of a sample file.
 #[derive(Debug, ClapArgs)]
@@ -100,7 +101,7 @@ struct Created {
     version: Version,
     table: TableDefinition,
     ddl: String,
-    notes: Vec<String>,
+    notes: Vec<Remark>,
 }
 
 pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
@@ -108,7 +109,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     let spec = TableSpec::new(definition).map_err(Failure::usage)?;
     let table = Table::create(&args.dir, &spec).await?;
     if args.format != Format::Json {
-        notes.iter().for_each(|note| out.note(note));
+        notes.iter().for_each(|note| out.note(note.text()));
     }
     let created = Created {
         version: table.snapshot().version(),
@@ -129,7 +130,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     })
 }
 
-fn define(args: &Args) -> Result<(TableDefinition, Vec<String>), Failure> {
+fn define(args: &Args) -> Result<(TableDefinition, Vec<Remark>), Failure> {
     if args.ydb_version.is_some() && args.ddl.is_none() {
         return Err(Failure::wrong_usage(
             "--ydb-version applies to the statement of --ddl; add --ddl FILE, or omit it",
@@ -160,11 +161,11 @@ fn define(args: &Args) -> Result<(TableDefinition, Vec<String>), Failure> {
         Some(partitions) => Some(partitions),
         None if has_partitions => None,
         None => {
-            notes.push(
+            notes.push(Remark::new(
+                "partitions_assumed",
                 "4 partitions: 4 per node for 1 node, because neither --nodes nor --partitions is \
-                given; only 'evenkeel repartition' changes the number later"
-                    .to_owned(),
-            );
+                given; only 'evenkeel repartition' changes the number later",
+            ));
             Some(PartitionCount::for_nodes(1).map_err(Failure::usage)?)
         }
     };
@@ -179,17 +180,17 @@ fn from_ddl(
     file: &Path,
     partitions_given: bool,
     version: Option<YdbVersion>,
-) -> Result<(TableDefinition, Vec<String>), Failure> {
+) -> Result<(TableDefinition, Vec<Remark>), Failure> {
     let text = read_text(file, SQL)?;
     let create = parse_create_table(&text)
         .map_err(|error| Failure::wrong_usage(format!("{}, {error}", file.display())))?;
     let notes =
         create.notes.iter().filter(|note| !(partitions_given && **note == DdlNote::PartitionsAssumed));
-    let mut notes: Vec<String> = notes.map(ToString::to_string).collect();
+    let mut notes: Vec<Remark> = notes.map(Remark::from).collect();
     // This store supports the type in either case.
     match (check_ydb_types(&create.definition, version.unwrap_or_default()), version) {
         (Ok(()), _) => {}
-        (Err(error), None) => notes.push(error.to_string()),
+        (Err(error), None) => notes.push(Remark::new("type_not_in_ydb", error.to_string())),
         (Err(error), Some(_)) => {
             return Err(Failure::wrong_usage(format!("{}, {error}", file.display())));
         }
@@ -200,7 +201,7 @@ fn from_ddl(
 /// Table of a dump.
 struct Dump {
     definition: TableDefinition,
-    notes: Vec<String>,
+    notes: Vec<Remark>,
     /// Whether the dump declares the number of partitions.
     has_partitions: bool,
 }
@@ -225,17 +226,18 @@ fn like_dump(args: &Args) -> Result<Option<Dump>, Failure> {
         if given.is_empty() { declared } else { trimmed(given) }
     };
     if declared.layout == TableLayout::Row && args.partition_key.is_empty() {
-        notes.push(
+        notes.push(Remark::new(
+            "row_table",
             "the dump is of a row table, whose partitions are ranges of the primary key; here they are the hash of \
-             the primary key, unless --partition-key names columns of it"
-                .to_owned(),
-        );
+             the primary key, unless --partition-key names columns of it",
+        ));
     }
     if let Some(ttl) = &declared.ttl {
-        notes.push(format!(
+        let text = format!(
             "rows whose {} is more than {} ago expire, and compaction drops them, also after an ingest of this dump",
             ttl.column, ttl.keep
-        ));
+        );
+        notes.push(Remark::on_column("ttl", &ttl.column, text));
     }
     // A new primary key is hashed as a whole, unless the declared partition key is part of it.
     let primary_key = given(&args.primary_key, declared.primary_key);
@@ -268,14 +270,14 @@ fn declared_columns(
     inputs: &Inputs,
     declared: &DeclaredTable,
     args: &Args,
-    notes: &mut Vec<String>,
+    notes: &mut Vec<Remark>,
 ) -> Result<Vec<Column>, Failure> {
     if let Some(columns) = declared.typed_columns() {
         return Ok(columns);
     }
     let options = inputs.options(args.input.options()?);
     let export = Export::open(&inputs.paths, options, &BTreeMap::new())?;
-    notes.extend(export.notes().iter().map(ToString::to_string));
+    notes.extend(export.notes().iter().map(Remark::from));
     let mut columns = Vec::new();
     for column in &declared.columns {
         let inferred = export.columns().iter().find(|candidate| candidate.name == column.name);
@@ -283,16 +285,17 @@ fn declared_columns(
             Some(column_type) => {
                 columns.push(Column { name: column.name.clone(), column_type, nullable: column.nullable });
             }
-            None => notes.push(format!(
-                "column '{}' has no values to read its type from, and is left out",
-                column.name
-            )),
+            None => {
+                let text =
+                    format!("column '{}' has no values to read its type from, and is left out", column.name);
+                notes.push(Remark::on_column("column_left_out", &column.name, text));
+            }
         }
     }
     Ok(columns)
 }
 
-fn from_flags(args: &Args) -> Result<(TableDefinition, Vec<String>), Failure> {
+fn from_flags(args: &Args) -> Result<(TableDefinition, Vec<Remark>), Failure> {
     let declared = declared(args)?;
     let mut notes = Vec::new();
     let columns = match &args.like {
@@ -320,9 +323,9 @@ fn declared(args: &Args) -> Result<Vec<Column>, Failure> {
     args.columns.iter().map(|text| column("--column", text)).collect()
 }
 
-fn like(file: &Path, args: &Args, notes: &mut Vec<String>) -> Result<Vec<Column>, Failure> {
+fn like(file: &Path, args: &Args, notes: &mut Vec<Remark>) -> Result<Vec<Column>, Failure> {
     let sample = infer_columns(file, &args.input.options()?)?;
-    notes.extend(sample.notes.iter().map(ToString::to_string));
+    notes.extend(sample.notes.iter().map(Remark::from));
     let mut columns = change(sample.columns, args, file)?;
     for column in &mut columns {
         column.nullable &= !trimmed(&args.primary_key).contains(&column.name);

@@ -18,6 +18,7 @@ use crate::cli::local_path::LocalPath;
 use crate::cli::output::Format;
 use crate::cli::workers::WorkerArgs;
 use crate::cli::{Failure, Output, check_memory};
+use evenkeel_model::remark::Remark;
 
 /// Handling of rows whose primary key exists already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -131,7 +132,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     }
     let (plan, notes) = plan(&args, out)?;
     if args.format != Format::Json {
-        notes.iter().for_each(|note| out.note(note));
+        notes.iter().for_each(|note| out.note(note.text()));
     }
     let mut table = Table::open(&args.dir).await?;
     let writer = tokio::select! {
@@ -182,7 +183,7 @@ async fn finish(
     args: &Args,
     mut table: Table,
     mut report: IngestReport,
-    notes: Vec<String>,
+    notes: Vec<Remark>,
     out: &mut Output,
 ) -> Result<(), Failure> {
     if args.format == Format::Json {
@@ -198,7 +199,10 @@ async fn finish(
         // The rows are committed: a failure of the compaction cannot undo that.
         match compact(&mut table, &options, out).await {
             Ok(done) => compaction = Some(done).filter(|done| !done.versions.is_empty()),
-            Err(error) => report.notes.push(format!("the rows are committed, but not compacted: {error}")),
+            Err(error) => {
+                let text = format!("the rows are committed, but not compacted: {error}");
+                report.notes.push(Remark::new("not_compacted", text));
+            }
         }
     }
     let done = Ingested { ingest: report, compaction };
@@ -218,7 +222,7 @@ fn rejects_of(dir: &Path) -> PathBuf {
 }
 
 /// Returns the plan, and notes on omitted parts of the inputs.
-fn plan(args: &Args, out: &Output) -> Result<(IngestFiles, Vec<String>), Failure> {
+fn plan(args: &Args, out: &Output) -> Result<(IngestFiles, Vec<Remark>), Failure> {
     check_memory(args.memory, MIN_MEMORY)?;
     let rejects = match (args.on_error, &args.rejects) {
         (OnError::Fail, Some(_)) => {

@@ -197,7 +197,7 @@ impl ReadingArgs {
     /// options for reading them.
     pub(crate) fn find(&self, arguments: &[String], out: &Output) -> Result<(Inputs, InputOptions), Failure> {
         let (inputs, options) = self.find_silently(arguments)?;
-        inputs.notes.iter().for_each(|note| out.note(note));
+        inputs.notes.iter().for_each(|note| out.note(note.text()));
         Ok((inputs, options))
     }
 

@@ -157,7 +157,7 @@ impl ExportArgs {
         out: &Output,
     ) -> Result<Arc<Export>, Failure> {
         let inputs = find_inputs(&[place.display().to_string()], None)?;
-        inputs.notes.iter().for_each(|note| out.note(note));
+        inputs.notes.iter().for_each(|note| out.note(note.text()));
         let options = inputs.options(self.format.options()?);
         let export = open_export(inputs.paths, options, types).await?;
         export.notes().iter().for_each(|note| out.note(&note.to_string()));

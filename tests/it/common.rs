@@ -105,6 +105,12 @@ pub(crate) fn json(dir: &Path, arguments: &str) -> serde_json::Value {
     serde_json::from_str(&done(dir, arguments)).unwrap()
 }
 
+/// The text of the note of a report that has this code, if there is one.
+pub(crate) fn note<'a>(report: &'a serde_json::Value, code: &str) -> Option<&'a str> {
+    let notes = report["notes"].as_array().into_iter().flatten();
+    notes.filter(|note| note["code"] == code).find_map(|note| note["text"].as_str())
+}
+
 /// Rows as text, for comparison.
 pub(crate) fn rows(batches: &[RecordBatch]) -> Vec<Vec<String>> {
     let options = FormatOptions::default().with_null("NULL");

@@ -76,7 +76,7 @@ fn check(text: &str, what: &str) {
 #[derive(Default)]
 struct Seen {
     findings: BTreeSet<String>,
-    notes: String,
+    notes: BTreeSet<String>,
 }
 
 /// Evaluates in every form; nothing may hold a canary. The options of the arguments themselves are
@@ -107,7 +107,7 @@ fn evaluate(folder: &Path, arguments: &str, seen: &mut Seen) {
                 seen.findings.insert(finding["code"].as_str().unwrap().to_owned());
             }
             for note in value["notes"].as_array().into_iter().flatten() {
-                let _ = writeln!(seen.notes, "{}", note.as_str().unwrap());
+                seen.notes.insert(note["code"].as_str().unwrap().to_owned());
             }
         }
     }
@@ -332,16 +332,17 @@ fn no_finding_and_no_note_holds_a_value() {
 
     let missing: Vec<String> = codes_of_findings().difference(&seen.findings).cloned().collect();
     assert!(missing.is_empty(), "no scenario here has these findings: {missing:?}");
-    for note in [
-        "is read as text, because a few values",
-        "that cannot be read; the first: ",
-        "has nanoseconds; it is evaluated",
-        "has no YDB column type and is left out",
-        "no primary key was searched for",
-        "left out: key (u)",
-        "times are masked",
+    for code in [
+        "read_as_text",
+        "rows_left_out",
+        "nanoseconds_cut",
+        "column_left_out",
+        "no_primary_key",
+        "placements_left_out",
+        "times_masked",
     ] {
-        assert!(seen.notes.contains(note), "no scenario here has the note '{note}':\n{}", seen.notes);
+        let found = &seen.notes;
+        assert!(found.contains(code), "no scenario here has a note with the code {code}: {found:?}");
     }
 }
 

@@ -7,6 +7,7 @@ use crate::fault::RequestedFault;
 use crate::outcome::RunOutcome;
 use evenkeel_input::source::OnUnreadable;
 use evenkeel_model::finding::Finding;
+use evenkeel_model::remark::Remark;
 use evenkeel_model::table::Candidate;
 use evenkeel_model::units::{Micros, PartitionCount};
 use evenkeel_placement::placement::Function;
@@ -270,7 +271,7 @@ pub struct NodeSimulation {
     /// Findings, most severe first.
     pub findings: Vec<Finding>,
     /// Further notes, one sentence each.
-    pub notes: Vec<String>,
+    pub notes: Vec<Remark>,
     /// Duration of the simulation in seconds.
     pub seconds: f64,
 }

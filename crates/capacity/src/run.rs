@@ -15,6 +15,7 @@ use crate::load::{CountedKey, LoadCount, count};
 use crate::result::{ArrivalFigures, DesignReport, NodeOptions, NodeParameters, NodeSimulation, Shape};
 use evenkeel_advisor::evaluate::LoadWindow;
 use evenkeel_input::source::Export;
+use evenkeel_model::remark::Remark;
 use evenkeel_model::table::{Candidate, only_time_column};
 use evenkeel_model::units::{Micros, PartitionCount};
 
@@ -126,22 +127,23 @@ fn check_nodes(options: &NodeOptions) -> Result<(), CapacityError> {
     Ok(())
 }
 
-fn notes(export: &Export, counted: &LoadCount, parameters: &NodeParameters) -> Vec<String> {
-    let mut notes: Vec<String> = export.notes().iter().map(ToString::to_string).collect();
+fn notes(export: &Export, counted: &LoadCount, parameters: &NodeParameters) -> Vec<Remark> {
+    let mut notes: Vec<Remark> = export.notes().iter().map(Remark::from).collect();
     if counted.unreadable_rows > 0 {
         let rows = evenkeel_model::units::counted(counted.unreadable_rows, "row");
-        notes.push(format!("left out {rows} that cannot be read"));
+        notes.push(Remark::new("rows_left_out", format!("left out {rows} that cannot be read")));
     }
     if counted.without_time > 0 {
         let rows = evenkeel_model::units::counted(counted.without_time, "row");
-        notes.push(format!("left out {rows} without a time"));
+        notes.push(Remark::new("rows_without_time", format!("left out {rows} without a time")));
     }
     let late = counted.range.rows_late_for(parameters.window);
     if late * 20 > counted.rows {
-        notes.push(format!(
+        let text = format!(
             "{late} rows follow one that is later by more than a window: the model replays them at their \
                 own time, whatever the order of the export"
-        ));
+        );
+        notes.push(Remark::new("not_in_time_order", text));
     }
     notes
 }

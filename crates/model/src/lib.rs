@@ -8,6 +8,7 @@ mod local_times;
 pub mod masked_path;
 pub mod note;
 mod note_text;
+pub mod remark;
 pub mod secret_files;
 mod spelled_dates;
 pub mod table;

@@ -8,6 +8,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::bounded::quote_bytes;
+use crate::remark::Remark;
 use crate::table::ColumnType;
 
 /// Reason why a value, or a whole row, is rejected.
@@ -42,7 +43,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// A remark on a result. Serializes as its sentence.
+/// A note on a result. Serializes as a [`Remark`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Note {
     /// A column counts nanoseconds; an ingest refuses values finer than microseconds.
@@ -362,7 +363,7 @@ impl Note {
 
 impl Serialize for Note {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+        Remark::from(self).serialize(serializer)
     }
 }
 

@@ -22,6 +22,7 @@ use crate::cli::evaluate::inputs::{described, named_column};
 use crate::cli::evaluate::{plan, thresholds};
 use crate::cli::html_file;
 use crate::cli::{Failure, Output};
+use evenkeel_model::remark::Remark;
 
 /// Maximum number of inputs whose columns are all compared; of more, such as from an expanded
 /// pattern, only the first and the last are.
@@ -31,7 +32,7 @@ const MAX_COMPARED: usize = 64;
 pub(super) struct OpenTable {
     export: Export,
     /// Notes on its files, one sentence each.
-    notes: Vec<String>,
+    notes: Vec<Remark>,
     declared: Option<DeclaredTable>,
 }
 
@@ -86,7 +87,7 @@ pub(super) async fn run(
     refuse_options_of_one_table(args, &names)?;
     check_names(args, &tables, types)?;
     for table in &tables {
-        table.notes.iter().for_each(|note| out.note(note));
+        table.notes.iter().for_each(|note| out.note(note.text()));
         table.declared.iter().for_each(|declared| out.note(&described(declared)));
     }
     let options = plan::options(args)?;

@@ -126,7 +126,7 @@ async fn suited(
         }));
     };
     let simulation = simulated(table, key, &time.name, out).await?;
-    simulation.notes.iter().for_each(|note| out.note(note));
+    simulation.notes.iter().for_each(|note| out.note(note.text()));
     if let Some(reason) = &simulation.unsure {
         return Ok(by_types(reason));
     }

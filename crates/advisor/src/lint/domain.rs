@@ -11,6 +11,7 @@ use arrow::datatypes::{DataType, Decimal128Type};
 
 use crate::lint::{LintError, as_type};
 use evenkeel_input::source::{Export, OnUnreadable};
+use evenkeel_model::remark::Remark;
 use evenkeel_model::table::ColumnType;
 use evenkeel_stats::sketch::key_identities;
 
@@ -28,7 +29,7 @@ pub struct Domain {
     /// Columns of the keys.
     pub columns: Vec<ArrayRef>,
     /// Notes on keys that were left out, one sentence each.
-    pub notes: Vec<String>,
+    pub notes: Vec<Remark>,
 }
 
 impl Domain {
@@ -89,7 +90,8 @@ impl Domain {
         }
         let mut notes = Vec::new();
         if is_full {
-            notes.push(format!("only the first {MAX_KEYS} distinct keys are checked; there are more"));
+            let text = format!("only the first {MAX_KEYS} distinct keys are checked; there are more");
+            notes.push(Remark::new("keys_cut_short", text));
         }
         let types =
             positions.iter().filter_map(|column| columns.get(*column)).map(|column| column.column_type);

@@ -30,6 +30,7 @@ use crate::lint::alternatives::Trial;
 pub use crate::lint::domain::{Domain, MAX_KEYS};
 use crate::lint::findings::findings;
 pub use crate::lint::spread::{HashSpread, Workers};
+use evenkeel_model::remark::Remark;
 
 /// Reason why keys cannot be linted.
 #[derive(Debug, Error)]
@@ -85,7 +86,7 @@ pub struct Lint {
     /// Problems that were found.
     pub findings: Vec<Finding>,
     /// Other remarks, one sentence each.
-    pub notes: Vec<String>,
+    pub notes: Vec<Remark>,
 }
 
 /// Judges a placement function by keys.

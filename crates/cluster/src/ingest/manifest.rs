@@ -8,6 +8,7 @@ use arrow::array::{AsArray, RecordBatch};
 use crate::ClusterError;
 use crate::nodes::{InputPart, ManifestEntry};
 use crate::spilled_result::Batches;
+use evenkeel_model::remark::Remark;
 use evenkeel_model::units::PartitionId;
 use evenkeel_store::log::{PortionEntry, SourceEntry};
 
@@ -20,7 +21,7 @@ pub(super) struct Manifest {
     pub(super) skipped: BTreeMap<u64, SourceEntry>,
     /// Number of rejected rows.
     pub(super) rejected: u64,
-    pub(super) notes: Vec<String>,
+    pub(super) notes: Vec<Remark>,
     pub(super) rows: u64,
     pub(super) replaced: u64,
 }
@@ -93,7 +94,7 @@ impl Reported {
                 if !self.others.insert((number, 0)) {
                     return Err(wrong(format!("input {number} was read twice")));
                 }
-                self.manifest.notes.push(format!("{name} is empty"));
+                self.manifest.notes.push(evenkeel_store::ingest::empty_input(&name));
             }
             ManifestEntry::Reject { .. } => self.manifest.rejected += 1,
         }

@@ -23,6 +23,7 @@ use crate::{Cluster, ClusterError};
 use evenkeel_engine::compact::CompactionPolicy;
 use evenkeel_engine::query::key_ordering;
 use evenkeel_input::source::{InputPath, row_counts};
+use evenkeel_model::remark::Remark;
 use evenkeel_storage::TableStorage;
 use evenkeel_store::ingest::{IngestError, IngestFiles, SourceReport, UncommittedIngest, WritePortions};
 use evenkeel_store::log::{PortionEntry, Snapshot, SourceEntry};
@@ -74,10 +75,11 @@ async fn write(
     let mut manifest = verify(entries(results.batches()?), &parts, base.spec().partitions().len())?;
     check_stored(storage, &manifest.portions).await?;
     if result.tries > 1 {
-        manifest.notes.push(format!(
+        let text = format!(
             "the job was run {} times; 'evenkeel clean' removes the files of the other runs",
             result.tries
-        ));
+        );
+        manifest.notes.push(Remark::new("job_run_again", text));
     }
     Ok(uncommitted(base, manifest, results.batches()?))
 }

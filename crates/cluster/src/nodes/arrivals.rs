@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::external;
 use evenkeel_input::source::Reject;
+use evenkeel_model::remark::Remark;
 use evenkeel_model::table::TableSpec;
 use evenkeel_model::units::PartitionId;
 use evenkeel_store::log::PortionEntry;
@@ -36,7 +37,7 @@ pub(crate) enum ManifestEntry {
         content: Option<(u64, String)>,
         rows: u64,
         rejected: u64,
-        notes: Vec<String>,
+        notes: Vec<Remark>,
     },
     /// An input whose content is in the table already.
     Skipped { number: u64, name: String, bytes: u64, xxh3: String },

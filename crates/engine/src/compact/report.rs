@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use evenkeel_model::remark::Remark;
 use evenkeel_model::units::Version;
 
 /// Progress of a compaction.
@@ -52,5 +53,5 @@ pub struct CompactionReport {
     /// Total time in seconds.
     pub seconds: f64,
     /// Further notes, one sentence each.
-    pub notes: Vec<String>,
+    pub notes: Vec<Remark>,
 }

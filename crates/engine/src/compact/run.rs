@@ -8,6 +8,7 @@ use crate::compact::options::CompactionOptions;
 use crate::compact::policy::Merge;
 use crate::compact::report::{CompactionProgress, CompactionReport};
 use crate::compact::round::{Done, Round};
+use evenkeel_model::remark::Remark;
 use evenkeel_model::units::PartitionId;
 use evenkeel_store::log::{CommitDraft, CommitOutcome, LogError, Snapshot, TableLog};
 
@@ -53,7 +54,8 @@ pub(crate) async fn compact(
         snapshot = commit(log, snapshot, done, &mut report).await?;
         spoilt = if report.partitions_lost > lost_before { spoilt + 1 } else { 0 };
         if spoilt == PATIENCE {
-            report.notes.push("another compaction is already merging the same portions".to_owned());
+            let text = "another compaction is already merging the same portions";
+            report.notes.push(Remark::new("other_compaction", text));
             break;
         }
     }

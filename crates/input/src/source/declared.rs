@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use evenkeel_model::remark::Remark;
 use evenkeel_model::table::{Column, ColumnType, Ttl};
 
 /// Arrangement of the rows of a declared table.
@@ -94,7 +95,7 @@ pub struct DeclaredTable {
     /// Time to live of rows.
     pub ttl: Option<Ttl>,
     /// Remarks on declarations that have no equivalent here, one sentence each.
-    pub notes: Vec<String>,
+    pub notes: Vec<Remark>,
     /// Whether each data file holds the rows of one partition of the database.
     pub has_file_per_partition: bool,
     /// Form of its data files.

@@ -10,6 +10,7 @@ use crate::source::input_path::InputPath;
 use crate::source::options::InputOptions;
 use crate::source::remote_listing::{self, RemotePlace};
 use crate::source::systems::{self, ListedFile, Listing, mysql, ydb};
+use evenkeel_model::remark::Remark;
 use evenkeel_storage::{Place, is_table};
 
 /// Inputs named by the arguments.
@@ -18,7 +19,7 @@ pub struct Inputs {
     /// Inputs in the order of the arguments; an input that is named twice is read once.
     pub paths: Vec<InputPath>,
     /// Notes on files that were left out, one sentence each.
-    pub notes: Vec<String>,
+    pub notes: Vec<Remark>,
     /// Table that the inputs are a dump of, if they declare one.
     pub declared: Option<DeclaredTable>,
 }
@@ -268,12 +269,12 @@ fn list_beside(input: &InputPath) -> Result<Listing, SourceError> {
 }
 
 /// Returns a note on files that are not inputs, if there are any.
-fn left_out(which: &str, files: &[String]) -> Option<String> {
+fn left_out(which: &str, files: &[String]) -> Option<Remark> {
     let first: Vec<&str> = files.iter().take(3).map(String::as_str).collect();
     let more = if files.len() > 3 { ", ..." } else { "" };
     let word = if files.len() == 1 { "file" } else { "files" };
     let note = || format!("{} {word} {which} left out: {}{more}", files.len(), first.join(", "));
-    (!files.is_empty()).then(note)
+    (!files.is_empty()).then(|| Remark::new("files_left_out", note()))
 }
 
 /// The files below a folder.

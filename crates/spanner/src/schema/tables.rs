@@ -2,6 +2,7 @@
 
 use crate::schema::dialect::Dialect;
 use crate::schema::error::SchemaError;
+use evenkeel_model::remark::Remark;
 
 /// Tables and indexes that a schema declares.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -11,7 +12,7 @@ pub struct Schema {
     /// Indexes of the schema.
     pub indexes: Vec<SchemaIndex>,
     /// Statements and clauses that were ignored, one sentence each.
-    pub notes: Vec<String>,
+    pub notes: Vec<Remark>,
 }
 
 /// A table.

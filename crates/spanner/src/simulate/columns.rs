@@ -10,6 +10,7 @@ use crate::simulate::index::{Index, IndexShard, IndexSpec};
 use crate::simulate::key::{KeyColumn, KeyOrder};
 use crate::simulate::result::SimulateOptions;
 use crate::simulate::strategy::Strategy;
+use evenkeel_model::remark::Remark;
 use evenkeel_model::table::{Column, only_time_column};
 
 /// Columns that the options name, by position.
@@ -29,7 +30,7 @@ impl<'a> TableColumns<'a> {
     pub(super) fn resolve(
         all: &'a [Column],
         options: &SimulateOptions,
-        notes: &mut Vec<String>,
+        notes: &mut Vec<Remark>,
     ) -> Result<Self, SimulateError> {
         let positions = |names: &[String]| -> Result<Vec<usize>, SimulateError> {
             names.iter().map(|name| position(all, name)).collect()
@@ -114,7 +115,7 @@ fn indexes_of(
     columns: &[Column],
     key: &[KeyColumn],
     specs: &[IndexSpec],
-    notes: &mut Vec<String>,
+    notes: &mut Vec<Remark>,
 ) -> Result<Vec<Index>, SimulateError> {
     let mut indexes: Vec<Index> = Vec::new();
     for spec in specs {
@@ -123,10 +124,13 @@ fn indexes_of(
         }
         let own_columns = key_columns(columns, &spec.columns)?;
         if spec.interleaved && own_columns.first() != key.first() {
-            notes.push(format!(
-                "index {} is not interleaved: its first column is not that of the primary key, so its \
-                    entries cannot lie among the rows",
-                spec.name
+            notes.push(Remark::new(
+                "index_not_interleaved",
+                format!(
+                    "index {} is not interleaved: its first column is not that of the primary key, so \
+                        its entries cannot lie among the rows",
+                    spec.name
+                ),
             ));
         }
         indexes.push(Index {

@@ -7,6 +7,7 @@ use arrow::compute::{and, cast};
 
 use crate::simulate::error::SimulateError;
 use crate::simulate::key::KeyColumn;
+use evenkeel_model::remark::Remark;
 use evenkeel_stats::sketch::key_identities;
 
 /// Keys of the parents that arrived, and of the parents that children refer to.
@@ -47,20 +48,27 @@ impl Family {
     }
 
     /// Returns notes on rows that Spanner would reject.
-    pub(super) fn notes(&self) -> Vec<String> {
+    pub(super) fn notes(&self) -> Vec<Remark> {
         let mut notes = Vec::new();
         if self.repeated > 0 {
-            notes.push(format!(
-                "{} parents have a key that exists already: Spanner refuses to insert them; they count as \
-                    writes here",
-                self.repeated
+            notes.push(Remark::new(
+                "parents_repeated",
+                format!(
+                    "{} parents have a key that exists already: Spanner refuses to insert them; they \
+                        count as writes here",
+                    self.repeated
+                ),
             ));
         }
         let orphans = self.children.iter().filter(|(root, _)| !self.parents.contains(root));
         let orphans: u64 = orphans.map(|(_, rows)| rows).sum();
         if orphans > 0 {
-            notes.push(format!(
-                "{orphans} children have no parent: Spanner refuses to insert them; they count as writes here"
+            notes.push(Remark::new(
+                "children_without_parent",
+                format!(
+                    "{orphans} children have no parent: Spanner refuses to insert them; they count as \
+                        writes here"
+                ),
             ));
         }
         notes
@@ -118,7 +126,7 @@ mod tests {
             let repeated = (0..parents.len()).filter(|at| parents[..*at].contains(&parents[*at])).count();
             let orphans = children.iter().filter(|child| !parents.contains(child)).count();
             let notes = family.notes();
-            let starts = |start: String| notes.iter().any(|note| note.starts_with(&start));
+            let starts = |start: String| notes.iter().any(|note| note.text().starts_with(&start));
             prop_assert_eq!(starts(format!("{repeated} parents have a key")), repeated > 0);
             prop_assert_eq!(starts(format!("{orphans} children have no parent")), orphans > 0);
             prop_assert_eq!(notes.len(), usize::from(repeated > 0) + usize::from(orphans > 0));

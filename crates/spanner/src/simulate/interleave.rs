@@ -21,6 +21,7 @@ use crate::simulate::splits::{Database, KeySpace, ModelParameters};
 use crate::simulate::strategy::StrategyName;
 use crate::simulate::survey::{Order, Source, Survey, survey};
 use evenkeel_input::source::Export;
+use evenkeel_model::remark::Remark;
 use evenkeel_model::table::Column;
 use evenkeel_model::values::columns_to_read;
 
@@ -249,9 +250,9 @@ impl<'a> Plan<'a> {
         })
     }
 
-    fn notes(&self, family: &Family) -> Vec<String> {
+    fn notes(&self, family: &Family) -> Vec<Remark> {
         let export_notes = self.sources.iter().flat_map(|source| source.export.notes());
-        let mut notes: Vec<String> = export_notes.map(ToString::to_string).collect();
+        let mut notes: Vec<Remark> = export_notes.map(Remark::from).collect();
         notes.extend(family.notes());
         for (source, survey) in self.sources.iter().zip([&self.parents, &self.children]) {
             let time = source.time.and_then(|time| source.export.columns().get(time));

@@ -3,6 +3,7 @@
 use crate::simulate::result::{Load, RateSource};
 use crate::simulate::splits::ModelParameters;
 use crate::simulate::survey::{Order, Survey};
+use evenkeel_model::remark::Remark;
 
 /// Returns the load of the real table.
 pub(super) fn load(survey: &Survey, parameters: &ModelParameters, rate: Option<f64>, order: Order) -> Load {
@@ -31,21 +32,23 @@ pub(super) fn unknown_order(order: Order) -> Option<String> {
 }
 
 /// Returns notes on the times of the rows.
-pub(super) fn notes_on_time(survey: &Survey, order: Order, time: &str, is_clocked: bool) -> Vec<String> {
+pub(super) fn notes_on_time(survey: &Survey, order: Order, time: &str, is_clocked: bool) -> Vec<Remark> {
     let mut notes = Vec::new();
     if order == Order::Time {
-        notes.push(format!(
+        let text = format!(
             "the export is not in the order of {time}: {:.0} % of its rows follow a later one. They are \
                 replayed in the order of their times",
             100.0 * survey.out_of_order as f64 / survey.rows.max(1) as f64
-        ));
+        );
+        notes.push(Remark::new("not_in_time_order", text));
     }
     if is_clocked && survey.without_time > 0 {
-        notes.push(format!(
+        let text = format!(
             "{} rows have no time: they arrive with the row before them, or before all \
             others if there is none",
             survey.without_time
-        ));
+        );
+        notes.push(Remark::new("rows_without_time", text));
     }
     notes
 }

@@ -4,6 +4,7 @@ use thiserror::Error;
 
 use crate::schema::{Schema, SchemaError, SchemaTable};
 use crate::simulate::declared::Declared;
+use evenkeel_model::remark::Remark;
 
 /// Reason why a schema does not determine the tables to use.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -29,11 +30,12 @@ pub fn declared_table(schema: &Schema, name: Option<&str>) -> Result<Declared, P
     let table = schema.table(name)?;
     let mut declared = Declared::new(schema, table);
     if let Some(parent) = &table.parent {
-        declared.notes.push(format!(
+        let text = format!(
             "{} is interleaved in {parent}; its keys are modelled alone. To model both in one order, give \
                 the rows of {parent} as FILE and these with --interleave",
             table.name
-        ));
+        );
+        declared.notes.push(Remark::new("modelled_without_parent", text));
     }
     Ok(declared)
 }
@@ -63,12 +65,12 @@ pub fn declared_pair(
     parent.notes.append(&mut child.notes);
     parent.notes.dedup();
     if let Some(root) = parent.parent.take() {
-        parent
-            .notes
-            .push(format!("{} is itself interleaved in {}, which is not modelled", table.name, root.name));
+        let text = format!("{} is itself interleaved in {}, which is not modelled", table.name, root.name);
+        parent.notes.push(Remark::new("modelled_without_parent", text));
     }
     for index in parent.indexes.drain(..).chain(child.indexes.drain(..)) {
-        parent.notes.push(format!("index {} is ignored with --interleave", index.name));
+        let text = format!("index {} is ignored with --interleave", index.name);
+        parent.notes.push(Remark::new("index_left_out", text));
     }
     Ok((parent, child))
 }
@@ -119,7 +121,7 @@ mod tests {
         let schema = schema(1);
         let (parent, child) = declared_pair(&schema, None, None).unwrap();
         assert_eq!((parent.primary_key.len(), child.primary_key.len()), (1, 2));
-        assert!(declared_table(&schema, Some("c0")).unwrap().notes[0].contains("is interleaved in p"));
+        assert!(declared_table(&schema, Some("c0")).unwrap().notes[0].text().contains("is interleaved in p"));
     }
 
     #[test]

@@ -19,6 +19,7 @@ use crate::simulate::strategy::{Strategy, StrategyName};
 use crate::simulate::survey::{Order, Source, Survey, survey};
 use crate::simulate::table::Table;
 use evenkeel_input::source::Export;
+use evenkeel_model::remark::Remark;
 use evenkeel_model::units::Micros;
 use evenkeel_model::values::columns_to_read;
 use evenkeel_stats::sketch::{DistinctKeys, KeyCounter, MAX_BYTES_ON_DISK, key_identities};
@@ -36,7 +37,7 @@ struct Plan<'a> {
     rate: Option<Rate>,
     read_length: Option<Micros>,
     unsure: Option<String>,
-    notes: Vec<String>,
+    notes: Vec<Remark>,
 }
 
 impl<'a> Plan<'a> {
@@ -45,7 +46,7 @@ impl<'a> Plan<'a> {
         options: &'a SimulateOptions,
         stop: &AtomicBool,
     ) -> Result<Self, SimulateError> {
-        let mut notes: Vec<String> = export.notes().iter().map(ToString::to_string).collect();
+        let mut notes: Vec<Remark> = export.notes().iter().map(Remark::from).collect();
         let columns = TableColumns::resolve(export.columns(), options, &mut notes)?;
         let time = columns.time;
         let projection = columns_to_read(columns.all, &columns.named());
@@ -67,10 +68,11 @@ impl<'a> Plan<'a> {
         let window = parameters.window.get() as f64;
         let rows_per_window = survey.rows as f64 * window / span.max(window);
         if rows_per_window < MIN_HOT_ROWS {
-            notes.push(format!(
+            let text = format!(
                 "a window has {rows_per_window:.1} rows of the export on average, so that the hottest \
                     split may have many of them by chance; use a longer --window"
-            ));
+            );
+            notes.push(Remark::new("few_rows_per_window", text));
         }
         let read_length = survey.range.filter(|_| time.is_some()).map(read_length);
         Ok(Self { export, options, columns, source, survey, parameters, rate, read_length, unsure, notes })
@@ -191,14 +193,15 @@ impl RowCounts {
 }
 
 /// If the number of distinct keys is an estimate, only its certain part is reported.
-fn note_on_repeated_keys(rows: u64, distinct: DistinctKeys) -> Option<String> {
+fn note_on_repeated_keys(rows: u64, distinct: DistinctKeys) -> Option<Remark> {
     let repeated = rows.saturating_sub(if distinct.exact { distinct.estimate } else { distinct.upper });
     (repeated > 0).then(|| {
-        format!(
+        let text = format!(
             "{} {repeated} rows have a key that exists already: Spanner refuses to insert them; they \
                 count as writes here",
             if distinct.exact { "exactly" } else { "at least" }
-        )
+        );
+        Remark::new("keys_repeated", text)
     })
 }
 

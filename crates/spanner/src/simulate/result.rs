@@ -8,6 +8,7 @@ use crate::simulate::splits::{DatabaseOutcome, ModelParameters};
 use crate::simulate::strategy::{Strategy, StrategyName};
 use evenkeel_input::source::OnUnreadable;
 use evenkeel_model::finding::Finding;
+use evenkeel_model::remark::Remark;
 use evenkeel_model::units::Micros;
 
 /// Options of a simulation.
@@ -197,7 +198,7 @@ pub struct Simulation {
     /// Findings, most severe first.
     pub findings: Vec<Finding>,
     /// Other remarks, one sentence each.
-    pub notes: Vec<String>,
+    pub notes: Vec<Remark>,
     /// Duration of the simulation, in seconds.
     pub seconds: f64,
 }

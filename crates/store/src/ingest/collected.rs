@@ -9,22 +9,29 @@ use crate::ingest::report::SourceReport;
 use crate::ingest::writer::Ingest;
 use crate::log::SourceEntry;
 use evenkeel_input::source::{Conformed, Fingerprint};
+use evenkeel_model::remark::Remark;
 
 /// Results collected from the messages of the reading thread.
 #[derive(Default)]
 pub(super) struct Collected {
     pub(super) sources: Vec<SourceReport>,
     pub(super) entries: Vec<SourceEntry>,
-    pub(super) notes: Vec<String>,
+    pub(super) notes: Vec<Remark>,
     pub(super) rejects: Option<RejectsFile>,
     rows_before: u64,
     rows_of_input: u64,
     rejected_of_input: u64,
 }
 
+/// Returns the note on an input without content.
+#[must_use]
+pub fn empty_input(file: &str) -> Remark {
+    Remark::new("input_empty", format!("{file} is empty"))
+}
+
 impl Collected {
     /// Collects the results of reading elsewhere.
-    pub(super) fn new(sources: Vec<SourceReport>, entries: Vec<SourceEntry>, notes: Vec<String>) -> Self {
+    pub(super) fn new(sources: Vec<SourceReport>, entries: Vec<SourceEntry>, notes: Vec<Remark>) -> Self {
         Self { sources, entries, notes, ..Self::default() }
     }
 
@@ -36,7 +43,7 @@ impl Collected {
                 self.rejected_of_input = 0;
             }
             Message::Skipped(source) => self.sources.push(source),
-            Message::Empty(file) => self.notes.push(format!("{file} is empty")),
+            Message::Empty(file) => self.notes.push(empty_input(&file)),
             Message::Rows(conformed) => self.take_rows(conformed, ingest).await?,
             Message::Ended(ended) => self.take_end(ended),
         }

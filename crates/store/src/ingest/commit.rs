@@ -8,6 +8,7 @@ use crate::ingest::options::IngestMode;
 use crate::ingest::report::{IngestReport, SourceReport, no_commit, report};
 use crate::ingest::writer::Ingest;
 use crate::log::{LogError, Snapshot, TableLog};
+use evenkeel_model::remark::Remark;
 use evenkeel_storage::TableStorage;
 
 /// Makes the one commit, if there is anything to commit, and the report.
@@ -30,7 +31,7 @@ pub(super) async fn commit_collected(
         ingest.abandon().await;
         let mut report = no_commit(&base, mode, collected.sources, started);
         report.notes = collected.notes;
-        report.notes.push("the inputs have no keys; nothing was committed".to_owned());
+        report.notes.push(Remark::new("no_keys", "the inputs have no keys; nothing was committed"));
         return Ok((report, base));
     }
     let committed = match ingest.finish(sources).await {

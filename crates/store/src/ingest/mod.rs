@@ -33,6 +33,7 @@ mod tests;
 mod uncommitted;
 mod writer;
 
+pub use collected::empty_input;
 pub use committed::{Committed, PartitionWrite};
 pub use deletes::{marked_schema, split_marked};
 pub use encode::key_of;

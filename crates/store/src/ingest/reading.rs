@@ -10,6 +10,7 @@ use crate::ingest::report::SourceReport;
 use crate::log::Snapshot;
 use evenkeel_input::source::{Conform, Conformed, Deletes, Fingerprint, Input, InputPath, SourceError};
 use evenkeel_model::bounded::quote;
+use evenkeel_model::remark::Remark;
 use evenkeel_model::table::TableSpec;
 
 /// Message from the reading thread to the writer.
@@ -25,7 +26,7 @@ pub(super) enum Message {
 pub(super) struct Ended {
     pub(super) name: String,
     pub(super) fingerprint: Fingerprint,
-    pub(super) notes: Vec<String>,
+    pub(super) notes: Vec<Remark>,
 }
 
 /// Reads the inputs one after another, until the receiver is gone.
@@ -112,7 +113,8 @@ impl Reader<'_> {
             _ => notes_of(self.known.spec(), &input),
         };
         if let (Deletes::Where { column, value }, 0) = (&self.plan.input.deletes, deleting) {
-            notes.push(format!("no row deletes: column '{}' is never '{}'", quote(column), quote(value)));
+            let text = format!("no row deletes: column '{}' is never '{}'", quote(column), quote(value));
+            notes.push(Remark::on_column("no_deletes", column, text));
         }
         Ok(self.send(Message::Ended(Ended { name: input.name().to_owned(), fingerprint, notes })))
     }
@@ -154,11 +156,12 @@ fn skip_known(known: &Snapshot, plan: &IngestFiles, input: &Input) -> Option<Sou
 }
 
 /// Returns notes on the columns that the reader left out or filled in.
-pub fn notes_of(spec: &TableSpec, input: &Input) -> Vec<String> {
+pub fn notes_of(spec: &TableSpec, input: &Input) -> Vec<Remark> {
     let mut notes = Vec::new();
     let unknown = input.unknown_columns();
     if !unknown.is_empty() {
-        notes.push(format!("columns that the table does not have were left out: {}", unknown.join(", ")));
+        let text = format!("columns that the table does not have were left out: {}", unknown.join(", "));
+        notes.push(Remark::new("columns_left_out", text));
     }
     if let Some(names) = input.column_names() {
         let filled: Vec<&str> = spec
@@ -168,7 +171,8 @@ pub fn notes_of(spec: &TableSpec, input: &Input) -> Vec<String> {
             .filter(|name| !names.iter().any(|n| n == name))
             .collect();
         if !filled.is_empty() {
-            notes.push(format!("columns that the input does not have are NULL: {}", filled.join(", ")));
+            let text = format!("columns that the input does not have are NULL: {}", filled.join(", "));
+            notes.push(Remark::new("columns_filled", text));
         }
     }
     notes

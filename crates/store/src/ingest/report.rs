@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::ingest::committed::Committed;
 use crate::ingest::options::IngestMode;
 use crate::log::Snapshot;
+use evenkeel_model::remark::Remark;
 use evenkeel_model::units::{PartitionCount, Version};
 use evenkeel_stats::skew::SkewFigures;
 
@@ -62,7 +63,7 @@ pub struct IngestReport {
     /// Skew of those rows.
     pub skew: SkewFigures,
     /// Further notes, one sentence each.
-    pub notes: Vec<String>,
+    pub notes: Vec<Remark>,
 }
 
 impl IngestReport {

@@ -13,6 +13,7 @@ use crate::ingest::report::{IngestReport, SourceReport};
 use crate::ingest::writer::Ingest;
 use crate::log::{PortionEntry, Snapshot, SourceEntry, TableLog};
 use evenkeel_input::source::Reject;
+use evenkeel_model::remark::Remark;
 use evenkeel_storage::TableStorage;
 
 /// Rejected rows in order, as they are read back.
@@ -33,7 +34,7 @@ pub struct UncommittedIngest {
     /// Of those, rows that later ones replaced.
     pub replaced: u64,
     /// Further notes, one sentence each.
-    pub notes: Vec<String>,
+    pub notes: Vec<Remark>,
 }
 
 /// Machines that read the inputs of an ingest and write its portions in place of this process.

@@ -64,10 +64,10 @@ async fn open(args: &Args, out: &Output) -> Result<OpenExports, Failure> {
     // With statements, --table names a table in them.
     let table = args.input.table.as_deref().filter(|_| args.ddl.is_none());
     let inputs = find_inputs(&args.inputs, table)?;
-    inputs.notes.iter().for_each(|note| out.note(note));
+    inputs.notes.iter().for_each(|note| out.note(note.text()));
     let reading = args.input.options()?;
     let (declared, child) = declared(args, inputs.declared.as_ref())?;
-    declared.notes.iter().for_each(|note| out.note(note));
+    declared.notes.iter().for_each(|note| out.note(note.text()));
     let children = match args.interleave.as_slice() {
         [] => None,
         files => Some(match (find_inputs(files, None), &child) {
@@ -78,7 +78,7 @@ async fn open(args: &Args, out: &Output) -> Result<OpenExports, Failure> {
             (inputs, _) => inputs?,
         }),
     };
-    children.iter().flat_map(|inputs| &inputs.notes).for_each(|note| out.note(note));
+    children.iter().flat_map(|inputs| &inputs.notes).for_each(|note| out.note(note.text()));
     let exports = tokio::task::spawn_blocking(move || {
         let open =
             |inputs: &Inputs| Export::open(&inputs.paths, inputs.options(reading.clone()), &BTreeMap::new());

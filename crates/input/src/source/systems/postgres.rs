@@ -25,6 +25,7 @@ use crate::source::stored::open_decompressed;
 use crate::source::stream::buffered;
 use crate::source::systems::pg_lines::{Line, Statements};
 use evenkeel_model::bounded::quote;
+use evenkeel_model::remark::Remark;
 
 /// Maximum size of the statements that declare tables.
 const MAX_STATEMENT_BYTES: usize = 16 << 20;
@@ -245,7 +246,8 @@ fn leave_out_generated(table: &mut DeclaredTable, copied: &[&String]) {
     let is_left_out = |name: &String| !copied.is_empty() && !copied.contains(&name);
     for column in table.columns.iter().filter(|column| is_left_out(&column.name)) {
         let name = &column.name;
-        table.notes.push(format!("column '{name}' is generated and not dumped; it has no values here"));
+        let text = format!("column '{name}' is generated and not dumped; it has no values here");
+        table.notes.push(Remark::on_column("generated_column_left_out", name, text));
     }
     if table.primary_key.iter().any(is_left_out) {
         table.primary_key.clear();

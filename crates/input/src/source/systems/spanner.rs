@@ -18,6 +18,7 @@ use crate::source::stored::open_decompressed;
 use crate::source::systems::checksums::Checksum;
 use crate::source::systems::foreign_table::ForeignTable;
 use crate::source::systems::listing::{ListedFile, Listing};
+use evenkeel_model::remark::Remark;
 
 const EXPORT: &str = "spanner-export.json";
 
@@ -251,23 +252,26 @@ fn declare(
     for field in &schema.fields {
         let Some(expression) = field.property("generationExpression") else { continue };
         if can_generate(schema, &field.name) {
-            declared.notes.push(format!(
+            let text = format!(
                 "column '{}' is generated and not exported; it is computed as {expression}",
                 field.name
-            ));
+            );
+            declared.notes.push(Remark::on_column("generated_column_computed", &field.name, text));
             continue;
         }
-        declared.notes.push(format!(
+        let text = format!(
             "column '{}' is generated as {expression} and not exported; it has no values here",
             field.name
-        ));
+        );
+        declared.notes.push(Remark::on_column("generated_column_left_out", &field.name, text));
         declared.columns.retain(|column| column.name != field.name);
         if declared.primary_key.contains(&field.name) {
-            declared.notes.push(format!(
+            let text = format!(
                 "the declared primary key ({}) cannot be judged without '{}'",
                 declared.primary_key.join(", "),
                 field.name
-            ));
+            );
+            declared.notes.push(Remark::on_column("primary_key_not_exported", &field.name, text));
             declared.primary_key.clear();
         }
     }

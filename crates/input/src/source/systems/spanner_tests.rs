@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::source::declared::DeclaredColumn;
 use crate::source::systems::choose;
+use evenkeel_model::remark::Remark;
 use evenkeel_model::table::ColumnType;
 
 /// Returns a schema of Spanner with these properties, in which fields are pairs of a name and their
@@ -161,13 +162,15 @@ fn a_declared_table_has_the_columns_that_have_values() {
     assert_eq!((found.layout, found.form), (TableLayout::Row, DataForm::Named));
     assert_eq!(found.spanner.as_deref(), Some("the statements"));
     assert_eq!(found.notes.len(), 2, "{:?}", found.notes);
-    assert!(found.notes[0].contains("'Shard'") && found.notes[0].contains("as MOD(Id, 4)"));
-    assert!(found.notes[1].contains("'Upper'") && found.notes[1].contains("it has no values here"));
+    let codes = found.notes.iter().map(Remark::code);
+    assert_eq!(codes.take(2).collect::<Vec<_>>(), ["generated_column_computed", "generated_column_left_out"]);
+    assert!(found.notes[0].text().contains("'Shard'") && found.notes[0].text().contains("as MOD(Id, 4)"));
+    assert!(found.notes[1].text().contains("'Upper'"));
     // A key with a column that has no values says nothing of the rows.
     let without = declared("`Upper` ASC, `Id` ASC");
     assert!(without.primary_key.is_empty(), "{without:?}");
     let reason = "the declared primary key (Upper, Id) cannot be judged without 'Upper'";
-    assert!(without.notes.iter().any(|note| note == reason), "{:?}", without.notes);
+    assert!(without.notes.iter().any(|note| note.text() == reason), "{:?}", without.notes);
 }
 
 #[test]

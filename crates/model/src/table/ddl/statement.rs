@@ -5,6 +5,7 @@ use std::fmt;
 use thiserror::Error;
 
 use crate::bounded::quote;
+use crate::remark::Remark;
 use crate::table::{ColumnTypeError, TableDefinition};
 use crate::units::PartitionCountError;
 
@@ -48,6 +49,23 @@ pub enum DdlNote {
         /// Name of the option.
         name: String,
     },
+}
+
+impl From<&DdlNote> for Remark {
+    fn from(note: &DdlNote) -> Self {
+        let (code, column) = match note {
+            DdlNote::StoreAssumed => ("store_assumed", None),
+            DdlNote::PartitionsAssumed => ("partitions_assumed", None),
+            DdlNote::TtlOutsideKey { column } => ("ttl_left_out", Some(column)),
+            DdlNote::TtlUnknown => ("ttl_left_out", None),
+            DdlNote::Family { column, .. } => ("family_without_effect", column.as_ref()),
+            DdlNote::Option { .. } => ("option_without_effect", None),
+        };
+        match column {
+            Some(column) => Self::on_column(code, column, note.to_string()),
+            None => Self::new(code, note.to_string()),
+        }
+    }
 }
 
 impl fmt::Display for DdlNote {

@@ -6,6 +6,7 @@ use crate::schema::error::SchemaError;
 use crate::schema::parse::statement::Statement;
 use crate::schema::placed::PlacedIndex;
 use crate::schema::tables::{SchemaIndex, SchemaKey};
+use evenkeel_model::remark::Remark;
 
 impl Statement<'_> {
     /// Parses an index, after `INDEX`.
@@ -13,7 +14,7 @@ impl Statement<'_> {
         &mut self,
         null_filtered: bool,
         unique: bool,
-        notes: &mut Vec<String>,
+        notes: &mut Vec<Remark>,
     ) -> Result<PlacedIndex, SchemaError> {
         self.if_not_exists();
         let at = self.place();
@@ -49,7 +50,8 @@ impl Statement<'_> {
                 self.position += 1;
             } else {
                 let rest = self.clause();
-                notes.push(format!("index {}: left out: {rest}", index.name));
+                let text = format!("index {}: left out: {rest}", index.name);
+                notes.push(Remark::new("clause_left_out", text));
             }
         }
         Ok(PlacedIndex { index, at, table: table_at, columns: column_places, storing, parent })

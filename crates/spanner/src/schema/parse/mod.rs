@@ -12,6 +12,7 @@ use crate::schema::error::SchemaError;
 use crate::schema::parse::statement::{Source, Statement};
 use crate::schema::placed::ParsedStatements;
 use crate::schema::tables::Schema;
+use evenkeel_model::remark::Remark;
 
 /// Reads a schema. Statements that declare neither a table nor an index are skipped, with a note.
 ///
@@ -45,7 +46,7 @@ pub fn parse_schema(text: &str) -> Result<Schema, SchemaError> {
 fn read_statement(
     mut statement: Statement<'_>,
     placed: &mut ParsedStatements,
-    notes: &mut Vec<String>,
+    notes: &mut Vec<Remark>,
 ) -> Result<(), SchemaError> {
     let first = statement.first_words();
     let (mut null_filtered, mut unique) = (false, false);
@@ -64,7 +65,7 @@ fn read_statement(
         unique |= is_unique;
         is_known = is_null_filtered || is_unique;
     }
-    notes.push(format!("left out: {} ...", first.join(" ")));
+    notes.push(Remark::new("statement_left_out", format!("left out: {} ...", first.join(" "))));
     Ok(())
 }
 
@@ -106,7 +107,7 @@ mod tests {
                 && index.storing == ["Tags"]
                 && index.interleaved_in.as_deref() == Some("Users")
         );
-        assert_eq!(schema.notes, ["left out: CREATE SEQUENCE Ids ..."]);
+        assert_eq!(schema.notes, [Remark::new("statement_left_out", "left out: CREATE SEQUENCE Ids ...")]);
 
         let postgres = "
             CREATE TABLE public.logs (

@@ -6,6 +6,7 @@ use crate::source::declared::{DataForm, DeclaredTable, TableLayout};
 use crate::source::scheme_error::SchemeError;
 use crate::source::systems::ydb::text_proto::Message;
 use evenkeel_model::bounded::quote;
+use evenkeel_model::remark::Remark;
 use evenkeel_model::table::{Column, ColumnType, Ttl};
 use evenkeel_model::units::Micros;
 
@@ -78,7 +79,7 @@ fn read_partitions(message: &Message, settings: Option<&Message>, layout: TableL
     declared.filter(|count| *count > 0)
 }
 
-fn read_column(message: &Message, notes: &mut Vec<String>) -> Result<Column, SchemeError> {
+fn read_column(message: &Message, notes: &mut Vec<Remark>) -> Result<Column, SchemeError> {
     let name = message.text("name").filter(|name| !name.is_empty());
     let name = name.ok_or_else(|| wrong("a column has no name"))?;
     let declared = message.message("type");
@@ -96,10 +97,10 @@ fn read_column(message: &Message, notes: &mut Vec<String>) -> Result<Column, Sch
 }
 
 /// Returns a type, and a remark if its values are read as text.
-fn read_type(item: &Message, column: &str) -> Result<(ColumnType, Option<String>), SchemeError> {
+fn read_type(item: &Message, column: &str) -> Result<(ColumnType, Option<Remark>), SchemeError> {
     let as_text = |type_name: &str| {
-        let remark = format!("column '{}' of type {type_name} is read as text", quote(column));
-        Ok((ColumnType::Utf8, Some(remark)))
+        let text = format!("column '{}' of type {type_name} is read as text", quote(column));
+        Ok((ColumnType::Utf8, Some(Remark::on_column("type_read_as_text", column, text))))
     };
     if let Some(decimal) = item.message("decimal_type") {
         let part = |name: &str| decimal.number(name).unwrap_or(0);
@@ -155,15 +156,16 @@ fn read_type(item: &Message, column: &str) -> Result<(ColumnType, Option<String>
 }
 
 /// Reads the time to live; if rows are not deleted by the age of a time column, adds a note.
-fn read_ttl(settings: &Message, notes: &mut Vec<String>) -> Option<Ttl> {
+fn read_ttl(settings: &Message, notes: &mut Vec<Remark>) -> Option<Ttl> {
     let mut modes = settings.names().filter_map(|name| Some((name, settings.message(name)?)));
     let (mode, mode_settings) = modes.find(|(_, mode)| mode.has("column_name"))?;
     let column = mode_settings.text("column_name")?;
     if mode.starts_with("value_since_unix_epoch") {
-        notes.push(format!(
+        let text = format!(
             "the time to live goes by the numbers in column '{}'; here it needs a date or time column, and is left out",
             quote(&column)
-        ));
+        );
+        notes.push(Remark::on_column("ttl_left_out", &column, text));
         return None;
     }
     let tiers = settings.messages("tiers").chain(mode_settings.messages("tiers"));
@@ -171,7 +173,8 @@ fn read_ttl(settings: &Message, notes: &mut Vec<String>) -> Option<Ttl> {
         tiers.filter(|tier| tier.has("delete")).filter_map(|tier| tier.number("apply_after_seconds"));
     let seconds = mode_settings.number("expire_after_seconds").or_else(|| deleted.last());
     let Some(seconds) = seconds else {
-        notes.push("the tiers of the time to live delete no rows, and are left out".to_owned());
+        let text = "the tiers of the time to live delete no rows, and are left out";
+        notes.push(Remark::new("ttl_left_out", text));
         return None;
     };
     let keep = Micros::new(i64::try_from(seconds).ok()?.checked_mul(1_000_000)?);
@@ -281,8 +284,8 @@ mod tests {
         let odd = table(&text);
         assert!(odd.columns.iter().all(|column| column.column_type == Some(ColumnType::Utf8)));
         assert!(
-            odd.notes[0].contains("'d' of type DyNumber")
-                && odd.notes[1].contains("of type pgint4")
+            odd.notes[0].text().contains("'d' of type DyNumber")
+                && odd.notes[1].text().contains("of type pgint4")
                 && odd.columns[1].nullable,
             "{:?}",
             odd.notes
