@@ -37,7 +37,7 @@ pub use evenkeel_cluster as cluster;
 pub use evenkeel_engine::{Table, TableError, compact, inspect, query, repartition, sql};
 pub use evenkeel_input::{sink, source};
 pub use evenkeel_model::{
-    bounded, finding, masked_path, note, table, text_value, time_reading, units, values, workload,
+    bounded, finding, masked_path, note, remark, table, text_value, time_reading, units, values, workload,
 };
 pub use evenkeel_placement::{placement, transform};
 pub use evenkeel_report as report;

@@ -7,7 +7,8 @@ use std::time::Instant;
 use arrow::array::RecordBatch;
 use evenkeel::cli::Progress;
 use evenkeel::compact::CompactionOptions;
-use evenkeel::ingest::{IngestError, IngestOptions, IngestReport};
+use evenkeel::ingest::{IngestError, IngestOptions, IngestReport, notes_on_columns};
+use evenkeel::remark::Remark;
 use evenkeel::source::Deletes;
 use evenkeel::{Table, TableError};
 use futures::stream;
@@ -21,7 +22,7 @@ use crate::waiting::{Flagged, Work};
 const WAITING: usize = 2;
 
 /// Returns notes on columns that a source has and the table lacks, or the other way round.
-pub(crate) fn notes(table: &Table, batches: &Plain, deletes: &Deletes) -> Vec<String> {
+pub(crate) fn notes(table: &Table, batches: &Plain, deletes: &Deletes) -> Vec<Remark> {
     let schema = batches.schema();
     let given: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
     let columns: Vec<&str> = table.spec().columns().iter().map(|column| column.name.as_str()).collect();
@@ -33,13 +34,7 @@ pub(crate) fn notes(table: &Table, batches: &Plain, deletes: &Deletes) -> Vec<St
     };
     let unknown = given.iter().filter(|name| !columns.contains(name) && marks != Some(**name));
     let filled = columns.iter().filter(|name| !given.contains(name));
-    let list =
-        |names: Vec<&str>, what: &str| (!names.is_empty()).then(|| format!("{what}: {}", names.join(", ")));
-    let notes = [
-        list(unknown.copied().collect(), "columns that the table does not have were left out"),
-        list(filled.copied().collect(), "columns that the source does not have are NULL"),
-    ];
-    notes.into_iter().flatten().collect()
+    notes_on_columns(&unknown.collect::<Vec<_>>(), &filled.collect::<Vec<_>>())
 }
 
 /// Rows that an ingest has taken, and how to stop it.
@@ -65,7 +60,7 @@ impl Work for Counting {
 /// An ingest of the batches of an Arrow object.
 pub(crate) struct StreamIngest {
     pub(crate) batches: Plain,
-    pub(crate) notes: Vec<String>,
+    pub(crate) notes: Vec<Remark>,
     pub(crate) deletes: Deletes,
     pub(crate) options: IngestOptions,
     pub(crate) compact: bool,
@@ -115,9 +110,7 @@ impl StreamIngest {
             // The rows are committed: a failure of the compaction cannot undo that.
             match table.compact(&options, &|_| {}).await {
                 Ok(done) => compaction = Some(done).filter(|done| !done.versions.is_empty()),
-                Err(error) => {
-                    report.notes.push(format!("the rows are committed, but not compacted: {error}"))
-                }
+                Err(error) => report.note_failed_compaction(&error),
             }
         }
         let mut report = serde_json::to_value(&report).unwrap_or_default();

@@ -231,7 +231,7 @@ def test_columns_that_do_not_fit_are_noted(tmp_path: pathlib.Path) -> None:
     report = table.ingest(pa.table({"k": [1], "V": ["x"]}))
     assert report.notes == [
         "columns that the table does not have were left out: V",
-        "columns that the source does not have are NULL: v",
+        "columns that the input does not have are NULL: v",
     ]
     with pytest.warns(UserWarning, match="column 'l' of type List.*left out"):
         evenkeel.Table.create(

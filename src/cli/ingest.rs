@@ -199,10 +199,7 @@ async fn finish(
         // The rows are committed: a failure of the compaction cannot undo that.
         match compact(&mut table, &options, out).await {
             Ok(done) => compaction = Some(done).filter(|done| !done.versions.is_empty()),
-            Err(error) => {
-                let text = format!("the rows are committed, but not compacted: {error}");
-                report.notes.push(Remark::new("not_compacted", text));
-            }
+            Err(error) => report.note_failed_compaction(&error),
         }
     }
     let done = Ingested { ingest: report, compaction };

@@ -41,7 +41,7 @@ pub use error::IngestError;
 pub use files::ingest_files;
 pub use options::{DEFAULT_MEMORY, IngestMode, IngestOptions, MIN_MEMORY};
 pub use plan::{IngestFiles, IngestProgress};
-pub use reading::notes_of;
+pub use reading::{notes_of, notes_on_columns};
 pub use report::{IngestReport, SourceReport};
 pub use uncommitted::{UncommittedIngest, WritePortions, ingest_files_with};
 pub use writer::Ingest;

@@ -157,23 +157,21 @@ fn skip_known(known: &Snapshot, plan: &IngestFiles, input: &Input) -> Option<Sou
 
 /// Returns notes on the columns that the reader left out or filled in.
 pub fn notes_of(spec: &TableSpec, input: &Input) -> Vec<Remark> {
-    let mut notes = Vec::new();
-    let unknown = input.unknown_columns();
-    if !unknown.is_empty() {
-        let text = format!("columns that the table does not have were left out: {}", unknown.join(", "));
-        notes.push(Remark::new("columns_left_out", text));
+    let columns = spec.columns().iter().map(|column| column.name.as_str());
+    let filled = input.column_names().map(|names| {
+        let is_filled = |name: &&str| !names.iter().any(|given| given == name);
+        columns.filter(is_filled).collect::<Vec<_>>()
+    });
+    notes_on_columns(&input.unknown_columns(), &filled.unwrap_or_default())
+}
+
+/// Returns notes on columns that a table does not have, and on columns that its input does not have.
+pub fn notes_on_columns(unknown: &[impl AsRef<str>], filled: &[impl AsRef<str>]) -> Vec<Remark> {
+    fn note(code: &'static str, text: &str, names: &[impl AsRef<str>]) -> Option<Remark> {
+        let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
+        (!names.is_empty()).then(|| Remark::new(code, format!("{text}: {}", names.join(", "))))
     }
-    if let Some(names) = input.column_names() {
-        let filled: Vec<&str> = spec
-            .columns()
-            .iter()
-            .map(|c| c.name.as_str())
-            .filter(|name| !names.iter().any(|n| n == name))
-            .collect();
-        if !filled.is_empty() {
-            let text = format!("columns that the input does not have are NULL: {}", filled.join(", "));
-            notes.push(Remark::new("columns_filled", text));
-        }
-    }
-    notes
+    let left_out = note("columns_left_out", "columns that the table does not have were left out", unknown);
+    let nulls = note("columns_filled", "columns that the input does not have are NULL", filled);
+    left_out.into_iter().chain(nulls).collect()
 }

@@ -1,5 +1,6 @@
 //! Reports on an ingest and its inputs.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -77,6 +78,12 @@ impl IngestReport {
         seconds: f64,
     ) -> Self {
         Self { mode, ..report(committed, partitions.len(), seconds) }
+    }
+
+    /// Notes that the compaction after the ingest failed, which does not undo the ingest.
+    pub fn note_failed_compaction(&mut self, error: &impl fmt::Display) {
+        let text = format!("the rows are committed, but not compacted: {error}");
+        self.notes.push(Remark::new("not_compacted", text));
     }
 }
 
