@@ -44,6 +44,18 @@ pub(crate) fn compact_time(text: &str) -> Option<i64> {
     Some(time_of_digits(format!("{date}{digits}").parse().ok()?)? + micros)
 }
 
+/// Whether whole numbers consist of a date in eight digits and further ones, as numbers of documents
+/// do: 2026010300017. As counts since 1970, nearly all of them would be times in 2033 to 2036.
+pub(crate) fn begin_with_dates(array: &ArrayRef) -> bool {
+    let Ok(numbers) = cast(array, &DataType::Int64) else { return false };
+    let begins_with_date = |number: i64| {
+        let further = number.checked_ilog10().unwrap_or(0).saturating_sub(7);
+        further > 0 && date_of_digits(number / 10_i64.pow(further)).is_some()
+    };
+    let mut numbers = numbers.as_primitive::<Int64Type>().iter().flatten().peekable();
+    numbers.peek().is_some() && numbers.all(begins_with_date)
+}
+
 /// Whether the low bits of whole numbers look like those of snowflake ids: a few workers, or
 /// sequence numbers that begin at 0 in each millisecond. Nanoseconds and random numbers have
 /// arbitrary low bits.

@@ -10,7 +10,7 @@ use chrono::{DateTime, Datelike};
 use serde::{Deserialize, Serialize};
 
 use crate::local_times::{DateOrder, format_like, instant};
-use crate::time_digits::{compact_time, date_of_digits, has_workers, time_of_digits};
+use crate::time_digits::{begin_with_dates, compact_time, date_of_digits, has_workers, time_of_digits};
 use crate::units::Micros;
 use crate::values::instants;
 
@@ -105,6 +105,11 @@ impl TimeReading {
         !matches!(self, Self::Snowflake | Self::UuidV7 | Self::UuidV1 | Self::Ulid | Self::ObjectId)
     }
 
+    /// Whether values count since 1970.
+    fn is_epoch(self) -> bool {
+        matches!(self, Self::Seconds | Self::Milliseconds | Self::Microseconds | Self::Nanoseconds)
+    }
+
     /// Whether values sort by time. Dates in local forms sort by their day or month.
     #[must_use]
     pub fn keeps_order(self) -> bool {
@@ -171,7 +176,9 @@ impl TimeReading {
             return None;
         }
         let detected = readings.iter().find_map(|reading| {
-            if *reading == Self::Snowflake && !has_workers(array) {
+            if (*reading == Self::Snowflake && !has_workers(array))
+                || (reading.is_epoch() && begin_with_dates(array))
+            {
                 return None;
             }
             let times = reading.instants(array)?;

@@ -149,3 +149,18 @@ fn other_numbers_and_texts_carry_no_time() {
     let few = Arc::new(Int64Array::from_iter_values((0..5).map(|i| 1_772_366_400 + i)));
     assert_eq!(detected(few), None);
 }
+
+#[test]
+fn numbers_of_documents_that_begin_with_dates_are_no_epochs() {
+    // In 10, 13, 16 and 19 digits, as counts since 1970 have.
+    for digits in [2, 5, 8, 11] {
+        let number =
+            |at: i64| (20_260_103 + at / 10) * 10_i64.pow(digits) + at * 7_919_191_919 % 10_i64.pow(digits);
+        let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values((0..100).map(number)));
+        assert_eq!(detected(numbers), None, "{digits}");
+        // Read as counts, they would be in the 2030s; other counts of that time are taken for such.
+        let counts = (0..100).map(|at| number(at) + 9_000 * 10_i64.pow(digits));
+        let counts: ArrayRef = Arc::new(Int64Array::from_iter_values(counts));
+        assert!(detected(counts).is_some(), "{digits}");
+    }
+}

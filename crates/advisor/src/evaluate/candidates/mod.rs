@@ -3,6 +3,7 @@
 pub(super) mod considered;
 pub(super) mod few_values;
 mod key_order;
+mod log_coordinates;
 mod natural_keys;
 mod partition_keys;
 mod primary_keys;

@@ -141,6 +141,10 @@ impl SampledColumns<'_> {
             let finer = keys.remove(finer);
             keys.insert(0, finer);
         }
+        if let Some(coordinates) = self.log_coordinates(&once) {
+            keys.insert(0, coordinates);
+            cut_short = false;
+        }
         FoundKeys { keys, cut_short }
     }
 

@@ -6,7 +6,7 @@ use crate::evaluate::nulls::can_be_filled_in;
 use crate::evaluate::roles::carried_times::CarriedTimes;
 use crate::evaluate::roles::forms::Form;
 use crate::evaluate::roles::names::{
-    denotes_birth, denotes_creation, denotes_creator, denotes_events, lateness,
+    denotes_birth, denotes_creation, denotes_creator, denotes_events, hints_behind_prefix, lateness,
 };
 use crate::evaluate::roles::profile::Profile;
 use crate::evaluate::roles::{Relations, Role, RoleReport, infer_roles};
@@ -83,11 +83,15 @@ impl<'a> SampledColumns<'a> {
     pub(super) fn new(searched: &Searched<'a>, rows: &RowsAcross) -> Self {
         let Searched { export, columns, time, partitions, function, given, widens } = *searched;
         let whole = rows.extent.whole;
-        let columns: Vec<Profile<'a>> = columns
+        let behind_prefix = hints_behind_prefix(columns.iter().map(|column| column.name.as_str()));
+        let mut columns: Vec<Profile<'a>> = columns
             .par_iter()
             .enumerate()
             .map(|(index, column)| Profile::new(column, index, &rows.batches, whole))
             .collect();
+        for (column, hint) in columns.iter_mut().zip(behind_prefix) {
+            column.hint = column.hint.or(hint);
+        }
         let roles = infer_roles(export, &columns, &Relations::from_columns(&columns), given);
         let time = time.map(str::to_owned).or_else(|| event_time(&columns, &roles));
         let names_events = denotes_events(export) || time.as_deref().is_some_and(denotes_events);

@@ -63,6 +63,7 @@ const RULES: &[Rule] = &[
     julian_date,
     seconds_with_fractions,
     position_on_sequence,
+    allele,
     of_other_type,
 ];
 
@@ -172,11 +173,25 @@ fn seconds_with_fractions(column: &Profile<'_>, _: &[Profile<'_>]) -> Option<(Ro
 
 /// Positions of bases: they repeat on each chromosome, and identify nothing without it.
 fn position_on_sequence(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<(Role, String)> {
-    if !matches!(column.form, Form::Whole(_)) || !names::denotes_base_position(&column.column.name) {
-        return None;
-    }
-    let sequence = columns.iter().find(|other| names::denotes_sequence_of_bases(&other.column.name))?;
-    Some((Role::LineNumber, format!("positions on each {}", sequence.column.name)))
+    let sequence = columns.get(sequence_of_bases(column, columns)?)?;
+    // Few rows share a position, unless rows are what was found there in many samples.
+    let role = if column.distinct * 2 > column.rows { Role::Entity } else { Role::LineNumber };
+    Some((role, format!("positions on each {}", sequence.column.name)))
+}
+
+/// Bases at a position: kinds of variants, however long they are.
+fn allele(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<(Role, String)> {
+    let has_positions = columns.iter().any(|other| sequence_of_bases(other, columns).is_some());
+    let are_bases = matches!(column.form, Form::Text(_)) && names::denotes_allele(&column.column.name);
+    (has_positions && are_bases).then(|| (Role::Dimension, "bases at each position".to_owned()))
+}
+
+/// Returns the column with the chromosomes on which a column has positions.
+pub(super) fn sequence_of_bases(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<usize> {
+    let is_position =
+        matches!(column.form, Form::Whole(_)) && names::denotes_base_position(&column.column.name);
+    let is_sequence = |other: &Profile<'_>| names::denotes_sequence_of_bases(&other.column.name);
+    columns.iter().position(is_sequence).filter(|_| is_position)
 }
 
 fn of_other_type(column: &Profile<'_>, _: &[Profile<'_>]) -> Option<(Role, String)> {

@@ -29,14 +29,14 @@ use std::collections::HashMap;
 pub use crate::evaluate::roles::role_report::RoleReport;
 pub use crate::role::{Role, RoleError};
 
-use crate::evaluate::roles::certain::{certain, is_smooth};
+use crate::evaluate::roles::certain::{certain, is_smooth, sequence_of_bases};
 use crate::evaluate::roles::companions::companions;
 use crate::evaluate::roles::dependencies::Dependencies;
 use crate::evaluate::roles::epochs::MOSTLY_ASCENDING;
 use crate::evaluate::roles::forms::{Form, WholeNumbers};
 use crate::evaluate::roles::name_scores::score_name;
 use crate::evaluate::roles::names::Hint;
-use crate::evaluate::roles::naming::Naming;
+use crate::evaluate::roles::naming::{Naming, is_end_of_range};
 use crate::evaluate::roles::numbering::Numbering;
 use crate::evaluate::roles::profile::Profile;
 use crate::evaluate::roles::scores::{
@@ -137,7 +137,9 @@ pub(super) fn infer_roles(
 ) -> Vec<RoleReport> {
     let name = |index: &usize| columns.get(*index).map(|column| column.column.name.clone());
     let naming = Naming::from_columns(columns);
-    let rows_have_id = columns.iter().any(|column| column.is_unique() && column.is_named_id());
+    let rows_have_id = columns.iter().any(|column| {
+        (column.is_unique() && column.is_named_id()) || sequence_of_bases(column, columns).is_some()
+    });
     let report = |(index, column): (usize, &Profile<'_>)| {
         let given = given.get(index).copied().flatten();
         let (role, mut evidence, is_vague) = match given {
@@ -166,11 +168,16 @@ pub(super) fn infer_roles(
                 .flatten()
                 .filter_map(name)
                 .collect(),
-            counts_within: relations.numbering(index).parents().iter().filter_map(name).collect(),
-            is_of_rows: names::is_of_rows(&column.column.name, export),
+            counts_within: match sequence_of_bases(column, columns) {
+                Some(sequence) => name(&sequence).into_iter().collect(),
+                None => relations.numbering(index).parents().iter().filter_map(name).collect(),
+            },
+            is_of_rows: names::is_of_rows(&column.column.name, export)
+                && !naming.is_id_of_versions(column, export),
             // No read names a position in a stream, the rows of one load have nothing in common,
             // and if rows have an identifier, a number without a telling name is rather an amount.
             is_vague: is_vague
+                || (role == Role::Entity && is_end_of_range(column, columns))
                 || (role == Role::RowId
                     && names::denotes_sequence(&column.column.name)
                     && columns.iter().any(Profile::is_time))
@@ -180,18 +187,22 @@ pub(super) fn infer_roles(
                 || (is_obscure
                     && role == Role::Entity
                     && rows_have_id
+                    && sequence_of_bases(column, columns).is_none()
                     && is_smooth(column)
                     && !relations.has_parts(index)),
             is_obscure,
             is_address: matches!(&column.form, Form::Text(words) if words.addresses > 0.9),
-            is_page: matches!(&column.form, Form::Text(words) if words.addresses - words.networks > 0.9),
+            is_page: names::denotes_page_view(&column.column.name)
+                || matches!(&column.form, Form::Text(words) if words.addresses - words.networks > 0.9),
             is_label: (names::is_label(&column.column.name) && !has_codes(column)) || column.form.is_words(),
             is_kind: role == Role::Entity && column.hint == Some(Hint::Dimension),
-            recurs: names::recurs(&column.column.name),
+            recurs: names::recurs(&column.column.name) || naming.is_id_of_versions(column, export),
             is_contact: names::is_contact(&column.column.name),
             is_reference: naming.is_reference(&column.column.name),
             is_member: naming.is_member(&column.column.name),
-            holds_parts: column.gathered || naming.is_whole(&column.column.name),
+            holds_parts: column.gathered
+                || naming.is_whole(&column.column.name)
+                || naming.is_id_of_versions(column, export),
             times: column.times.filter(|times| role == Role::Time || !times.reading.is_time_alone()),
             null_share: column.nulls as f64 / column.rows.max(1) as f64,
             given: given.is_some(),

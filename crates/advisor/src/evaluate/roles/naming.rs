@@ -16,6 +16,8 @@ pub(super) struct Naming {
     has_talks: bool,
     has_traces: bool,
     has_log: bool,
+    /// Whether rows are changes of the rows of another table, whose ids repeat.
+    has_changes: bool,
 }
 
 impl Naming {
@@ -38,6 +40,8 @@ impl Naming {
                 && has(names::denotes_author),
             has_traces: has(names::denotes_trace),
             has_log: has(names::denotes_log),
+            has_changes: has(names::denotes_operation)
+                && (has(names::denotes_log) || has(names::denotes_deletion) || has(names::denotes_sequence)),
         }
     }
 
@@ -60,10 +64,29 @@ impl Naming {
         (self.has_talks && names::denotes_author(name)) || (self.has_traces && names::denotes_span(name))
     }
 
+    /// Whether the rows with one id are the versions of one row of the exported table.
+    pub(super) fn is_id_of_versions(&self, column: &Profile<'_>, export: &str) -> bool {
+        self.has_changes && names::is_of_rows(&column.column.name, export) && !column.is_unique()
+    }
+
     /// Whether a name denotes something that has parts.
     pub(super) fn is_whole(&self, name: &str) -> bool {
         names::is_whole(name) || (self.has_talks && names::denotes_talk(name))
     }
+}
+
+/// Whether numbers are one end of ranges whose other end is in another column: positions in a
+/// sequence, by which no read looks up rows. The stations at both ends of a trip are no range.
+pub(super) fn is_end_of_range(column: &Profile<'_>, columns: &[Profile<'_>]) -> bool {
+    let Some(own) = column.numbers.as_ref() else { return false };
+    let is_other_end = |other: &Profile<'_>| {
+        let Some(is_first) = names::is_first_of(&column.column.name, &other.column.name) else {
+            return false;
+        };
+        let in_order = |(own, other): (&i128, &i128)| if is_first { own <= other } else { own >= other };
+        other.numbers.as_ref().is_some_and(|others| own.iter().zip(others).all(in_order))
+    };
+    columns.iter().any(is_other_end)
 }
 
 fn is_set(flags: &[bool], index: usize) -> bool {

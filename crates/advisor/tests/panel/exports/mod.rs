@@ -30,6 +30,7 @@ mod people;
 mod registers;
 mod science;
 mod sensors;
+mod streams;
 mod systems;
 mod transport;
 mod web;
@@ -115,6 +116,7 @@ pub(crate) fn cases() -> Vec<Case> {
         sensors::cases(),
         transport::cases(),
         people::cases(),
+        streams::cases(),
         systems::cases(),
         networks::cases(),
         institutions::cases(),

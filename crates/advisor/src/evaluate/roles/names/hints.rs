@@ -1,5 +1,6 @@
 //! Roles suggested by names.
 
+use crate::evaluate::roles::names::unspaced::hint_of_unspaced;
 use crate::evaluate::roles::names::words::{last_part, without_brackets, words};
 use crate::evaluate::roles::words::{
     AGGREGATES, AMOUNT_ENDINGS, AMOUNTS, AREAS, ATTRIBUTES, AXES, CONTENTS, COORDINATES, DIMENSIONS,
@@ -40,6 +41,9 @@ fn ends_with_thing(word: &str) -> bool {
 /// Returns the hints of a name, the most telling word's last: "event_type" is a type, "user_id" an
 /// identifier, "time_hour" a time.
 pub(in crate::evaluate::roles) fn hints(name: &str) -> Vec<Hint> {
+    if let Some(hint) = hint_of_unspaced(name) {
+        return vec![hint];
+    }
     let words = words(without_brackets(last_part(name)));
     let hint_of = |word: &str| {
         // A prefix or suffix that denotes an identifier, as in "orderkey" and "userid".
@@ -89,6 +93,7 @@ pub(in crate::evaluate::roles) fn hints(name: &str) -> Vec<Hint> {
         [.., "last4" | "last6" | "lastfour" | "first4" | "first6" | "masked" | "redacted"]
         | [.., "last" | "first", "4" | "6" | "four" | "six" | "digits"]
         | [.., "last" | "first", "4" | "6" | "four" | "six", "digits"] => vec![Hint::Attribute],
+        [_, .., "iban"] => vec![Hint::Identifier],
         // How long a request took.
         [.., "time", "taken" | "spent" | "elapsed"] => vec![Hint::Measure],
         // "line_no" counts lines, "order_no" identifies an order.

@@ -3,12 +3,15 @@
 //! Names are weaker evidence than values: they are matched by whole words ("count" is not in
 //! "account"), and add at most [`WEIGHT`] to a score.
 
+mod abbreviations;
 mod hints;
 mod numbers;
 mod things;
 mod times;
+mod unspaced;
 mod words;
 
+pub(crate) use crate::evaluate::roles::names::abbreviations::hints_behind_prefix;
 pub(crate) use crate::evaluate::roles::names::hints::Hint;
 pub(in crate::evaluate::roles) use crate::evaluate::roles::names::hints::{WEIGHT, hint, hints};
 pub(crate) use crate::evaluate::roles::names::numbers::is_bare_number;
@@ -17,12 +20,14 @@ pub(in crate::evaluate::roles) use crate::evaluate::roles::names::numbers::{
     is_amount_of_thing, is_in_unit, is_row_number, without_numbers,
 };
 pub(in crate::evaluate::roles) use crate::evaluate::roles::names::things::{
-    denotes_address, denotes_author, denotes_block, denotes_code, denotes_process, denotes_span,
-    denotes_talk, denotes_thread, denotes_trace, denotes_transaction, has_several_words, is_contact,
-    is_id_of_record, is_label, is_of_rows, is_whole, noun, recurs,
+    denotes_address, denotes_allele, denotes_author, denotes_block, denotes_code, denotes_deletion,
+    denotes_operation, denotes_page_view, denotes_process, denotes_span, denotes_talk, denotes_thread,
+    denotes_trace, denotes_transaction, has_several_words, is_contact, is_first_of, is_id_of_record,
+    is_label, is_of_rows, is_whole, noun, recurs,
 };
 pub(crate) use crate::evaluate::roles::names::things::{
-    denotes_events, denotes_port_of_connection, is_bare_id, is_derived,
+    denotes_events, denotes_log_partition, denotes_offset, denotes_port_of_connection, denotes_topic,
+    is_bare_id, is_derived,
 };
 pub(crate) use crate::evaluate::roles::names::times::{
     Lateness, denotes_birth, denotes_creation, denotes_creator, denotes_log, denotes_period, denotes_receipt,
@@ -147,7 +152,7 @@ mod tests {
 
     #[test]
     fn people_and_devices_come_back_and_their_properties_do_not() {
-        for name in ["user_id", "customer", "o_custkey", "card_no", "payload.deviceId"] {
+        for name in ["user_id", "customer", "o_custkey", "card_no", "payload.deviceId", "user_pseudo_id"] {
             assert!(recurs(name), "{name}");
         }
         for name in ["user_count", "order_id", "card_type", "id", "hosted", "payment_intent", ""] {
@@ -233,6 +238,19 @@ mod tests {
                 vec!["seqno", "event.seq", "sequence_number", "kafka_offset"],
                 vec!["seq_id_hash", "offset_minutes", "consequence", "number"],
             ),
+            (
+                denotes_page_view,
+                vec!["page_view_id", "pageViewId", "pageview_uuid"],
+                vec!["view_id", "page_id", "page_views"],
+            ),
+            (
+                denotes_operation,
+                vec!["__op", "operation", "change_type", "_row_op"],
+                vec!["op_count", "operation_id", "type", "shop"],
+            ),
+            (denotes_deletion, vec!["__deleted", "isDeleted"], vec!["delete_marker_id", "undeletable"]),
+            (denotes_allele, vec!["REF", "alt_allele"], vec!["altitude", "refund"]),
+            (denotes_offset, vec!["offset", "kafka_offset"], vec!["offset_minutes"]),
             (denotes_base_position, vec!["pos", "chromStart", "End_Position"], vec!["ref", "dispos"]),
             (denotes_sequence_of_bases, vec!["CHROM", "chr", "seqname"], vec!["chronic", "sequence"]),
             (
@@ -258,6 +276,16 @@ mod tests {
             ("", None),
         ] {
             assert_eq!(noun(name).as_deref(), expected, "{name}");
+        }
+        for (name, other, is_first) in [
+            ("first_update_id", "final_update_id", Some(true)),
+            ("lastUpdateId", "firstUpdateId", Some(false)),
+            ("start_station_id", "end_station_id", Some(true)),
+            ("first_name", "last_id", None),
+            ("first", "last", None),
+            ("update_id", "final_update_id", None),
+        ] {
+            assert_eq!(is_first_of(name, other), is_first, "{name} {other}");
         }
         assert!(has_several_words("orderLine") && !has_several_words("order") && !has_several_words(""));
     }

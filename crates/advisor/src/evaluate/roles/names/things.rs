@@ -1,6 +1,7 @@
 //! Names of things: people, talks, ledgers, processes, and the wholes that rows are parts of.
 
 use crate::evaluate::roles::names::hints::{Hint, hint};
+use crate::evaluate::roles::names::unspaced::{is_unspaced_label, is_unspaced_whole, unspaced_recurs};
 use crate::evaluate::roles::names::words::{has_word, last_part, plural, words};
 use crate::evaluate::roles::words::{
     CONTACTS, EVENTS, IDENTIFIERS, LABELS, LINES, NUMBERS, RECURRING, WHOLES,
@@ -27,6 +28,73 @@ pub(in crate::evaluate::roles) fn denotes_talk(name: &str) -> bool {
 pub(in crate::evaluate::roles) fn denotes_author(name: &str) -> bool {
     const AUTHORS: &[&str] = &["author", "sender", "poster", "speaker", "commenter", "writer"];
     has_word(name, AUTHORS)
+}
+
+/// Whether the name denotes a stream of messages: `topic`, `kafka_topic`.
+pub(crate) fn denotes_topic(name: &str) -> bool {
+    ends_with_word(name, "topic")
+}
+
+/// Whether the name denotes a part of a stream of messages: `partition`.
+pub(crate) fn denotes_log_partition(name: &str) -> bool {
+    ends_with_word(name, "partition")
+}
+
+/// Whether the name denotes the position of a message in its part of a stream: `offset`.
+pub(crate) fn denotes_offset(name: &str) -> bool {
+    ends_with_word(name, "offset")
+}
+
+fn ends_with_word(name: &str, ending: &str) -> bool {
+    words(last_part(name)).last().is_some_and(|word| word == ending)
+}
+
+/// Whether the name denotes one view of a page: `page_view_id`.
+pub(in crate::evaluate::roles) fn denotes_page_view(name: &str) -> bool {
+    let words = words(last_part(name));
+    let identifies = |last: &str| IDENTIFIERS.contains(&last);
+    match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        [.., "page" | "screen", "view", last] | [.., "pageview" | "screenview", last] => identifies(last),
+        [.., last] => ["pageviewid", "screenviewid"].contains(last),
+        [] => false,
+    }
+}
+
+/// Whether the name denotes what a change did to a row: `__op`, `change_type`.
+pub(in crate::evaluate::roles) fn denotes_operation(name: &str) -> bool {
+    let words = words(last_part(name));
+    match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        [.., "op" | "dml"] | ["operation"] => true,
+        [.., "cdc" | "change" | "dml" | "row", last] => ["operation", "op", "type", "kind"].contains(last),
+        _ => false,
+    }
+}
+
+/// Whether the name denotes the bases of a variant, beside positions: `REF`, `alt_allele`.
+pub(in crate::evaluate::roles) fn denotes_allele(name: &str) -> bool {
+    has_word(name, &["ref", "alt", "allele", "alleles", "allele1", "allele2", "genotype"])
+}
+
+/// Whether the name says that a row is deleted: `__deleted`, `is_deleted`.
+pub(in crate::evaluate::roles) fn denotes_deletion(name: &str) -> bool {
+    has_word(name, &["deleted", "tombstone"])
+}
+
+/// If two names denote the ends of something, such as `first_update_id` and `final_update_id`,
+/// returns whether the first name denotes the start.
+pub(in crate::evaluate::roles) fn is_first_of(name: &str, other: &str) -> Option<bool> {
+    const FIRST: &[&str] = &["first", "start", "begin", "from", "min", "low", "lower"];
+    const LAST: &[&str] = &["last", "final", "end", "to", "max", "high", "upper", "until"];
+    let bound = |name: &str| {
+        let words = words(last_part(name));
+        let at =
+            words.iter().position(|word| [FIRST, LAST].iter().any(|all| all.contains(&word.as_str())))?;
+        let is_first = words.get(at).is_some_and(|word| FIRST.contains(&word.as_str()));
+        let others: Vec<String> = words.iter().take(at).chain(words.iter().skip(at + 1)).cloned().collect();
+        Some((is_first, others))
+    };
+    let ((own, words), (of_other, others)) = (bound(name)?, bound(other)?);
+    (own != of_other && !words.is_empty() && words == others).then_some(own)
 }
 
 /// Whether the name denotes a step of a traced request.
@@ -122,28 +190,32 @@ pub(in crate::evaluate::roles) fn is_whole(name: &str) -> bool {
     // "order_id" and "session", but not "order_date".
     match words.as_slice() {
         [.., whole, last] if IDENTIFIERS.contains(&last.as_str()) => is_whole(whole),
-        [.., last] => is_whole(last),
+        [.., last] => is_whole(last) || is_unspaced_whole(name),
         [] => false,
     }
 }
 
 /// Whether the name denotes a name of a thing, in addition to its id.
 pub(in crate::evaluate::roles) fn is_label(name: &str) -> bool {
-    words(last_part(name)).last().is_some_and(|word| LABELS.contains(&word.as_str()))
+    is_unspaced_label(name)
+        || words(last_part(name)).last().is_some_and(|word| LABELS.contains(&word.as_str()))
 }
 
 /// Whether the name denotes a thing that recurs: "user_id", "customer", "o_custkey".
 pub(in crate::evaluate::roles) fn recurs(name: &str) -> bool {
+    const KINDS_OF_IDS: &[&str] =
+        &["pseudo", "anonymous", "anon", "unique", "global", "internal", "external", "hashed"];
     let words = words(last_part(name));
     let stem = |word: &str| {
         let stem = ["key", "id", "sk"].iter().find_map(|suffix| word.strip_suffix(suffix));
         RECURRING.contains(&stem.unwrap_or(word)) || RECURRING.contains(&word)
     };
+    let identifies = |last: &str| IDENTIFIERS.contains(&last) || NUMBERS.contains(&last);
     match words.as_slice() {
-        [.., thing, last] if IDENTIFIERS.contains(&last.as_str()) || NUMBERS.contains(&last.as_str()) => {
-            stem(thing)
-        }
-        [.., last] => stem(last),
+        // A user is known by another id to each system: "user_pseudo_id".
+        [.., thing, kind, last] if identifies(last) && KINDS_OF_IDS.contains(&kind.as_str()) => stem(thing),
+        [.., thing, last] if identifies(last) => stem(thing),
+        [.., last] => stem(last) || unspaced_recurs(name),
         [] => false,
     }
 }
