@@ -361,6 +361,15 @@ impl Note {
     }
 }
 
+impl From<&Note> for Remark {
+    fn from(note: &Note) -> Self {
+        match note.column() {
+            Some(column) => Self::on_column(note.code(), column, note.to_string()),
+            None => Self::new(note.code(), note.to_string()),
+        }
+    }
+}
+
 impl Serialize for Note {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         Remark::from(self).serialize(serializer)

@@ -71,7 +71,9 @@ fn every_note_is_a_sentence_and_loses_its_values_when_it_is_masked() {
     let mut codes = std::collections::BTreeSet::new();
     for mut note in notes.clone() {
         let (text, code, column) = (note.to_string(), note.code(), note.column().map(ToOwned::to_owned));
-        assert_eq!(serde_json::to_value(&note).unwrap()["text"], text);
+        let read: Remark = serde_json::from_value(serde_json::to_value(&note).unwrap()).unwrap();
+        assert_eq!((read.code(), read.text()), (code, text.as_str()));
+        assert_eq!(read, Remark::from(&note));
         note.mask();
         let masked = format!("{note} {}", serde_json::to_value(&note).unwrap());
         assert!(!masked.contains(CANARY), "{masked}");

@@ -5,8 +5,6 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::note::Note;
-
 /// A note of a result: a code for programs, and a sentence for people. The wording of the sentence
 /// may change, the code does not.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -50,13 +48,6 @@ impl fmt::Display for Remark {
     }
 }
 
-impl From<&Note> for Remark {
-    fn from(note: &Note) -> Self {
-        let column = note.column().map(ToOwned::to_owned);
-        Self { code: Cow::Borrowed(note.code()), column, text: note.to_string() }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -70,11 +61,10 @@ mod tests {
             serde_json::to_value(&of_all).unwrap(),
             json!({"code": "input_empty", "text": "a.csv is empty"})
         );
-        let note = Note::NanosecondsCut { column: "at".to_owned() };
-        let of_column = Remark::from(&note);
-        let expected = json!({"code": "nanoseconds_cut", "column": "at", "text": note.to_string()});
+        let of_column = Remark::on_column("ttl_left_out", "at", "the time to live is left out");
+        let expected =
+            json!({"code": "ttl_left_out", "column": "at", "text": "the time to live is left out"});
         assert_eq!(serde_json::to_value(&of_column).unwrap(), expected);
-        assert_eq!(serde_json::to_value(&note).unwrap(), expected);
         for remark in [of_all, of_column] {
             let text = serde_json::to_string(&remark).unwrap();
             assert_eq!(serde_json::from_str::<Remark>(&text).unwrap(), remark);

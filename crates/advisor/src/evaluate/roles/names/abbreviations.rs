@@ -1,7 +1,7 @@
 //! Abbreviated names of old systems: all names of a table begin with the same two letters, and end
 //! with two that tell what they denote: ITITNO and ITTRQT are the number of an item and a quantity.
 
-use crate::evaluate::roles::names::hints::Hint;
+use crate::evaluate::roles::names::hint::Hint;
 
 /// Fewest names that show a common prefix.
 const MIN_NAMES: usize = 6;

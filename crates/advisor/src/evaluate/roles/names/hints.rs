@@ -1,5 +1,6 @@
 //! Roles suggested by names.
 
+use crate::evaluate::roles::names::hint::Hint;
 use crate::evaluate::roles::names::unspaced::hint_of_unspaced;
 use crate::evaluate::roles::names::words::{last_part, without_brackets, words};
 use crate::evaluate::roles::words::{
@@ -9,21 +10,6 @@ use crate::evaluate::roles::words::{
 
 /// Weight of a hint.
 pub(in crate::evaluate::roles) const WEIGHT: f64 = 2.5;
-
-/// Kind of thing that a name denotes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Hint {
-    Identifier,
-    /// Thing that has identifiers: a user, a device.
-    Entity,
-    Time,
-    Dimension,
-    /// Property of a thing, rarely looked up however many values it has: a title, a brand.
-    Attribute,
-    Measure,
-    Text,
-    Line,
-}
 
 /// Fewest letters of a thing that is recognized within a longer word.
 const LETTERS_OF_A_THING: usize = 6;

@@ -4,6 +4,7 @@
 //! "account"), and add at most [`WEIGHT`] to a score.
 
 mod abbreviations;
+mod hint;
 mod hints;
 mod numbers;
 mod things;
@@ -12,7 +13,7 @@ mod unspaced;
 mod words;
 
 pub(crate) use crate::evaluate::roles::names::abbreviations::hints_behind_prefix;
-pub(crate) use crate::evaluate::roles::names::hints::Hint;
+pub(crate) use crate::evaluate::roles::names::hint::Hint;
 pub(in crate::evaluate::roles) use crate::evaluate::roles::names::hints::{WEIGHT, hint, hints};
 pub(crate) use crate::evaluate::roles::names::numbers::is_bare_number;
 pub(in crate::evaluate::roles) use crate::evaluate::roles::names::numbers::{

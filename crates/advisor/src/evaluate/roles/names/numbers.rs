@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use crate::evaluate::roles::names::hints::{Hint, hint};
+use crate::evaluate::roles::names::hint::Hint;
+use crate::evaluate::roles::names::hints::hint;
 use crate::evaluate::roles::names::words::{last_part, plural, without_brackets, words};
 use crate::evaluate::roles::words::{AMOUNT_HEADS, COUNTED, ENTITIES, LINES, NUMBERS, UNITS};
 

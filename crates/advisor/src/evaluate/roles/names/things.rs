@@ -1,6 +1,7 @@
 //! Names of things: people, talks, ledgers, processes, and the wholes that rows are parts of.
 
-use crate::evaluate::roles::names::hints::{Hint, hint};
+use crate::evaluate::roles::names::hint::Hint;
+use crate::evaluate::roles::names::hints::hint;
 use crate::evaluate::roles::names::unspaced::{is_unspaced_label, is_unspaced_whole, unspaced_recurs};
 use crate::evaluate::roles::names::words::{has_word, last_part, plural, words};
 use crate::evaluate::roles::words::{

@@ -1,7 +1,7 @@
 //! Names in Chinese, Japanese and Korean. They are written without blanks, and their last
 //! characters tell what they denote: 注文番号 is the number of an order, 注文日時 its time.
 
-use crate::evaluate::roles::names::hints::Hint;
+use crate::evaluate::roles::names::hint::Hint;
 
 /// Endings by what they denote; the first that fits decides.
 const ENDINGS: &[(Hint, &[&str])] = &[
