@@ -181,17 +181,19 @@ fn position_on_sequence(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option
 
 /// Bases at a position: kinds of variants, however long they are.
 fn allele(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<(Role, String)> {
+    if !matches!(column.form, Form::Text(_)) || !names::denotes_allele(&column.column.name) {
+        return None;
+    }
     let has_positions = columns.iter().any(|other| sequence_of_bases(other, columns).is_some());
-    let are_bases = matches!(column.form, Form::Text(_)) && names::denotes_allele(&column.column.name);
-    (has_positions && are_bases).then(|| (Role::Dimension, "bases at each position".to_owned()))
+    has_positions.then(|| (Role::Dimension, "bases at each position".to_owned()))
 }
 
 /// Returns the column with the chromosomes on which a column has positions.
 pub(super) fn sequence_of_bases(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<usize> {
-    let is_position =
-        matches!(column.form, Form::Whole(_)) && names::denotes_base_position(&column.column.name);
-    let is_sequence = |other: &Profile<'_>| names::denotes_sequence_of_bases(&other.column.name);
-    columns.iter().position(is_sequence).filter(|_| is_position)
+    if !matches!(column.form, Form::Whole(_)) || !names::denotes_base_position(&column.column.name) {
+        return None;
+    }
+    columns.iter().position(|other| names::denotes_sequence_of_bases(&other.column.name))
 }
 
 fn of_other_type(column: &Profile<'_>, _: &[Profile<'_>]) -> Option<(Role, String)> {

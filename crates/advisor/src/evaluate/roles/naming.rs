@@ -78,7 +78,9 @@ impl Naming {
 /// Whether numbers are one end of ranges whose other end is in another column: positions in a
 /// sequence, by which no read looks up rows. The stations at both ends of a trip are no range.
 pub(super) fn is_end_of_range(column: &Profile<'_>, columns: &[Profile<'_>]) -> bool {
-    let Some(own) = column.numbers.as_ref() else { return false };
+    let Some(own) = column.numbers.as_ref().filter(|_| names::has_end(&column.column.name)) else {
+        return false;
+    };
     let is_other_end = |other: &Profile<'_>| {
         let Some(is_first) = names::is_first_of(&column.column.name, &other.column.name) else {
             return false;

@@ -23,7 +23,7 @@ pub(in crate::evaluate::roles) use crate::evaluate::roles::names::numbers::{
 pub(in crate::evaluate::roles) use crate::evaluate::roles::names::things::{
     denotes_address, denotes_allele, denotes_author, denotes_block, denotes_code, denotes_deletion,
     denotes_operation, denotes_page_view, denotes_process, denotes_span, denotes_talk, denotes_thread,
-    denotes_trace, denotes_transaction, has_several_words, is_contact, is_first_of, is_id_of_record,
+    denotes_trace, denotes_transaction, has_end, has_several_words, is_contact, is_first_of, is_id_of_record,
     is_label, is_of_rows, is_whole, noun, recurs,
 };
 pub(crate) use crate::evaluate::roles::names::things::{

@@ -81,11 +81,18 @@ pub(in crate::evaluate::roles) fn denotes_deletion(name: &str) -> bool {
     has_word(name, &["deleted", "tombstone"])
 }
 
+/// Words for the ends of something.
+const FIRST: &[&str] = &["first", "start", "begin", "from", "min", "low", "lower"];
+const LAST: &[&str] = &["last", "final", "end", "to", "max", "high", "upper", "until"];
+
+/// Whether a name may denote one end of something: `first_update_id`.
+pub(in crate::evaluate::roles) fn has_end(name: &str) -> bool {
+    has_word(name, FIRST) || has_word(name, LAST)
+}
+
 /// If two names denote the ends of something, such as `first_update_id` and `final_update_id`,
 /// returns whether the first name denotes the start.
 pub(in crate::evaluate::roles) fn is_first_of(name: &str, other: &str) -> Option<bool> {
-    const FIRST: &[&str] = &["first", "start", "begin", "from", "min", "low", "lower"];
-    const LAST: &[&str] = &["last", "final", "end", "to", "max", "high", "upper", "until"];
     let bound = |name: &str| {
         let words = words(last_part(name));
         let at =
