@@ -62,8 +62,7 @@ fn columns_that_only_some_rows_have_are_noted() {
     // The same rows as Parquet and in equal files have no such note.
     write(&folder, "2.csv", "n,id\nc,3\nd,4\n");
     let plain = notes("evaluate {}/csv");
-    let codes = ["unknown_columns", "missing_columns", "nameless_columns"];
-    assert!(!codes.iter().any(|code| plain.to_string().contains(code)), "{plain}");
+    assert!(!plain.to_string().contains("columns"), "{plain}");
 }
 
 #[test]

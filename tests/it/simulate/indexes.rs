@@ -114,7 +114,7 @@ fn children_beside_their_parent_are_read_at_once() {
         assert_eq!(of(report)["rows"], 1 + children as u64);
         assert_eq!(of(report)["newest_first"], false);
     }
-    for code in ["parents_repeated", "children_without_parent"] {
+    for code in ["parents_repeated", "children_without_parent", "keys_repeated"] {
         assert_eq!(note(&found, code), None, "{}", found["notes"]);
     }
     assert_eq!((&of(interleaved)["splits"], &of(interleaved)["ranges"]), (&1.into(), &1.into()));

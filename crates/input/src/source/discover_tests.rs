@@ -48,7 +48,7 @@ fn what_is_left_out_is_noted_and_links_in_a_circle_end() {
     std::os::unix::fs::symlink(folder.path(), folder.path().join("b/up")).unwrap();
     let inputs = find_inputs(&[folder.path().join("*").display().to_string()], None).unwrap();
     assert_eq!(inputs.notes[0].code(), "files_left_out");
-    assert!(inputs.notes[0].text().contains("1 file with unknown extensions"), "{:?}", inputs.notes);
+    assert!(inputs.notes[0].text().contains("1 file with unknown extensions left out"), "{:?}", inputs.notes);
     assert!(inputs.paths.iter().any(|p| matches!(p, InputPath::File(p) if p.ends_with("b/a.parquet"))));
     assert!(inputs.paths.len() < 10, "{:?}", inputs.paths);
 }

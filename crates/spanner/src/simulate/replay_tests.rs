@@ -166,7 +166,7 @@ fn repeated_keys_are_counted() {
     let simulation = run(&rows, &options("user", &["declared"])).unwrap();
     let repeated = |note: &&Remark| note.code() == "keys_repeated";
     let note = simulation.notes.iter().find(repeated).unwrap();
-    assert!(note.text().starts_with("exactly 2 rows"), "{note}");
+    assert!(note.text().starts_with("exactly 2 rows have a key"), "{note}");
     assert!(simulation.unsure.is_some() && simulation.recommended.is_none());
     let simulation = run(&rows, &options("at", &["declared"])).unwrap();
     assert!(!simulation.notes.iter().any(|note| repeated(&note)));

@@ -154,6 +154,9 @@ pub(super) fn infer_roles(
         let is_telling = column.hint.is_some()
             || relations.dependencies.determines.get(index).is_some_and(|others| !others.is_empty());
         let is_obscure = naming.is_obscure(index, is_telling);
+        let is_of_rows = names::is_of_rows(&column.column.name, export);
+        let is_of_versions = is_of_rows && naming.has_versions_of(column);
+        let sequence = sequence_of_bases(column, columns);
         RoleReport {
             column: column.column.name.clone(),
             role,
@@ -168,12 +171,11 @@ pub(super) fn infer_roles(
                 .flatten()
                 .filter_map(name)
                 .collect(),
-            counts_within: match sequence_of_bases(column, columns) {
+            counts_within: match sequence {
                 Some(sequence) => name(&sequence).into_iter().collect(),
                 None => relations.numbering(index).parents().iter().filter_map(name).collect(),
             },
-            is_of_rows: names::is_of_rows(&column.column.name, export)
-                && !naming.is_id_of_versions(column, export),
+            is_of_rows: is_of_rows && !is_of_versions,
             // No read names a position in a stream, the rows of one load have nothing in common,
             // and if rows have an identifier, a number without a telling name is rather an amount.
             is_vague: is_vague
@@ -181,13 +183,11 @@ pub(super) fn infer_roles(
                 || (role == Role::RowId
                     && names::denotes_sequence(&column.column.name)
                     && columns.iter().any(Profile::is_time))
-                || (role == Role::Entity
-                    && names::denotes_load(&column.column.name)
-                    && !names::is_of_rows(&column.column.name, export))
+                || (role == Role::Entity && names::denotes_load(&column.column.name) && !is_of_rows)
                 || (is_obscure
                     && role == Role::Entity
                     && rows_have_id
-                    && sequence_of_bases(column, columns).is_none()
+                    && sequence.is_none()
                     && is_smooth(column)
                     && !relations.has_parts(index)),
             is_obscure,
@@ -196,13 +196,11 @@ pub(super) fn infer_roles(
                 || matches!(&column.form, Form::Text(words) if words.addresses - words.networks > 0.9),
             is_label: (names::is_label(&column.column.name) && !has_codes(column)) || column.form.is_words(),
             is_kind: role == Role::Entity && column.hint == Some(Hint::Dimension),
-            recurs: names::recurs(&column.column.name) || naming.is_id_of_versions(column, export),
+            recurs: names::recurs(&column.column.name) || is_of_versions,
             is_contact: names::is_contact(&column.column.name),
             is_reference: naming.is_reference(&column.column.name),
             is_member: naming.is_member(&column.column.name),
-            holds_parts: column.gathered
-                || naming.is_whole(&column.column.name)
-                || naming.is_id_of_versions(column, export),
+            holds_parts: column.gathered || naming.is_whole(&column.column.name) || is_of_versions,
             times: column.times.filter(|times| role == Role::Time || !times.reading.is_time_alone()),
             null_share: column.nulls as f64 / column.rows.max(1) as f64,
             given: given.is_some(),

@@ -64,9 +64,9 @@ impl Naming {
         (self.has_talks && names::denotes_author(name)) || (self.has_traces && names::denotes_span(name))
     }
 
-    /// Whether the rows with one id are the versions of one row of the exported table.
-    pub(super) fn is_id_of_versions(&self, column: &Profile<'_>, export: &str) -> bool {
-        self.has_changes && names::is_of_rows(&column.column.name, export) && !column.is_unique()
+    /// Whether the rows with one value of a column that identifies rows are versions of one row.
+    pub(super) fn has_versions_of(&self, column: &Profile<'_>) -> bool {
+        self.has_changes && !column.is_unique()
     }
 
     /// Whether a name denotes something that has parts.

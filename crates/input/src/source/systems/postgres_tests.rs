@@ -151,6 +151,7 @@ COPY alone (b, \"A a\") FROM stdin;
     assert_eq!(types.collect::<Vec<_>>(), [Some(ColumnType::Int64), Some(ColumnType::Utf8), None]);
     assert_eq!(t.notes.len(), 1, "{t:?}");
     assert_eq!(t.notes[0].code(), "generated_column_left_out", "{t:?}");
+    assert!(t.notes[0].text().contains("'shard' is generated and not dumped"), "{t:?}");
     // A dump of rows alone has names only.
     assert_eq!((alone.name.as_str(), columns(alone)), ("alone", vec!["b", "A a"]));
     assert!(alone.columns.iter().all(|column| column.column_type.is_none() && column.nullable));

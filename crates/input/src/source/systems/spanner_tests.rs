@@ -166,6 +166,7 @@ fn a_declared_table_has_the_columns_that_have_values() {
     assert_eq!(codes.take(2).collect::<Vec<_>>(), ["generated_column_computed", "generated_column_left_out"]);
     assert!(found.notes[0].text().contains("'Shard'") && found.notes[0].text().contains("as MOD(Id, 4)"));
     assert!(found.notes[1].text().contains("'Upper'"));
+    assert!(found.notes[1].text().contains("it has no values here"));
     // A key with a column that has no values says nothing of the rows.
     let without = declared("`Upper` ASC, `Id` ASC");
     assert!(without.primary_key.is_empty(), "{without:?}");

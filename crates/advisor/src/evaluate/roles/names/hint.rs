@@ -1,4 +1,4 @@
-//! What names of columns may denote.
+//! Kinds of things that names of columns denote.
 
 /// Kind of thing that a name denotes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
