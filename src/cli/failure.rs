@@ -10,6 +10,7 @@ use evenkeel::compact::CompactionError;
 use evenkeel::delta::DeltaError;
 use evenkeel::evaluate::EvaluateError;
 use evenkeel::ingest::IngestError;
+use evenkeel::lint::LintError;
 use evenkeel::masked_path::masked_paths;
 use evenkeel::query::QueryError;
 use evenkeel::repartition::RepartitionError;
@@ -167,17 +168,20 @@ fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| cause.downcast_ref().is_some_and(is_closed))
 }
 
+/// Whether the work was interrupted. The error of each kind of work is either by itself or within
+/// that of a table.
 fn is_interrupt(error: &anyhow::Error) -> bool {
-    let of_table = matches!(
-        error.downcast_ref(),
-        Some(
-            TableError::Ingest(IngestError::Interrupted)
-                | TableError::Compaction(CompactionError::Interrupted)
-                | TableError::Repartition(RepartitionError::Ingest(IngestError::Interrupted))
-        )
-    );
-    of_table
+    let (ingest, compaction, repartition) = match error.downcast_ref() {
+        Some(TableError::Ingest(error)) => (Some(error), None, None),
+        Some(TableError::Compaction(error)) => (None, Some(error), None),
+        Some(TableError::Repartition(error)) => (None, None, Some(error)),
+        _ => (error.downcast_ref(), error.downcast_ref(), error.downcast_ref()),
+    };
+    matches!(ingest, Some(IngestError::Interrupted))
+        || matches!(compaction, Some(CompactionError::Interrupted))
+        || matches!(repartition, Some(RepartitionError::Ingest(IngestError::Interrupted)))
         || matches!(error.downcast_ref(), Some(EvaluateError::Interrupted))
+        || matches!(error.downcast_ref(), Some(LintError::Interrupted))
         || matches!(error.downcast_ref(), Some(SimulateError::Interrupted))
         || matches!(error.downcast_ref(), Some(CapacityError::Interrupted))
 }
@@ -213,8 +217,14 @@ mod tests {
     fn interrupts_of_every_kind_of_work_are_recognized() {
         for error in [
             anyhow::Error::from(TableError::Ingest(IngestError::Interrupted)),
+            IngestError::Interrupted.into(),
+            anyhow::Error::from(IngestError::Interrupted).context("executors may still be running"),
             TableError::Compaction(CompactionError::Interrupted).into(),
+            CompactionError::Interrupted.into(),
+            TableError::Repartition(IngestError::Interrupted.into()).into(),
+            RepartitionError::from(IngestError::Interrupted).into(),
             EvaluateError::Interrupted.into(),
+            LintError::Interrupted.into(),
             SimulateError::Interrupted.into(),
             CapacityError::Interrupted.into(),
         ] {

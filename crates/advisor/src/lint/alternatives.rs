@@ -1,14 +1,14 @@
 //! Other numbers of partitions and other types with which a function spreads the same keys evenly.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use arrow::array::ArrayRef;
 use serde::Serialize;
 
 use crate::lint::domain::{Domain, OtherType};
 use crate::lint::spread::{HashSpread, Workers};
-use crate::lint::{LintError, LintOptions};
+use crate::lint::{LintError, LintOptions, check};
 use evenkeel_model::table::ColumnType;
 use evenkeel_model::units::{PartitionCount, PartitionId};
 use evenkeel_placement::placement::{Placement, PlacementError};
@@ -77,9 +77,7 @@ impl<'k> Trial<'k> {
             if alternatives.len() == SHOWN {
                 break;
             }
-            if stop.load(Ordering::Relaxed) {
-                return Err(LintError::Interrupted);
-            }
+            check(stop)?;
             if !tried.insert(count) {
                 continue;
             }

@@ -2,14 +2,14 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use ahash::AHashSet;
 use arrow::array::{Array, ArrayRef, AsArray, Int64Array, UInt32Array};
 use arrow::compute::{cast, concat, take};
 use arrow::datatypes::{DataType, Decimal128Type};
 
-use crate::lint::{LintError, as_type};
+use crate::lint::{LintError, as_type, check};
 use evenkeel_input::source::{Export, OnUnreadable};
 use evenkeel_model::remark::Remark;
 use evenkeel_model::table::ColumnType;
@@ -79,7 +79,8 @@ impl Domain {
             for (kept, column) in kept.iter_mut().zip(&of_key) {
                 kept.push(take(column, &rows, None)?);
             }
-            if stop.load(Ordering::Relaxed) { Err(LintError::Interrupted) } else { Ok(!is_full) }
+            check(stop)?;
+            Ok(!is_full)
         })?;
         let whole = |pieces: &Vec<ArrayRef>| {
             let pieces: Vec<&dyn Array> = pieces.iter().map(AsRef::as_ref).collect();

@@ -9,7 +9,7 @@ mod domain;
 mod findings;
 mod spread;
 
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow::array::ArrayRef;
 use arrow::compute::cast;
@@ -97,8 +97,11 @@ pub fn lint(domain: &Domain, options: &LintOptions, stop: &AtomicBool) -> Result
     if domain.keys() == 0 {
         return Err(LintError::NoKeys);
     }
+    check(stop)?;
     let trial = Trial::new(domain, options)?;
+    check(stop)?;
     let here = trial.place(options.partitions)?;
+    check(stop)?;
     let spread = HashSpread::from_placed(&here, options.partitions);
     let is_even = options.function.has_even_ranges();
     let (mut alternatives, mut types_tried) = (Vec::new(), Vec::new());
@@ -129,6 +132,11 @@ pub fn lint(domain: &Domain, options: &LintOptions, stop: &AtomicBool) -> Result
     };
     lint.findings = findings(&lint, is_even, &types_tried);
     Ok(lint)
+}
+
+/// Ends the work if it is to stop.
+fn check(stop: &AtomicBool) -> Result<(), LintError> {
+    if stop.load(Ordering::Relaxed) { Err(LintError::Interrupted) } else { Ok(()) }
 }
 
 /// Converts a column to another type, if each of its values has an equivalent.
