@@ -6,7 +6,7 @@ use crate::evaluate::candidates::considered::{Considerations, ConsideredCandidat
 use crate::evaluate::candidates::natural_keys::UniqueKey;
 use crate::evaluate::candidates::sampled_columns::SampledColumns;
 use crate::evaluate::roles::forms::Form;
-use crate::evaluate::roles::names::is_derived;
+use crate::evaluate::roles::names::{denotes_period, is_derived};
 use crate::evaluate::roles::profile::Profile;
 use crate::evaluate::roles::{Role, RoleReport};
 use evenkeel_model::table::Candidate;
@@ -22,6 +22,8 @@ const MAX_GAPS: i128 = 3;
 const FEW_ROWS: usize = 1_000;
 /// Maximum number of columns that are paired with each other.
 const MAX_PAIRED: usize = 3;
+/// Numbers of columns that may identify a subject together; pairs are tried anyway.
+const SUBJECT: std::ops::RangeInclusive<usize> = 3..=4;
 
 impl SampledColumns<'_> {
     /// Likelihood that an entity is looked up, joined and grouped by, estimated before all rows are
@@ -114,6 +116,7 @@ impl SampledColumns<'_> {
             considered.keep(&self.names(&columns), "together they distinguish rows".to_owned());
         }
         self.pair_of_natural_key(keys, &allowed, &mut considered);
+        self.subject_of_natural_key(keys, &allowed, &mut considered);
         for key in primary_keys.iter().filter(|key| key.is_plain()) {
             for length in 1..=key.parts().len() {
                 let prefix: Vec<&str> =
@@ -308,6 +311,28 @@ impl SampledColumns<'_> {
         if let Some(second) = columns.into_iter().find(|at| *at != first) {
             considered
                 .keep(&self.names(&[first, second]), "together they are part of the natural key".to_owned());
+        }
+    }
+
+    /// Adds the columns of a natural key without its times and line numbers, if several kinds
+    /// identify the subject of a row together: the series of a sample, such as the partition of a
+    /// topic that a group of consumers reads.
+    fn subject_of_natural_key(
+        &self,
+        keys: &[UniqueKey],
+        allowed: &dyn Fn(usize) -> bool,
+        considered: &mut Considerations,
+    ) {
+        let Some(key) = keys.first().filter(|key| key.by_nature) else { return };
+        let (counts, subject): (Vec<usize>, Vec<usize>) =
+            key.columns.iter().partition(|at| matches!(self.role(**at), Role::Time | Role::LineNumber));
+        let is_kind = |at: &usize| self.role(*at) == Role::Dimension && !denotes_period(self.name(*at));
+        let is_of_kinds = subject.iter().all(|at| is_kind(at) && allowed(*at) && self.can_be_in_key(*at));
+        if !counts.is_empty() && is_of_kinds && SUBJECT.contains(&subject.len()) {
+            considered.keep(
+                &self.names(&subject),
+                "together they identify the subject of a row, and the time its state".to_owned(),
+            );
         }
     }
 

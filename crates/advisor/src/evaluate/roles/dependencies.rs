@@ -62,7 +62,7 @@ impl Dependencies {
                 |column: &Profile<'_>| column.form.is_words() && column.distinct <= MANY_VALUES;
             let is_label =
                 column.is_some_and(|column| names::is_label(&column.column.name) || describes_kind(column));
-            let is_time = column.is_some_and(|column| column.column.column_type.is_time());
+            let is_time = column.is_some_and(Profile::is_moment);
             let order = match hint {
                 _ if is_derived => 6,
                 Some(Hint::Identifier) => 0,

@@ -10,6 +10,7 @@ mod companions;
 pub(super) mod dependencies;
 mod epochs;
 pub(super) mod forms;
+mod growing;
 mod line_numbers;
 mod name_scores;
 pub(super) mod names;

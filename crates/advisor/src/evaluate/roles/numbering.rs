@@ -1,5 +1,6 @@
 //! Columns that number the rows, or things with several rows, within other columns.
 
+use crate::evaluate::roles::growing::grows_in;
 pub(crate) use crate::evaluate::roles::line_numbers::{EQUAL_PARENTS, are_equally_many, counts_lines_of};
 use crate::evaluate::roles::line_numbers::{
     MAX_PAIRED, RISING, are_unique_together, day_of, day_within, labels_lines_of, line_of,
@@ -26,6 +27,9 @@ pub(crate) enum Numbering {
     Countdown(Vec<usize>),
     /// The rows of each parent, with gaps: revisions, offsets.
     Rising(usize),
+    /// No rows: an amount that grows within each parent, such as the distance a vehicle has
+    /// travelled.
+    Growing(usize),
 }
 
 /// Maximum number of values of each of two columns that together number their rows.
@@ -33,13 +37,14 @@ const FEW_VALUES: usize = 64;
 /// Smallest share of rows with the same number as the previous row or the next one, in a series.
 const IN_SERIES: f64 = 0.8;
 /// Fewest values of a serial number, and fewest with which values may repeat in a parent.
-const MIN_NUMBERS: usize = 10;
-const MANY_NUMBERS: usize = 100;
+pub(super) const MIN_NUMBERS: usize = 10;
+pub(super) const MANY_NUMBERS: usize = 100;
 /// Minimum number of rows of a parent that show the range of its numbers.
-const MIN_OF_A_RANGE: i32 = 8;
+pub(super) const MIN_OF_A_RANGE: i32 = 8;
 /// Probability below which the numbers of a parent are not a random draw from the numbers of all
 /// parents.
 const BY_CHANCE: f64 = 0.01;
+
 impl Numbering {
     /// Finds the numbering of each column.
     pub(crate) fn find_all(columns: &[Profile<'_>]) -> Vec<Self> {
@@ -66,11 +71,15 @@ impl Numbering {
             }
             let rising = || rises_in(column, columns).map(Self::Rising);
             let ranges = || starts_low_in(column, columns).map(|parent| Self::Things(vec![parent]));
+            let growing = || grows_in(column, columns).map(Self::Growing);
             if let Some(day) = day_of(column, columns) {
                 return Self::Lines(vec![day]);
             }
-            let numbering =
-                if serial == Self::None { rising().or_else(ranges).unwrap_or_default() } else { serial };
+            let numbering = if serial == Self::None {
+                rising().or_else(ranges).or_else(growing).unwrap_or_default()
+            } else {
+                serial
+            };
             match &numbering {
                 Self::Things(parents) => match day_within(column, parents, columns) {
                     Some(day) => Self::Lines([parents.as_slice(), &[day]].concat()),
@@ -120,7 +129,7 @@ impl Numbering {
     /// Columns within which it numbers rows or things.
     pub(super) fn parents(&self) -> &[usize] {
         match self {
-            Self::None => &[],
+            Self::None | Self::Growing(_) => &[],
             Self::Lines(parents)
             | Self::Serial(parents)
             | Self::Things(parents)
@@ -259,13 +268,16 @@ fn starts_low_in(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<usize>
     let up_to =
         |number: i128| sorted.partition_point(|other| *other <= number) as f64 / sorted.len().max(1) as f64;
     let is_parent = |parent: &Profile<'_>| {
+        // Those of a tenant may begin at 1001 rather than at 1.
+        let first = sorted.first().copied().filter(|_| parent.is_named_id()).unwrap_or_default();
         let mut ranges = ranges_of(&parent.codes, parent.distinct, numbers);
         ranges.retain(|(rows, ..)| *rows >= MIN_OF_A_RANGE);
         // The largest parent has the whole range.
         let judged = ranges.len().saturating_sub(1);
         let is_low = |(rows, least, greatest): &&(i32, i128, i128)| {
-            // The least of n numbers from a range is about an nth of its end.
-            least * i128::from(*rows + 1) <= 6 * *greatest && up_to(*greatest).powi(*rows) < BY_CHANCE
+            // The least of n numbers from a range is about an nth of it from its beginning.
+            (least - first) * i128::from(*rows + 1) <= 6 * (greatest - first)
+                && up_to(*greatest).powi(*rows) < BY_CHANCE
         };
         judged >= MIN_STARTS && ranges.iter().filter(is_low).count() * 2 >= judged
     };
@@ -320,7 +332,7 @@ fn direction(column: &Profile<'_>, parents: &[usize], columns: &[Profile<'_>]) -
 }
 
 /// Columns that can be a parent, fewest values first.
-fn by_fewest_values<'c, 'p>(
+pub(super) fn by_fewest_values<'c, 'p>(
     columns: &'c [Profile<'p>],
     can_be_parent: impl Fn(&Profile<'p>) -> bool,
 ) -> impl Iterator<Item = (usize, &'c Profile<'p>)> {

@@ -286,6 +286,9 @@ pub(super) fn score_relations(
         (Numbering::Rising(_), ..) => {
             scores.add(Role::LineNumber, 9.0, format!("rises from row to row within each {parents}"));
         }
+        (Numbering::Growing(parent), ..) => {
+            scores.add(Role::Measure, 9.0, format!("grows within each {}", name(*parent)));
+        }
         // A column that determines others too is one-to-one with the pair.
         (Numbering::None, None, Some((a, b))) => {
             scores.add(Role::Measure, 3.0, format!("follows from {} and {}", name(a), name(b)));

@@ -8,6 +8,7 @@
 mod alternatives;
 pub(super) mod ddl;
 pub(super) mod drift;
+mod entity_weights;
 pub(super) mod findings;
 pub(super) mod knowledge;
 mod primary_key;

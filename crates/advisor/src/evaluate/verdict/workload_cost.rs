@@ -9,9 +9,9 @@ use crate::evaluate::figures::partition_key::PartitionKeyReport;
 use crate::evaluate::options::JoinedColumn;
 use crate::evaluate::roles::names::{denotes_log, denotes_period, is_bare_id, is_bare_number, is_later};
 use crate::evaluate::roles::{Role, RoleReport, is_identifier};
+use crate::evaluate::verdict::entity_weights::EntityWeights;
 use crate::evaluate::verdict::knowledge::Knowledge;
 use evenkeel_model::units::PartitionCount;
-use evenkeel_stats::skew::Verdict;
 
 /// Share of the reads that name one entity, if there is one that has rows to gather.
 const ENTITY_READS: f64 = 0.55;
@@ -31,46 +31,13 @@ const FURTHER_COLUMN: f64 = 0.02;
 const RARELY_FIXED: f64 = 0.3;
 /// Weight of the prior if statements are given.
 const PRIOR_BESIDE_STATEMENTS: f64 = 0.05;
-/// Weight of the reads of an entity that cannot be the partition key alone: they cost about as much
-/// under all others.
-const CANNOT_PLACE_ROWS: f64 = 0.1;
-/// Weight of the reads of an entity that is even enough, but not even.
-const NOT_QUITE_EVEN: f64 = 0.45;
-/// Weight of the reads of an entity that only the number of its values makes uneven.
-const NEARLY_EVEN: f64 = 0.7;
-/// Largest max/mean of an entity of few values that is nearly even.
-const LITTLE_SKEW: f64 = 1.5;
-/// Smallest number of values per partition with which an entity spreads well.
-const MANY_VALUES: f64 = 100.0;
 
-/// Weight of an entity whose rows are the parts of one thing.
-const PARTS_OF_A_WHOLE: f64 = 1.5;
-/// Rows of a value beyond the first at which it fully counts as gathering rows.
-const FEW_ROWS_EACH: f64 = 2.0;
-/// Mean rows of a user or a device above which some of them have recurred already, and the others
-/// will.
-const COMES_BACK: f64 = 1.1;
-/// Minimum weight of the reads of such a thing.
-const OF_RECURRING: f64 = 0.5;
-/// Mean rows of an id above which it identifies things with many rows, whatever the name of the
-/// export.
-const ROWS_OF_A_THING: f64 = 3.0;
 /// Share of the reads of an entity that remain if rows are things with their own ids and names.
 const OF_THINGS: f64 = 0.35;
 /// Number of row identifiers above which the rows of an export are things, whatever their times.
 const IDS_OF_THINGS: usize = 3;
 /// Minimum weight of an entity whose rows are its parts.
 const OF_PARTS: f64 = 0.25;
-/// Weight of an entity that another column refers to, too.
-const OF_PARTIES: f64 = 1.3;
-/// Weight of the address of a requested page, compared with the sender of the request.
-const OF_PAGES: f64 = 0.5;
-/// Weight of an entity whose rows are read as parts of something larger.
-const OF_MEMBERS: f64 = 0.25;
-/// Weight of a place in the log of a database.
-const OF_LOG: f64 = 0.05;
-/// Weight of an entity that is the row itself, although some rows share its id.
-const ITSELF: f64 = 0.2;
 
 /// Reads that a table probably serves.
 #[derive(Debug)]
@@ -99,105 +66,6 @@ fn shares(joined: &[JoinedColumn]) -> Vec<(String, f64)> {
         }
     }
     shares
-}
-
-/// Unnormalised weights of columns as entities.
-struct EntityWeights<'w, Q> {
-    knowledge: &'w Knowledge<'w>,
-    evaluation: &'w Evaluation,
-    partitions: PartitionCount,
-    /// Whether a key is even enough.
-    qualifies: Q,
-}
-
-impl<Q: Fn(&PartitionKeyReport) -> bool> EntityWeights<'_, Q> {
-    /// Figures of the entity in a column, if it was counted.
-    fn counted(&self, report: &RoleReport) -> Option<&PartitionKeyReport> {
-        let thing = report.thing();
-        self.evaluation.candidates.iter().find(|key| key.partition_key == thing)
-    }
-
-    /// Returns how well the values of a key spread over the partitions, up to 1.
-    fn spreads(&self, key: &PartitionKeyReport) -> f64 {
-        let values = key.distinct.estimate.max(1) as f64;
-        (values / (MANY_VALUES * self.partitions.len() as f64)).min(1.0).sqrt()
-    }
-
-    /// Returns how well the thing of a column spreads; 1 if it is not counted or not even enough.
-    fn spread(&self, report: &RoleReport) -> f64 {
-        let counted = self.counted(report);
-        counted.map_or(1.0, |counted| if (self.qualifies)(counted) { self.spreads(counted) } else { 1.0 })
-    }
-
-    /// Weight of the reads of a key by how evenly it places rows.
-    fn usable(&self, key: &PartitionKeyReport) -> f64 {
-        match key.over(self.partitions) {
-            _ if !(self.qualifies)(key) => CANNOT_PLACE_ROWS,
-            Some(placement) => match placement.verdict {
-                Verdict::Even | Verdict::FewRows => 1.0,
-                Verdict::FewKeys if placement.skew.max_over_mean <= LITTLE_SKEW => NEARLY_EVEN,
-                _ => NOT_QUITE_EVEN,
-            },
-            None => NOT_QUITE_EVEN,
-        }
-    }
-
-    /// Whether rows are, by their natural key, the lines of the entity in a column: most orders of
-    /// a shop have one line, and are read as orders.
-    fn has_lines(&self, report: &RoleReport) -> bool {
-        let thing = report.thing();
-        let [thing] = thing.as_slice() else { return false };
-        let is_line = |other: &RoleReport| {
-            other.role == Role::LineNumber
-                && other.counts_within == [thing.clone()]
-                && self.knowledge.natural_key.contains(&other.column)
-        };
-        self.knowledge.natural_key.contains(thing) && self.knowledge.roles.iter().any(is_line)
-    }
-
-    /// Weight of a column as an entity that reads name; 0 if it is not an entity.
-    fn weight(&self, report: &RoleReport) -> f64 {
-        let base = match report.role {
-            // No read names a place in the log of a database.
-            Role::Entity if denotes_log(&report.column) => OF_LOG,
-            Role::Entity => 1.0,
-            Role::Dimension => 0.1,
-            _ => return 0.0,
-        };
-        let Some(counted) = self.counted(report) else { return 0.02 * base };
-        let values = counted.distinct.estimate.max(1) as f64;
-        let rows_each = self.evaluation.rows as f64 / values;
-        // Of a property without a name, others may follow by chance.
-        let attributes = if report.is_obscure { 0.0 } else { report.attributes(self.knowledge.roles) };
-        // Values that rarely repeat gather nothing. Beyond that, the rows of a value reflect the
-        // length of the export rather than the reads.
-        let gathers = ((rows_each - 1.0) / FEW_ROWS_EACH).clamp(0.0, 1.0);
-        let comes_back = report.recurs && rows_each >= COMES_BACK;
-        let gathers = if comes_back || self.has_lines(report) { gathers.max(OF_RECURRING) } else { gathers };
-        // One row of many parts is no more than that row.
-        let is_identifying = self.knowledge.identifying.contains(&report.column);
-        let natural = if is_identifying { 1.0 + gathers } else { 1.0 };
-        let whole = if report.holds_parts { PARTS_OF_A_WHOLE } else { 1.0 };
-        // The sender and the receiver are the parties of a payment; its place is one of its
-        // attributes.
-        let party = if report.shares_values_with.is_some() { OF_PARTIES } else { 1.0 };
-        // Reads name the client more often than the page that it requested.
-        let page = if report.is_page { OF_PAGES } else { 1.0 };
-        let member = if report.is_member { OF_MEMBERS } else { 1.0 };
-        let itself = if report.is_of_rows && rows_each < ROWS_OF_A_THING { ITSELF } else { 1.0 };
-        // The rows of one message have little in common but that they were sent together.
-        let standing = if report.is_reference { 1.0 } else { whole * (1.0 + 0.5 * attributes) * natural };
-        report.identity(self.knowledge.roles)
-            * itself
-            * page
-            * party
-            * member
-            * self.usable(counted)
-            * base
-            * self.spreads(counted)
-            * gathers
-            * standing
-    }
 }
 
 impl<'a> Workload<'a> {
@@ -243,6 +111,10 @@ impl<'a> Workload<'a> {
         let spread = |report: &RoleReport| if is_of_things { 1.0 } else { weights.spread(report) };
         let mut entities: Vec<(Vec<String>, f64)> =
             knowledge.roles.iter().map(|report| (report.thing(), weights.weight(report))).collect();
+        if let Some(subject) = weights.subject() {
+            entities
+                .push((subject.partition_key.clone(), weights.usable(subject) * weights.spreads(subject)));
+        }
         entities.retain(|(_, weight)| *weight > 0.0);
         let strongest = knowledge
             .roles

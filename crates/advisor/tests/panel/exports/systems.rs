@@ -3,8 +3,8 @@
 use arrow::array::RecordBatch;
 
 use crate::columns::{
-    START, amounts, choice, codes, export, floats, int32, int64, rising, sentences, serial, texts, times,
-    uniform, uuid_bytes, uuids, uuids_v7, zipf,
+    DAY, START, amounts, choice, codes, export, floats, int32, int64, rising, sentences, serial, texts,
+    times, uniform, uuid_bytes, uuids, uuids_v7, zipf,
 };
 use crate::exports::{Case, amounts_of};
 
@@ -100,6 +100,51 @@ fn group_offsets() -> RecordBatch {
         ("part", int64(rows.clone().map(|row| consumer(row) % 6))),
         ("committed", int64(rows.clone().map(|row| 9_000 + end(row)))),
         ("log_end", int64(rows.clone().map(|row| 9_000 + end(row) + lag[row as usize]))),
+    ])
+}
+
+/// Lags of groups of consumers, with the host that reads each partition now.
+fn consumer_lags() -> RecordBatch {
+    let (readers, samples) = (310u64, 90u64);
+    let rows = 0..readers * samples;
+    let reader = |row: u64| row % readers;
+    let group = |row: u64| reader(row) / 20;
+    let topic = |row: u64| (group(row) * 2 + reader(row) / 10 % 2) % 29;
+    // Each host reads several partitions; a restart moves a group to other hosts.
+    let host = |row: u64| 1 + group(row) * 9 + reader(row) % (3 + group(row) % 4) + row / readers / 40;
+    export(vec![
+        ("sampled_at", times(rows.clone().map(|row| START + (row / readers) as i64 * 60_000_000))),
+        ("consumer_group", codes("svc-", &rows.clone().map(group).collect::<Vec<_>>())),
+        ("topic", codes("events.", &rows.clone().map(topic).collect::<Vec<_>>())),
+        ("partition", int64(rows.clone().map(|row| reader(row) % 10))),
+        ("lag", int64(amounts_of((readers * samples) as usize, 30, 761))),
+        ("client_host", texts(rows.map(|row| format!("10.12.{}.{}", host(row) % 4, host(row))))),
+    ])
+}
+
+/// Invoices of tenants whose customers are numbered from 1001; one tenant has most rows.
+fn invoices_of_tenants() -> RecordBatch {
+    let rows = 30_000;
+    let tenant: Vec<u64> = uniform(rows, 100, 771)
+        .into_iter()
+        .zip(zipf(rows, 75, 0.3, 772))
+        .map(|(share, other)| if share < 68 { 0 } else { 1 + other })
+        .collect();
+    let mut next = vec![0u64; 76];
+    let mut number = |tenant: &u64| {
+        next[*tenant as usize] += 1;
+        next[*tenant as usize]
+    };
+    let invoice: Vec<u64> = tenant.iter().map(&mut number).collect();
+    let customers = |tenant: u64| if tenant == 0 { 3_000 } else { 30 + tenant };
+    let customer = tenant.iter().zip(uniform(rows, 1 << 32, 773));
+    export(vec![
+        ("tenant_id", codes("tnt_", &tenant)),
+        ("invoice_no", int64(invoice)),
+        ("customer_no", int64(customer.map(|(tenant, drawn)| 1_001 + drawn % customers(*tenant)))),
+        ("issued_on", times(rising(rows, 900.0, 774).into_iter().map(|at| at / DAY * DAY))),
+        ("status", choice(rows, &["paid", "open", "overdue"], 775)),
+        ("total", floats(rows, 200.0, 1.0, 776)),
     ])
 }
 
@@ -294,6 +339,27 @@ pub(super) fn cases() -> Vec<Case> {
             never & [],
             by & [&["SEQ"]],
             "a card is one card, whatever the event"
+        ),
+        case!(by name
+            "lags of consumers",
+            consumer_lags,
+            &[
+                &["consumer_group", "topic", "partition"],
+                &["topic", "partition"],
+                &["consumer_group", "partition"],
+                &["consumer_group", "topic"]
+            ],
+            never & ["lag", "client_host"],
+            by & [&["sampled_at", "consumer_group", "topic", "partition"]],
+            "the host is where a partition is read, not what is sampled"
+        ),
+        case!(by name
+            "invoices of tenants",
+            invoices_of_tenants,
+            &[&["tenant_id", "invoice_no"], &["tenant_id", "customer_no"]],
+            never & ["total", "status"],
+            by & [&["tenant_id", "invoice_no"]],
+            "customer 1001 of one tenant is not that of another, and one tenant is too large"
         ),
     ]
 }

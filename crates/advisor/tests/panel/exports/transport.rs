@@ -173,6 +173,57 @@ fn parcel_scans() -> RecordBatch {
     ])
 }
 
+/// Positions of vehicles, with the distance that each has travelled; some stand still.
+fn vehicle_positions() -> RecordBatch {
+    let rows = 26_000;
+    let vehicle = zipf(rows, 330, 0.2, 741);
+    let drives = uniform(rows, 10, 742);
+    let mut travelled: Vec<u64> = uniform(330, 900_000, 743).into_iter().map(|km| km * 100).collect();
+    let distance: Vec<u64> = vehicle
+        .iter()
+        .zip(drives)
+        .map(|(vehicle, drives)| {
+            let meter = &mut travelled[*vehicle as usize];
+            *meter += if drives == 0 { 0 } else { 200 + drives * 57 };
+            *meter
+        })
+        .collect();
+    export(vec![
+        ("imei", int64(vehicle.iter().map(|vehicle| 864_106_440_000_000 + vehicle * 7_919_113))),
+        ("ts", seconds((0..rows as i64).map(|row| START + row * 3 / 2 * 2 * SECOND))),
+        ("counter", int64((0..rows as u64).map(|row| row / 330 % 256))),
+        ("lat", floats(rows, 48.0, 0.01, 745)),
+        ("lon", floats(rows, 12.0, 0.01, 746)),
+        ("speed_kmh", amounts(rows, 40.0, 747)),
+        ("heading", int64(uniform(rows, 360, 748))),
+        ("odo", int64(distance)),
+    ])
+}
+
+/// Flights of a month, with the date as text beside the day of the month.
+fn flights_of_a_month() -> RecordBatch {
+    let (flights, days) = (1_000u64, 28u64);
+    let rows = (flights * days) as usize;
+    let flight = |row: u64| row % flights;
+    let day = |row: u64| 1 + row / flights;
+    let airports = ["SLC", "CLE", "DFW", "DCA", "BOS", "JFK", "SEA", "PHX", "DEN", "ATL", "MIA", "ORD"];
+    let airport = |number: u64| airports[(number % 12) as usize].to_owned();
+    let rows_of = || 0..rows as u64;
+    export(vec![
+        ("MONTH", int64(rows_of().map(|_| 2))),
+        ("DAY_OF_MONTH", int64(rows_of().map(day))),
+        ("FL_DATE", texts(rows_of().map(|row| format!("2/{}/2023 12:00:00 AM", day(row))))),
+        (
+            "CARRIER",
+            texts(rows_of().map(|row| ["AA", "UA", "DL", "WN", "B6"][(flight(row) % 5) as usize].to_owned())),
+        ),
+        ("FL_NUM", int64(rows_of().map(|row| 100 + flight(row) / 10 * 13))),
+        ("ORIGIN", texts(rows_of().map(|row| airport(flight(row) / 5)))),
+        ("DEST", texts(rows_of().map(|row| airport(flight(row) / 5 + 1 + flight(row) % 7)))),
+        ("DEP_DELAY", amounts(rows, 12.0, 751)),
+    ])
+}
+
 /// Exports of this file, with the answers that experts accept.
 pub(super) fn cases() -> Vec<Case> {
     vec![
@@ -254,6 +305,22 @@ pub(super) fn cases() -> Vec<Case> {
             never & ["scanner"],
             by & [&["tracking_no", "scan_ms"]],
             "rows that were sent again say nothing about how often values repeat"
+        ),
+        case!(
+            "positions of vehicles",
+            vehicle_positions,
+            &[&["imei"]],
+            never & ["odo", "heading"],
+            by & [&["imei", "ts"]],
+            "a distance that grows within each vehicle identifies nothing"
+        ),
+        case!(by name
+            "flights of a month",
+            flights_of_a_month,
+            &[&["CARRIER", "FL_NUM"], &["FL_NUM"], &["CARRIER", "FL_NUM", "ORIGIN"]],
+            never & ["DEP_DELAY", "DAY_OF_MONTH"],
+            by & [&["FL_DATE", "CARRIER", "FL_NUM", "ORIGIN"], &["FL_DATE", "CARRIER", "FL_NUM", "DEST"]],
+            "the day of the month stands for a date only until the next month"
         ),
     ]
 }

@@ -151,10 +151,15 @@ pub(in crate::evaluate::roles) fn denotes_year(name: &str) -> bool {
     }
 }
 
-/// Whether the name denotes a time or of a part of a calendar: "year", "time_code".
+/// Whether the name denotes a time, a part of a calendar, or how far ahead a forecast looks:
+/// "year", "time_code", "lead_h".
 pub(crate) fn denotes_period(name: &str) -> bool {
+    const AHEAD: &[&str] = &["lead", "forecast", "fcst", "horizon"];
+    const HOURS: &[&str] = &["h", "hr", "hrs", "hours", "min", "minutes", "days", "steps"];
     let is_period = |word: &str| TIMES.contains(&word) || CALENDAR.contains(&word) || PERIODS.contains(&word);
     match words(last_part(name)).iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        ["horizon"] => true,
+        [.., ahead, last] if AHEAD.contains(ahead) && HOURS.contains(last) => true,
         [.., period, last] if IDENTIFIERS.contains(last) || *last == "code" => is_period(period),
         [.., last] => is_period(last),
         [] => false,
