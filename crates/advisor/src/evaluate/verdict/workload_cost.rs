@@ -7,7 +7,9 @@
 use crate::evaluate::figures::evaluation::Evaluation;
 use crate::evaluate::figures::partition_key::PartitionKeyReport;
 use crate::evaluate::options::JoinedColumn;
-use crate::evaluate::roles::names::{denotes_log, denotes_period, is_bare_id, is_bare_number, is_later};
+use crate::evaluate::roles::names::{
+    denotes_change, denotes_log, denotes_period, is_bare_id, is_bare_number, is_later,
+};
 use crate::evaluate::roles::{Role, RoleReport, is_identifier};
 use crate::evaluate::verdict::entity_weights::EntityWeights;
 use crate::evaluate::verdict::knowledge::Knowledge;
@@ -106,8 +108,19 @@ impl<'a> Workload<'a> {
         let has_wholes =
             knowledge.roles.iter().any(|report| report.holds_parts && weights.weight(report) > OF_PARTS);
         let has_many_ids = ids.len() >= IDS_OF_THINGS;
-        let of_things =
-            if is_of_things && (!has_event || has_many_ids) && !has_wholes { OF_THINGS } else { 1.0 };
+        // Rows that are changed are found by their id.
+        let is_changed =
+            knowledge.roles.iter().any(|report| report.role == Role::Time && denotes_change(&report.column));
+        let are_records = is_changed
+            && ids.iter().any(|id| is_bare_id(&id.column) || id.is_of_rows)
+            && !knowledge.of_events
+            && !has_lines;
+        let is_of_things = is_of_things || are_records;
+        let of_things = if is_of_things && (!has_event || has_many_ids || are_records) && !has_wholes {
+            OF_THINGS
+        } else {
+            1.0
+        };
         let spread = |report: &RoleReport| if is_of_things { 1.0 } else { weights.spread(report) };
         let mut entities: Vec<(Vec<String>, f64)> =
             knowledge.roles.iter().map(|report| (report.thing(), weights.weight(report))).collect();
@@ -120,7 +133,7 @@ impl<'a> Workload<'a> {
             .roles
             .iter()
             .map(|report| weights.weight(report) / spread(report).max(f64::MIN_POSITIVE))
-            .fold(0.0, f64::max);
+            .fold(weights.subject().map_or(0.0, |subject| weights.usable(subject)), f64::max);
         let sum: f64 = entities.iter().map(|(_, weight)| weight).sum();
         entities.iter_mut().for_each(|(_, weight)| *weight /= sum.max(f64::MIN_POSITIVE));
         Self {

@@ -144,6 +144,27 @@ fn towns() -> RecordBatch {
     ])
 }
 
+/// Reports of incidents, which are changed later; a beat is a part of a district.
+fn incidents() -> RecordBatch {
+    let rows = 19_000;
+    let beat = uniform(rows, 2_000, 781);
+    let at: Vec<i64> = (0..rows as i64).map(|row| START + row * 1_700 * SECOND).collect();
+    let days = uniform(rows, 60, 782);
+    export(vec![
+        ("ID", int64((0..rows as u64).map(|row| 13_300_000 + row * 3 + row % 2))),
+        (
+            "Case Number",
+            codes("JH", &(0..rows as u64).map(|row| row * 7_919 % 1_000_000).collect::<Vec<_>>()),
+        ),
+        ("Date", times(at.clone())),
+        ("Type", choice(rows, &["THEFT", "BATTERY", "FRAUD", "ARSON"], 783)),
+        ("Beat", codes("", &beat)),
+        ("District", int64(beat.iter().map(|beat| beat / 80))),
+        ("Ward", int64(uniform(rows, 50, 784))),
+        ("Updated On", times(at.iter().zip(days).map(|(at, days)| at + days as i64 * DAY))),
+    ])
+}
+
 /// Exports of this file, with the answers that experts accept.
 pub(super) fn cases() -> Vec<Case> {
     vec![
@@ -210,6 +231,14 @@ pub(super) fn cases() -> Vec<Case> {
             never & ["country"],
             by & [&["geonameid"]],
             "a table of things is read by their id, not by where they are"
+        ),
+        case!(by name
+            "reports of incidents",
+            incidents,
+            &[&["ID"], &["Case Number"]],
+            never & ["District", "Ward"],
+            by & [&["ID"], &["Case Number"]],
+            "a report that is changed later is found by its id, not by where it happened"
         ),
     ]
 }

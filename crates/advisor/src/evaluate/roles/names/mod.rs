@@ -31,8 +31,8 @@ pub(crate) use crate::evaluate::roles::names::things::{
     is_bare_id, is_derived,
 };
 pub(crate) use crate::evaluate::roles::names::times::{
-    Lateness, denotes_birth, denotes_creation, denotes_creator, denotes_log, denotes_period, denotes_receipt,
-    is_later, lateness,
+    Lateness, denotes_birth, denotes_change, denotes_creation, denotes_creator, denotes_log, denotes_period,
+    denotes_receipt, is_later, lateness,
 };
 pub(in crate::evaluate::roles) use crate::evaluate::roles::names::times::{
     denotes_before, denotes_bound, denotes_calendar, denotes_commit, denotes_julian_date, denotes_load,
@@ -118,6 +118,12 @@ mod tests {
 
     #[test]
     fn keys_of_calendars_and_numbers_of_blocks_are_times_by_their_names() {
+        for name in ["lead_h", "forecast_hours", "horizon", "season", "time_code"] {
+            assert!(denotes_period(name), "{name}");
+        }
+        for name in ["lead_id", "lead", "horizon_id", "forecast"] {
+            assert!(!denotes_period(name), "{name}");
+        }
         for name in ["ss_sold_date_sk", "DateKey", "day_id", "dim_time_sk", "monthid"] {
             assert!(denotes_calendar(name), "{name}");
         }
@@ -218,6 +224,11 @@ mod tests {
             (denotes_commit, vec!["tx_id", "xid", "source.txId"], vec!["tax_id", "taxi", "text"]),
             (denotes_talk, vec!["channel_id", "ThreadId", "room"], vec!["roommate", "chatty"]),
             (denotes_author, vec!["author_id", "senderId"], vec!["authority", "authorized_by"]),
+            (
+                denotes_change,
+                vec!["LastModifiedDate", "Updated On", "updated_at"],
+                vec!["created_at", "Date", "last_seen"],
+            ),
             (denotes_creator, vec!["CREATED_BY", "create_uid"], vec!["created_at", "updated_by", "creation"]),
             (
                 denotes_transaction,

@@ -51,6 +51,28 @@ pub(crate) fn denotes_creation(name: &str) -> bool {
     words(name).iter().any(|word| CREATION.contains(&word.as_str()))
 }
 
+/// Whether the name of a time denotes the last change of a record: `LastModifiedDate`.
+pub(crate) fn denotes_change(name: &str) -> bool {
+    const CHANGES: &[&str] = &[
+        "updated",
+        "update",
+        "modified",
+        "modification",
+        "changed",
+        "edited",
+        "lastmodified",
+        "lastupdate",
+        "lastupdated",
+        "mtime",
+        "aedat",
+        "geändert",
+        "modifié",
+        "modificado",
+        "изменено",
+    ];
+    words(name).iter().any(|word| CHANGES.contains(&word.as_str()))
+}
+
 /// Whether the name denotes the user who created a record: `CREATED_BY`, `create_uid`.
 pub(crate) fn denotes_creator(name: &str) -> bool {
     let is_user = |word: &String| ["by", "uid", "user", "nam"].contains(&word.as_str());
