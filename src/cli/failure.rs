@@ -231,5 +231,8 @@ mod tests {
             assert!(is_interrupt(&error), "{error:?}");
         }
         assert!(!is_interrupt(&anyhow::anyhow!("interrupted")));
+        let nothing = || RepartitionError::Nothing { table: "t".to_owned() };
+        assert!(!is_interrupt(&nothing().into()));
+        assert!(!is_interrupt(&TableError::Repartition(nothing()).into()));
     }
 }

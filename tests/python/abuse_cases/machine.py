@@ -21,7 +21,7 @@ def machine(bench):
         for delay in (0.1, 0.4):
             for what, argv in (("lint", ["lint", "--types", "int64", "--range", "0..40000000", "--partitions", "16"]), ("evaluate", ["evaluate", "{in}/big.csv"]),
                                ("spanner simulate", ["spanner", "simulate", "{in}/big.csv", "--primary-key", "k"])):
-                yield Case(f"{name} after {delay} s: {what}", argv, (DONE, INTERRUPTED), signal=(number, delay), seconds=40)
+                yield Case(f"{name} after {delay} s: {what}", argv, (DONE, INTERRUPTED, -number) if delay < 0.2 else (DONE, INTERRUPTED), signal=(number, delay), seconds=40)
         yield Case(f"{name} after 0.3 s: query --output", ["query", "{in}/t", "SELECT a.k FROM t a CROSS JOIN t b", "--output", "x.csv"], (DONE, INTERRUPTED),
                    signal=(number, 0.3), makes=("x.csv",), seconds=35)
         yield Case(f"{name} after 0.2 s: ingest of standard input", ["ingest", "t", "-", "--input-format", "csv"], (DONE, FAILED, INTERRUPTED, -number),

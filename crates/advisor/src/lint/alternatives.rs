@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::lint::domain::{Domain, OtherType};
 use crate::lint::spread::{HashSpread, Workers};
-use crate::lint::{LintError, LintOptions, check};
+use crate::lint::{LintError, LintOptions, fail_if_stopped};
 use evenkeel_model::table::ColumnType;
 use evenkeel_model::units::{PartitionCount, PartitionId};
 use evenkeel_placement::placement::{Placement, PlacementError};
@@ -77,7 +77,7 @@ impl<'k> Trial<'k> {
             if alternatives.len() == SHOWN {
                 break;
             }
-            check(stop)?;
+            fail_if_stopped(stop)?;
             if !tried.insert(count) {
                 continue;
             }
@@ -94,10 +94,14 @@ impl<'k> Trial<'k> {
     }
 
     /// Tries other types. Returns the types that help, and all types that the function accepts.
-    pub(super) fn other_types(&self) -> (Vec<LintAlternative>, Vec<String>) {
+    pub(super) fn other_types(
+        &self,
+        stop: &AtomicBool,
+    ) -> Result<(Vec<LintAlternative>, Vec<String>), LintError> {
         let (mut alternatives, mut tried) = (Vec::new(), Vec::new());
         let count = self.options.partitions;
         for OtherType { words, column_type, types, columns } in self.domain.other_types() {
+            fail_if_stopped(stop)?;
             let hashes = self.options.function.hash(&types, &columns);
             // A type that the function does not accept is no alternative.
             let Ok(placed) = hashes.and_then(|hashes| self.place_as(&types, &columns, &hashes, count)) else {
@@ -110,6 +114,6 @@ impl<'k> Trial<'k> {
             }
             tried.push(words);
         }
-        (alternatives, tried)
+        Ok((alternatives, tried))
     }
 }

@@ -9,7 +9,7 @@ use arrow::array::{Array, ArrayRef, AsArray, Int64Array, UInt32Array};
 use arrow::compute::{cast, concat, take};
 use arrow::datatypes::{DataType, Decimal128Type};
 
-use crate::lint::{LintError, as_type, check};
+use crate::lint::{LintError, as_type, fail_if_stopped};
 use evenkeel_input::source::{Export, OnUnreadable};
 use evenkeel_model::remark::Remark;
 use evenkeel_model::table::ColumnType;
@@ -79,7 +79,7 @@ impl Domain {
             for (kept, column) in kept.iter_mut().zip(&of_key) {
                 kept.push(take(column, &rows, None)?);
             }
-            check(stop)?;
+            fail_if_stopped(stop)?;
             Ok(!is_full)
         })?;
         let whole = |pieces: &Vec<ArrayRef>| {

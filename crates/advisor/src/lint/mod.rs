@@ -97,17 +97,17 @@ pub fn lint(domain: &Domain, options: &LintOptions, stop: &AtomicBool) -> Result
     if domain.keys() == 0 {
         return Err(LintError::NoKeys);
     }
-    check(stop)?;
+    fail_if_stopped(stop)?;
     let trial = Trial::new(domain, options)?;
-    check(stop)?;
+    fail_if_stopped(stop)?;
     let here = trial.place(options.partitions)?;
-    check(stop)?;
+    fail_if_stopped(stop)?;
     let spread = HashSpread::from_placed(&here, options.partitions);
     let is_even = options.function.has_even_ranges();
     let (mut alternatives, mut types_tried) = (Vec::new(), Vec::new());
     if spread.is_defective() && is_even {
         alternatives = trial.other_counts(stop)?;
-        let (other_types, tried) = trial.other_types();
+        let (other_types, tried) = trial.other_types(stop)?;
         alternatives.extend(other_types);
         types_tried = tried;
     }
@@ -134,8 +134,8 @@ pub fn lint(domain: &Domain, options: &LintOptions, stop: &AtomicBool) -> Result
     Ok(lint)
 }
 
-/// Ends the work if it is to stop.
-fn check(stop: &AtomicBool) -> Result<(), LintError> {
+/// Returns [`LintError::Interrupted`] if the caller asked to stop.
+fn fail_if_stopped(stop: &AtomicBool) -> Result<(), LintError> {
     if stop.load(Ordering::Relaxed) { Err(LintError::Interrupted) } else { Ok(()) }
 }
 

@@ -22,8 +22,8 @@ const MAX_GAPS: i128 = 3;
 const FEW_ROWS: usize = 1_000;
 /// Maximum number of columns that are paired with each other.
 const MAX_PAIRED: usize = 3;
-/// Numbers of columns that may identify a subject together; pairs are tried anyway.
-const SUBJECT: std::ops::RangeInclusive<usize> = 3..=4;
+/// How many columns may identify a subject together; pairs are tried in any case.
+const SUBJECT_COLUMNS: std::ops::RangeInclusive<usize> = 3..=4;
 
 impl SampledColumns<'_> {
     /// Likelihood that an entity is looked up, joined and grouped by, estimated before all rows are
@@ -315,8 +315,8 @@ impl SampledColumns<'_> {
     }
 
     /// Adds the columns of a natural key without its times and line numbers, if several kinds
-    /// identify the subject of a row together: the series of a sample, such as the partition of a
-    /// topic that a group of consumers reads.
+    /// together identify what a row is about, such as the partition of a topic that a group of
+    /// consumers reads.
     fn subject_of_natural_key(
         &self,
         keys: &[UniqueKey],
@@ -328,7 +328,7 @@ impl SampledColumns<'_> {
             key.columns.iter().partition(|at| matches!(self.role(**at), Role::Time | Role::LineNumber));
         let is_kind = |at: &usize| self.role(*at) == Role::Dimension && !denotes_period(self.name(*at));
         let is_of_kinds = subject.iter().all(|at| is_kind(at) && allowed(*at) && self.can_be_in_key(*at));
-        if !counts.is_empty() && is_of_kinds && SUBJECT.contains(&subject.len()) {
+        if !counts.is_empty() && is_of_kinds && SUBJECT_COLUMNS.contains(&subject.len()) {
             considered.keep(
                 &self.names(&subject),
                 "together they identify the subject of a row, and the time its state".to_owned(),

@@ -69,7 +69,7 @@ impl Dependencies {
                 Some(Hint::Entity) if !is_label => 1,
                 // Each order has a different moment, which does not represent the order.
                 _ if column.is_some_and(has_many_codes) => 2,
-                // The day of the month represents a date, not the reverse.
+                // A date represents the day of its month: the next month has the same days.
                 _ if is_time => 3,
                 // A name belongs to a code.
                 _ if is_label => 5,

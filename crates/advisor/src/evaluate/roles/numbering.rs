@@ -6,9 +6,10 @@ use crate::evaluate::roles::line_numbers::{
     MAX_PAIRED, RISING, are_unique_together, day_of, day_within, labels_lines_of, line_of,
 };
 use crate::evaluate::roles::names::Hint;
-use crate::evaluate::roles::profile::{Profile, distinct_together};
+use crate::evaluate::roles::profile::{Profile, by_fewest_values, distinct_together};
 use crate::evaluate::roles::sequences::{
-    MIN_STARTS, changes_with, has_the_same_range, ranges_of, series, starts_at_the_same,
+    MANY_NUMBERS, MIN_NUMBERS, MIN_OF_A_RANGE, MIN_STARTS, changes_with, has_the_same_range, ranges_of,
+    series, starts_at_the_same,
 };
 
 /// The role of a column as a counter. Columns within which it counts are given by position.
@@ -27,7 +28,7 @@ pub(crate) enum Numbering {
     Countdown(Vec<usize>),
     /// The rows of each parent, with gaps: revisions, offsets.
     Rising(usize),
-    /// No rows: an amount that grows within each parent, such as the distance a vehicle has
+    /// Nothing: an amount that grows within each parent, such as the distance that a vehicle has
     /// travelled.
     Growing(usize),
 }
@@ -36,11 +37,6 @@ pub(crate) enum Numbering {
 const FEW_VALUES: usize = 64;
 /// Smallest share of rows with the same number as the previous row or the next one, in a series.
 const IN_SERIES: f64 = 0.8;
-/// Fewest values of a serial number, and fewest with which values may repeat in a parent.
-pub(super) const MIN_NUMBERS: usize = 10;
-pub(super) const MANY_NUMBERS: usize = 100;
-/// Minimum number of rows of a parent that show the range of its numbers.
-pub(super) const MIN_OF_A_RANGE: i32 = 8;
 /// Probability below which the numbers of a parent are not a random draw from the numbers of all
 /// parents.
 const BY_CHANCE: f64 = 0.01;
@@ -268,7 +264,8 @@ fn starts_low_in(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<usize>
     let up_to =
         |number: i128| sorted.partition_point(|other| *other <= number) as f64 / sorted.len().max(1) as f64;
     let is_parent = |parent: &Profile<'_>| {
-        // Those of a tenant may begin at 1001 rather than at 1.
+        // The numbers of a tenant may begin at 1001; a parent that is no id gives no reason to
+        // assume that.
         let first = sorted.first().copied().filter(|_| parent.is_named_id()).unwrap_or_default();
         let mut ranges = ranges_of(&parent.codes, parent.distinct, numbers);
         ranges.retain(|(rows, ..)| *rows >= MIN_OF_A_RANGE);
@@ -329,17 +326,6 @@ fn direction(column: &Profile<'_>, parents: &[usize], columns: &[Profile<'_>]) -
         (up, down) if down > 0 && down as f64 >= RISING * (up + down) as f64 => -1,
         _ => 0,
     }
-}
-
-/// Columns that can be a parent, fewest values first.
-pub(super) fn by_fewest_values<'c, 'p>(
-    columns: &'c [Profile<'p>],
-    can_be_parent: impl Fn(&Profile<'p>) -> bool,
-) -> impl Iterator<Item = (usize, &'c Profile<'p>)> {
-    let mut parents: Vec<(usize, &Profile<'p>)> =
-        columns.iter().enumerate().filter(|(_, parent)| can_be_parent(parent)).collect();
-    parents.sort_by_key(|(_, parent)| parent.distinct);
-    parents.into_iter()
 }
 
 /// Whether each parent has its own numbers: parents with all numbers would contain the same things.

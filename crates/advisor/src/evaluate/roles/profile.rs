@@ -224,6 +224,17 @@ pub(crate) fn codes_together(columns: &[&Profile<'_>]) -> (Vec<u32>, usize) {
     (codes, combinations.len())
 }
 
+/// Columns that can be a parent, with their positions, fewest values first.
+pub(crate) fn by_fewest_values<'c, 'p>(
+    columns: &'c [Profile<'p>],
+    can_be_parent: impl Fn(&Profile<'p>) -> bool,
+) -> impl Iterator<Item = (usize, &'c Profile<'p>)> {
+    let mut parents: Vec<(usize, &Profile<'p>)> =
+        columns.iter().enumerate().filter(|(_, parent)| can_be_parent(parent)).collect();
+    parents.sort_by_key(|(_, parent)| parent.distinct);
+    parents.into_iter()
+}
+
 /// Number of rows with each of `distinct` codes.
 pub(crate) fn rows_of_codes(codes: &[u32], distinct: usize) -> Vec<usize> {
     let mut rows = vec![0; distinct];

@@ -2,6 +2,11 @@
 
 use std::collections::HashMap;
 
+/// Fewest values of a serial number, and fewest with which values may repeat in a parent.
+pub(super) const MIN_NUMBERS: usize = 10;
+pub(super) const MANY_NUMBERS: usize = 100;
+/// Minimum number of rows of a parent that show the range of its numbers.
+pub(super) const MIN_OF_A_RANGE: i32 = 8;
 /// Number of restarts of a number above which rows are sorted by its parent.
 pub(super) const MIN_STARTS: usize = 5;
 

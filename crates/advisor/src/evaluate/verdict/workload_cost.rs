@@ -8,7 +8,7 @@ use crate::evaluate::figures::evaluation::Evaluation;
 use crate::evaluate::figures::partition_key::PartitionKeyReport;
 use crate::evaluate::options::JoinedColumn;
 use crate::evaluate::roles::names::{
-    denotes_change, denotes_log, denotes_period, is_bare_id, is_bare_number, is_later,
+    denotes_change, denotes_creation, denotes_log, denotes_period, is_bare_id, is_bare_number, is_later,
 };
 use crate::evaluate::roles::{Role, RoleReport, is_identifier};
 use crate::evaluate::verdict::entity_weights::EntityWeights;
@@ -108,10 +108,15 @@ impl<'a> Workload<'a> {
         let has_wholes =
             knowledge.roles.iter().any(|report| report.holds_parts && weights.weight(report) > OF_PARTS);
         let has_many_ids = ids.len() >= IDS_OF_THINGS;
-        // Rows that are changed are found by their id.
-        let is_changed =
-            knowledge.roles.iter().any(|report| report.role == Role::Time && denotes_change(&report.column));
+        // Records of events that are changed later are found by their id. The times of creation and
+        // change, which many programs add to every table, tell nothing.
+        let times = || knowledge.roles.iter().filter(|report| report.role == Role::Time);
+        let is_changed = times().any(|report| denotes_change(&report.column) && report.copy_of.is_none());
+        let has_own_event = times().any(|report| {
+            !denotes_change(&report.column) && !denotes_creation(&report.column) && report.copy_of.is_none()
+        });
         let are_records = is_changed
+            && has_own_event
             && ids.iter().any(|id| is_bare_id(&id.column) || id.is_of_rows)
             && !knowledge.of_events
             && !has_lines;
@@ -124,7 +129,8 @@ impl<'a> Workload<'a> {
         let spread = |report: &RoleReport| if is_of_things { 1.0 } else { weights.spread(report) };
         let mut entities: Vec<(Vec<String>, f64)> =
             knowledge.roles.iter().map(|report| (report.thing(), weights.weight(report))).collect();
-        if let Some(subject) = weights.subject() {
+        let subject = weights.subject();
+        if let Some(subject) = subject {
             entities
                 .push((subject.partition_key.clone(), weights.usable(subject) * weights.spreads(subject)));
         }
@@ -133,7 +139,7 @@ impl<'a> Workload<'a> {
             .roles
             .iter()
             .map(|report| weights.weight(report) / spread(report).max(f64::MIN_POSITIVE))
-            .fold(weights.subject().map_or(0.0, |subject| weights.usable(subject)), f64::max);
+            .fold(subject.map_or(0.0, |subject| weights.usable(subject)), f64::max);
         let sum: f64 = entities.iter().map(|(_, weight)| weight).sum();
         entities.iter_mut().for_each(|(_, weight)| *weight /= sum.max(f64::MIN_POSITIVE));
         Self {

@@ -3,8 +3,8 @@
 use arrow::array::RecordBatch;
 
 use crate::columns::{
-    START, amounts, choice, codes, export, flags, int32, int64, rising, seconds, sentences, texts, times,
-    uniform, uuids, zipf,
+    SECOND, START, amounts, choice, codes, export, flags, int32, int64, rising, seconds, sentences, serial,
+    texts, times, uniform, uuids, zipf,
 };
 use crate::exports::{Case, amounts_of, hexadecimal, lines};
 
@@ -128,6 +128,21 @@ fn channel_messages() -> RecordBatch {
     ])
 }
 
+/// Comments, with the times of creation and change that frameworks add to every table.
+fn comments_of_posts() -> RecordBatch {
+    let rows = 30_000;
+    let at = rising(rows, 30.0, 791);
+    let later = uniform(rows, 4_000, 792);
+    export(vec![
+        ("id", serial(rows)),
+        ("post_id", int64(zipf(rows, 5_000, 0.5, 793))),
+        ("user_id", int64(zipf(rows, 4_000, 0.4, 794))),
+        ("body", sentences(rows, 795)),
+        ("created_at", times(at.clone())),
+        ("updated_at", times(at.iter().zip(later).map(|(at, later)| at + later as i64 * SECOND))),
+    ])
+}
+
 /// Exports of this file, with the answers that experts accept.
 pub(super) fn cases() -> Vec<Case> {
     vec![
@@ -195,6 +210,14 @@ pub(super) fn cases() -> Vec<Case> {
             never & ["text"],
             by & [&["channel", "ts"], &["user", "ts"]],
             "a time may be written as seconds with fractions"
+        ),
+        case!(by name
+            "comments of posts",
+            comments_of_posts,
+            &[&["post_id"], &["user_id"]],
+            never & ["body"],
+            by & [&["id"]],
+            "times of creation and change are in every table, and make no record of an event"
         ),
     ]
 }

@@ -117,13 +117,17 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_calendars_and_numbers_of_blocks_are_times_by_their_names() {
-        for name in ["lead_h", "forecast_hours", "horizon", "season", "time_code"] {
+    fn how_far_ahead_a_forecast_looks_is_a_period() {
+        for name in ["lead_h", "forecast_hours", "forecast_horizon", "season", "time_code"] {
             assert!(denotes_period(name), "{name}");
         }
-        for name in ["lead_id", "lead", "horizon_id", "forecast"] {
+        for name in ["lead_id", "lead", "horizon", "forecast", "forecast_min"] {
             assert!(!denotes_period(name), "{name}");
         }
+    }
+
+    #[test]
+    fn keys_of_calendars_and_numbers_of_blocks_are_times_by_their_names() {
         for name in ["ss_sold_date_sk", "DateKey", "day_id", "dim_time_sk", "monthid"] {
             assert!(denotes_calendar(name), "{name}");
         }
@@ -226,7 +230,7 @@ mod tests {
             (denotes_author, vec!["author_id", "senderId"], vec!["authority", "authorized_by"]),
             (
                 denotes_change,
-                vec!["LastModifiedDate", "Updated On", "updated_at"],
+                vec!["LastModifiedDate", "LASTMODIFIEDDATE", "Updated On", "updated_at"],
                 vec!["created_at", "Date", "last_seen"],
             ),
             (denotes_creator, vec!["CREATED_BY", "create_uid"], vec!["created_at", "updated_by", "creation"]),

@@ -20,9 +20,7 @@ pub(crate) enum Lateness {
 /// Returns the distance from the event that the name of a time suggests.
 pub(crate) fn lateness(name: &str) -> Lateness {
     let is_later = |word: &String| {
-        LATER.contains(&word.as_str())
-            || RECEIPT.contains(&word.as_str())
-            || ["lastmodified", "lastupdate"].iter().any(|part| word.contains(part))
+        LATER.contains(&word.as_str()) || RECEIPT.contains(&word.as_str()) || has_last_change(word)
     };
     let words = words(name);
     if words.iter().any(is_later) {
@@ -60,9 +58,6 @@ pub(crate) fn denotes_change(name: &str) -> bool {
         "modification",
         "changed",
         "edited",
-        "lastmodified",
-        "lastupdate",
-        "lastupdated",
         "mtime",
         "aedat",
         "geändert",
@@ -70,7 +65,12 @@ pub(crate) fn denotes_change(name: &str) -> bool {
         "modificado",
         "изменено",
     ];
-    words(name).iter().any(|word| CHANGES.contains(&word.as_str()))
+    words(name).iter().any(|word| CHANGES.contains(&word.as_str()) || has_last_change(word))
+}
+
+/// Whether a word, written together, denotes the last change: `LASTMODIFIEDDATE`.
+fn has_last_change(word: &str) -> bool {
+    ["lastmodified", "lastupdate"].iter().any(|part| word.contains(part))
 }
 
 /// Whether the name denotes the user who created a record: `CREATED_BY`, `create_uid`.
@@ -177,11 +177,11 @@ pub(in crate::evaluate::roles) fn denotes_year(name: &str) -> bool {
 /// "year", "time_code", "lead_h".
 pub(crate) fn denotes_period(name: &str) -> bool {
     const AHEAD: &[&str] = &["lead", "forecast", "fcst", "horizon"];
-    const HOURS: &[&str] = &["h", "hr", "hrs", "hours", "min", "minutes", "days", "steps"];
+    const UNITS: &[&str] =
+        &["h", "hr", "hrs", "hour", "hours", "minute", "minutes", "days", "step", "steps", "horizon"];
     let is_period = |word: &str| TIMES.contains(&word) || CALENDAR.contains(&word) || PERIODS.contains(&word);
     match words(last_part(name)).iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
-        ["horizon"] => true,
-        [.., ahead, last] if AHEAD.contains(ahead) && HOURS.contains(last) => true,
+        [.., ahead, last] if AHEAD.contains(ahead) && UNITS.contains(last) => true,
         [.., period, last] if IDENTIFIERS.contains(last) || *last == "code" => is_period(period),
         [.., last] => is_period(last),
         [] => false,
