@@ -9,9 +9,9 @@ const ROWS_PER_RISE: usize = 4;
 const SMALL_PART: i128 = 10;
 
 /// Finds the parent within which the numbers of a column, whose name says nothing, grow or stay as
-/// they are from row to row, each over its own small part of their range: the reading of each meter.
-/// Ids that all parents share would grow over the whole range, positions would begin again at zero,
-/// and the rows of a document have one moment.
+/// they are from row to row, each over its own small part of their range: the reading of each
+/// meter. Ids that all parents share would grow over the whole range, positions would begin again
+/// at zero, and the rows of a document have one moment.
 pub(super) fn grows_in(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<usize> {
     let numbers = column.numbers.as_ref()?;
     if column.hint.is_some() || column.is_unique() || column.distinct < MANY_NUMBERS {
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn shared_ids_positions_and_documents_do_not_grow_within_things() {
+    fn shared_ids_and_positions_do_not_grow_within_things() {
         let user = |row: u64| random(row, 100);
         // Sessions that begin one after another, each with several rows.
         assert!(!grows("c2", user, |row| row / 4));

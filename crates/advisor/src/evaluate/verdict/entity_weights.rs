@@ -35,7 +35,7 @@ const ROWS_OF_A_THING: f64 = 3.0;
 const OF_PARTIES: f64 = 1.3;
 /// Weight of the address of a requested page, compared with the sender of the request.
 const OF_PAGES: f64 = 0.5;
-/// Weight of an address beside a subject of several kinds: only where that is now.
+/// Weight of an address in rows about something else, such as the host that reads a partition now.
 const OF_PLACES: f64 = 0.1;
 /// Weight of an entity whose rows are read as parts of something larger.
 const OF_MEMBERS: f64 = 0.25;
@@ -98,8 +98,8 @@ impl<Q: Fn(&PartitionKeyReport) -> bool> EntityWeights<'_, Q> {
         self.knowledge.natural_key.contains(thing) && self.knowledge.roles.iter().any(is_line)
     }
 
-    /// Figures of the kinds that together identify what a row is about, if these can place rows: the
-    /// partition of a topic that a group of consumers reads.
+    /// Figures of the kinds that together identify what a row is about, if these can place rows:
+    /// the partition of a topic that a group of consumers reads.
     pub(super) fn subject(&self) -> Option<&PartitionKeyReport> {
         let is_kind =
             |column: &String| self.knowledge.role(column) == Some(Role::Dimension) && !denotes_period(column);
