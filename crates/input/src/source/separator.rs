@@ -30,8 +30,18 @@ pub(super) fn other_separator(head: &[u8]) -> Option<u8> {
     match (separators.next(), separators.next()) {
         (Some(b'\t'), _) => Some(b'\t'),
         (Some(separator), None) => Some(separator),
+        (None, _) if are_between_dollars(head) => Some(b'$'),
         (None, _) => are_numbers_between_blanks(head).then_some(b' '),
         _ => None,
+    }
+}
+
+/// Whether dollar signs separate the fields of several lines. They are common in amounts, so they
+/// are tried if nothing else separates fields.
+fn are_between_dollars(head: &[u8]) -> bool {
+    match fields(head, b'$').as_slice() {
+        [first, rest @ ..] => *first > 1 && rest.len() > 1 && rest.iter().all(|fields| fields == first),
+        [] => false,
     }
 }
 
@@ -96,6 +106,11 @@ mod tests {
             ("a;b", Some(b';')),
             ("a^b\n1^2,5\n", Some(b'^')),
             ("a~b\n1~2\n", Some(b'~')),
+            ("a$b$c\n1$x, y$3\n2$$4\n3$z$5\n", Some(b'$')),
+            ("cost in $\n12\n13\n14\n", None),
+            ("id;price ($);qty\n1;$5;2\n2;$6;1\n3;$7;1\n", Some(b';')),
+            ("id;price ($)\n1;5\n", Some(b';')),
+            ("price in $, net\n$5\n$6\n$7\n", None),
             ("a\u{1}b\n1\u{1}2\n", Some(1)),
             // The last line may be cut.
             ("a;b;c\n1;2;3\n4;5", Some(b';')),

@@ -8,9 +8,8 @@ use pgwire::error::ErrorInfo;
 use pgwire::messages::PgWireBackendMessage;
 use pgwire::messages::response::{CommandComplete, TransactionStatus};
 
-use crate::connection::{
-    Answered, Connection, Cursor, MAX_PORTALS, no_cursor, no_statement, too_many_portals,
-};
+use crate::connection::portals::{Cursor, MAX_PORTALS, no_cursor, no_statement, too_many_portals};
+use crate::connection::{Answered, Connection};
 use crate::failure::{Failure, SqlState};
 use crate::parameters::Parameter;
 use crate::settings::{REPORTED, VERSION_SETTING};

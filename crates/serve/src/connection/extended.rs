@@ -14,11 +14,12 @@ use pgwire::messages::extendedquery::{
 };
 use pgwire::messages::response::EmptyQueryResponse;
 
-use crate::connection::work::setting_batch;
-use crate::connection::{
-    Answered, Connection, MAX_PORTALS, MAX_STATEMENTS, Portal, PortalState, PortalStatement, Prepared,
-    format_of, located, named, no_cursor, no_statement, returns_rows, tag, too_many_portals,
+use crate::connection::portals::{
+    MAX_PORTALS, MAX_STATEMENTS, Portal, PortalState, PortalStatement, Prepared, format_of, no_cursor,
+    no_statement, too_many_portals,
 };
+use crate::connection::work::setting_batch;
+use crate::connection::{Answered, Connection, located, named, returns_rows, tag};
 use crate::failure::{Failure, SqlState};
 use crate::parameters::{self, Parameter};
 use crate::statement::{Command, Piece, split};

@@ -12,6 +12,7 @@
 
 mod commands;
 mod extended;
+mod portals;
 mod sending;
 mod work;
 
@@ -20,9 +21,7 @@ use std::io;
 use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
-use evenkeel_engine::query::QueryDescription;
 use futures::{SinkExt, StreamExt};
-use pgwire::api::Type;
 use pgwire::error::PgWireError;
 use pgwire::messages::response::{EmptyQueryResponse, ReadyForQuery, TransactionStatus};
 use pgwire::messages::startup::{Authentication, BackendKeyData, ParameterStatus};
@@ -31,23 +30,17 @@ use pgwire::messages::{PgWireBackendMessage, PgWireFrontendMessage};
 use crate::activity::Activity;
 use crate::cancel::RunningQuery;
 use crate::column_names::with_names;
+use crate::connection::portals::{Cursor, Portal, Prepared};
 use crate::connections::Registered;
 use crate::failure::{Failure, SqlState};
 use crate::metrics::add;
-use crate::parameters::Parameter;
-use crate::rows::Rows;
 use crate::settings::{REPORTED, Settings};
 use crate::shared::{Open, Shared, Stage};
 use crate::socket::Socket;
 use crate::startup::Started;
 use crate::statement::{Command, Piece, split};
 use crate::tables::OpenTables;
-use crate::values::Format;
 
-/// Maximum number of prepared statements of a connection.
-const MAX_STATEMENTS: usize = 1000;
-/// Maximum number of portals and cursors of a connection; each holds a running query.
-const MAX_PORTALS: usize = 64;
 /// Number of messages kept while a query runs; more wait in the socket.
 const MAX_PENDING: usize = 8;
 
@@ -74,41 +67,6 @@ impl From<io::Error> for Problem {
 }
 
 type Answered<T = ()> = Result<T, Problem>;
-
-/// A statement that was parsed.
-struct Prepared {
-    piece: Option<Piece>,
-    command: Option<Command>,
-    declared: Vec<Option<Type>>,
-    /// The description of the statement, filled in when first needed.
-    description: Option<Arc<QueryDescription>>,
-}
-
-/// A statement with the values of its parameters.
-struct Portal {
-    statement: Arc<PortalStatement>,
-    /// Values by position; `None` for values that the query does not need.
-    parameters: Vec<Option<Parameter>>,
-    formats: Vec<Format>,
-    state: PortalState,
-}
-
-struct PortalStatement {
-    piece: Piece,
-    command: Command,
-}
-
-enum PortalState {
-    Ready,
-    Running(Box<Rows>),
-    Done,
-}
-
-/// A cursor, opened by DECLARE.
-struct Cursor {
-    rows: Option<Box<Rows>>,
-    schema: SchemaRef,
-}
 
 /// A connection after its start-up.
 pub(crate) struct Connection {
@@ -377,27 +335,6 @@ fn tag(command: &Command) -> &'static str {
         Command::Fetch(..) => "FETCH",
         _ => "SELECT",
     }
-}
-
-fn format_of(code: i16) -> Result<Format, Failure> {
-    match code {
-        0 => Ok(Format::Text),
-        1 => Ok(Format::Binary),
-        other => Err(Failure::new(SqlState::PROTOCOL_VIOLATION, format!("unsupported format code: {other}"))),
-    }
-}
-
-fn no_statement(name: &str) -> Failure {
-    Failure::new(SqlState::NO_SUCH_STATEMENT, format!("prepared statement \"{name}\" does not exist"))
-}
-
-fn no_cursor(name: &str) -> Failure {
-    Failure::new(SqlState::NO_SUCH_CURSOR, format!("cursor \"{name}\" does not exist"))
-}
-
-fn too_many_portals() -> Failure {
-    let message = format!("a connection has at most {MAX_PORTALS} open portals and cursors; close some");
-    Failure::new(SqlState::LIMIT, message)
 }
 
 #[cfg(test)]

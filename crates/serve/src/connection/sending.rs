@@ -10,8 +10,9 @@ use pgwire::messages::PgWireBackendMessage;
 use pgwire::messages::copy::{CopyData, CopyDone, CopyOutResponse};
 use pgwire::messages::data::{DataRow, RowDescription};
 
+use crate::connection::portals::no_cursor;
 use crate::connection::work::outcome_of;
-use crate::connection::{Answered, Connection, no_cursor};
+use crate::connection::{Answered, Connection};
 use crate::copy::{CopyOptions, CopyWriter};
 use crate::failure::{Failure, SqlState};
 use crate::metrics::{Outcome, add};

@@ -93,29 +93,3 @@ fn only_columns_of_queries_get_the_names_that_clients_expect() {
     }
     assert_eq!(name(&Command::Show(sql())), "count(*)");
 }
-
-#[test]
-fn values_are_in_text_or_binary() {
-    assert_eq!(format_of(0).unwrap(), Format::Text);
-    assert_eq!(format_of(1).unwrap(), Format::Binary);
-    for wrong in [-1, 2] {
-        let failure = format_of(wrong).unwrap_err();
-        assert_eq!(failure.code, SqlState::PROTOCOL_VIOLATION);
-        assert!(!failure.is_fatal && failure.message.ends_with(&wrong.to_string()), "{failure}");
-    }
-}
-
-#[test]
-fn what_is_not_there_is_named() {
-    let statement = no_statement("s");
-    assert_eq!(statement.code, SqlState::NO_SUCH_STATEMENT);
-    assert_eq!(statement.message, "prepared statement \"s\" does not exist");
-    let cursor = no_cursor("c");
-    assert_eq!(
-        (cursor.code, cursor.message.as_str()),
-        (SqlState::NO_SUCH_CURSOR, "cursor \"c\" does not exist")
-    );
-    let portals = too_many_portals();
-    assert_eq!(portals.code, SqlState::LIMIT);
-    assert!(portals.message.contains(&format!("at most {MAX_PORTALS} open portals")), "{portals}");
-}

@@ -11,6 +11,8 @@ use crate::evaluate::roles::{Role, RoleReport};
 
 /// Weight of the logarithm of the repeats expected by chance, relative to the roles of the columns.
 const WEIGHT_OF_EVIDENCE: f64 = 0.2;
+/// Expected number of repeats above which more are no further evidence.
+const AMPLE_EVIDENCE: f64 = 1_000.0;
 
 /// If at most this share of the things have numbers that begin at 0 or 1, the numbers are not
 /// counts.
@@ -35,6 +37,8 @@ impl SampledColumns<'_> {
         // A time that is not the event time is an accident in a key. So is a line number without
         // its parent.
         let strangeness = |at: &usize| match self.role(*at) {
+            // Lines are numbered within it, such as those of the documents of each year.
+            Role::Time if self.has_lines_in(*at, &key.columns) => 0,
             // The end of what the row begins is the worse choice.
             Role::Time => usize::from(self.is_other_time(*at)) + usize::from(self.has_earlier_time(*at)),
             Role::LineNumber => usize::from(
@@ -45,7 +49,8 @@ impl SampledColumns<'_> {
         };
         let strange: usize = key.columns.iter().map(strangeness).sum();
         let strange = strange + usize::from(self.spells_out_time(&key.columns));
-        let evidence = if key.columns.len() > 1 { key.repeats_by_chance.max(1.0).ln() } else { 0.0 };
+        let repeats = if key.columns.len() > 1 { key.repeats_by_chance } else { 1.0 };
+        let evidence = repeats.clamp(1.0, AMPLE_EVIDENCE).ln();
         let sum = sum - WEIGHT_OF_EVIDENCE * evidence;
         let position = key.columns.iter().sum();
         // Times distinguish rows by their many values; if a dense key does, that is no coincidence.
@@ -55,6 +60,16 @@ impl SampledColumns<'_> {
         let is_digest = key.columns.len() == 1 && key.columns.iter().all(|at| self.is_digest(*at));
         let meets_once = !key.by_nature && self.meets_once(&key.columns);
         (!key.by_nature, is_digest, makeshift + strange, meets_once, length, has_time, sum, position)
+    }
+
+    /// Whether a column of a key counts within another one of its columns.
+    fn has_lines_in(&self, at: usize, key: &[usize]) -> bool {
+        let names_it = |line: &usize| {
+            self.roles
+                .get(*line)
+                .is_some_and(|line| line.counts_within.iter().any(|parent| parent == self.name(at)))
+        };
+        key.iter().any(|line| names_it(line) && self.counts_within(*line, key))
     }
 
     /// Position of a natural key that replaces a time of the first key by one that determines it:
@@ -73,7 +88,8 @@ impl SampledColumns<'_> {
         keys.iter().position(|key| {
             let (own, replaced) = (others(key, first), others(first, key));
             key.by_nature
-                && matches!((own.as_slice(), replaced.as_slice()), ([own], [replaced]) if is_finer(*own, *replaced))
+                && matches!((own.as_slice(), replaced.as_slice()), ([own], [replaced])
+                    if is_finer(*own, *replaced) && !self.has_lines_in(*replaced, &first.columns))
         })
     }
 

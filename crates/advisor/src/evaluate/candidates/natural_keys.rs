@@ -34,6 +34,9 @@ const MAX_MAKESHIFT_COLUMNS: usize = 3;
 /// Smallest share of rows with a distinct value in a column that is nearly a row id.
 const NEARLY_UNIQUE: f64 = 0.9;
 
+/// Number of rows up to which a name and distinct values do not show an identifier.
+const FEW_ROWS: usize = 64;
+
 /// Rows of a value from which numbers repeat often.
 const OFTEN: usize = 20;
 
@@ -181,7 +184,11 @@ impl SampledColumns<'_> {
             let profiles: Vec<&Profile<'_>> = columns.iter().filter_map(|at| self.columns.get(*at)).collect();
             let repeated = rows.len() - distinct_together(&profiles, rows.iter().map(|row| *row as usize));
             let is_numbered = repeated == 0 && columns.iter().any(|at| self.counts_within(*at, &columns));
+            // The number of a contract is assigned to be unique.
+            let is_row_id =
+                matches!(columns.as_slice(), [only] if repeated == 0 && self.is_named_row_id(*only));
             let by_nature = is_numbered
+                || is_row_id
                 || uniqueness.is_some_and(|unique| match unique.by {
                     // Any two times distinguish rows.
                     UniqueBy::ManyValues => {
@@ -219,6 +226,14 @@ impl SampledColumns<'_> {
             && !self.has_time(key)
             && !key.iter().any(is_row)
             && self.key_time().is_some_and(|time| self.is_time_of_event(time))
+    }
+
+    /// Whether a column identifies rows by its values and by its name, which is not that of users or
+    /// devices, who come back.
+    fn is_named_row_id(&self, at: usize) -> bool {
+        self.rows > FEW_ROWS
+            && self.roles.get(at).is_some_and(|report| report.role == Role::RowId && !report.recurs)
+            && self.columns.get(at).is_some_and(Profile::is_named_id)
     }
 
     /// Whether a column has short texts that repeat and may name things.
@@ -326,13 +341,24 @@ impl SampledColumns<'_> {
         denotes_receipt(at) && self.has_earlier_time(at)
     }
 
-    /// Whether a column numbers the rows within others of a key.
+    /// Whether a column numbers the rows within others of a key, which identify as many things as
+    /// all columns within which it counts.
     pub(super) fn counts_within(&self, at: usize, key: &[usize]) -> bool {
         let Some(report) = self.roles.get(at).filter(|report| report.role == Role::LineNumber) else {
             return false;
         };
-        let is_in_key = |parent: &String| key.iter().any(|at| self.name(*at) == parent);
-        !report.counts_within.is_empty() && report.counts_within.iter().all(is_in_key)
+        let position = |name: &String| self.columns.iter().position(|column| column.column.name == *name);
+        let all: Vec<usize> = report.counts_within.iter().filter_map(position).collect();
+        let in_key: Vec<usize> = all.iter().copied().filter(|parent| key.contains(parent)).collect();
+        let things = |parents: &[usize]| {
+            let profiles: Vec<&Profile<'_>> = parents.iter().filter_map(|at| self.columns.get(*at)).collect();
+            distinct_together(&profiles, 0..self.rows)
+        };
+        if in_key.is_empty() || in_key.len() == all.len() {
+            return !in_key.is_empty();
+        }
+        let of_all = things(&all);
+        (of_all - things(&in_key)) * 1_000 <= of_all
     }
 }
 

@@ -30,6 +30,17 @@ fn ids_in_sequence_are_natural_and_numbers_that_rarely_repeat_may_not_be() {
 }
 
 #[test]
+fn a_named_number_of_rows_is_natural_unless_there_are_few_rows_or_it_comes_back() {
+    let code = |row: i64| format!("{:06}", row * 48_271 % 999_983);
+    for (name, rows, by_nature) in
+        [("contract_no", 100, true), ("contract_no", 60, false), ("x", 100, false), ("user_id", 100, false)]
+    {
+        let export = TestExport::new(&[(name, Role::RowId, texts(rows, code))]);
+        assert_eq!(found(&export), [(name.to_owned(), by_nature)], "{rows} rows");
+    }
+}
+
+#[test]
 fn combinations_that_fill_a_grid_are_one_dense_key() {
     let grid = |cells: i64| {
         TestExport::new(&[

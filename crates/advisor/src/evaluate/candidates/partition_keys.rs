@@ -83,7 +83,7 @@ impl SampledColumns<'_> {
                     let is_dense = whole.greatest - whole.least < MAX_GAPS * column.distinct as i128;
                     whole.tail <= 0.02 && !whole.negative && (is_dense || self.rows > FEW_ROWS)
                 }
-                Form::Text(words) => words.opaque > 0.9 || (words.codes > 0.9 && words.mean_words < 1.1),
+                Form::Text(words) => words.opaque > 0.9 || words.are_codes(),
                 _ => false,
             },
             None => false,

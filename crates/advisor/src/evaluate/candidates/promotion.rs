@@ -3,7 +3,8 @@
 
 use crate::evaluate::candidates::sampled_columns::SampledColumns;
 use crate::evaluate::roles::Role;
-use crate::evaluate::roles::names::Hint;
+use crate::evaluate::roles::forms::Form;
+use crate::evaluate::roles::names::{Hint, is_label};
 use crate::evaluate::roles::numbering::{EQUAL_PARENTS, are_equally_many, counts_lines_of};
 use crate::evaluate::roles::profile::{Profile, codes_together, distinct_together, rows_of_codes};
 
@@ -14,6 +15,8 @@ const MANY_TIMES: usize = 20;
 const MIN_LABELS: usize = 10;
 /// Mean number of wholes that have a label from which it means another thing in each of them.
 const SHARED: f64 = 1.5;
+/// Mean number of words below which texts are single words.
+const ONE_WORD: f64 = 1.1;
 /// Fewest groups of rows of a whole, each of which has all its things.
 const MIN_GROUPS: usize = 2;
 /// Share of the rows in groups that have all things of their whole above which the others are taken
@@ -27,8 +30,14 @@ impl SampledColumns<'_> {
         for at in key {
             let column = self.columns.get(*at);
             let is_id = key.len() == 1 && column.is_some_and(Profile::is_unique);
-            // A message or a comment is no name, although no two rows may share it.
-            let is_content = column.is_some_and(|column| column.hint == Some(Hint::Text));
+            // A message or a comment is no name, although no two rows may share it; a title without
+            // blanks is the name of a page.
+            let is_name = |column: &Profile<'_>| {
+                is_label(&column.column.name)
+                    && matches!(&column.form, Form::Text(words) if words.may_be_names(ONE_WORD))
+                    && column.distinct * 2 < column.rows
+            };
+            let is_content = column.is_some_and(|column| column.hint == Some(Hint::Text) && !is_name(column));
             let Some(report) = self.roles.get_mut(*at).filter(|report| !report.given) else { continue };
             report.role = match report.role {
                 Role::Text if is_id => Role::RowId,

@@ -20,6 +20,20 @@ fn a_natural_key_makes_texts_things_and_numbers_lines_unless_the_user_said_other
     assert_eq!(roles, [Role::Entity, Role::LineNumber, Role::Text, Role::Dimension]);
 }
 
+#[test]
+fn a_title_without_blanks_names_a_page_and_other_contents_do_not() {
+    let promoted = |name: &str, text: fn(i64) -> String| {
+        let export = TestExport::new(&[(name, None::<Role>, texts(60, text))]);
+        let mut sampled = export.sampled();
+        sampled.roles[0].role = Role::Text;
+        sampled.promote(&[0]);
+        sampled.roles[0].role
+    };
+    assert_eq!(promoted("page_title", |row| format!("Page_{}", row % 20)), Role::Entity);
+    assert_eq!(promoted("page_title", |row| format!("A page about {}", row % 20)), Role::Text);
+    assert_eq!(promoted("path", |row| format!("/page/{}", row % 20)), Role::Text);
+}
+
 /// The roles of the columns of a key, and within what each of them counts, by the rows of an export
 /// of three columns.
 fn promoted(rows: &[(i64, i64, i64)], key: &[usize]) -> Vec<(Role, Vec<String>)> {

@@ -200,11 +200,13 @@ pub(crate) fn rows_once(columns: &[&Profile<'_>]) -> Vec<u32> {
 mod tests {
     use std::sync::Arc;
 
-    use arrow::array::{ArrayRef, Int64Array, RecordBatch};
-    use evenkeel_model::table::{Column, ColumnType};
+    use arrow::array::ArrayRef;
     use evenkeel_stats::sketch::fold;
 
     use super::*;
+    use crate::evaluate::roles::testing::{int64, with_profiles};
+
+    const NAMES: [&str; 8] = ["c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7"];
 
     /// All minimal sets of columns that distinguish all rows.
     fn by_force(columns: &[Vec<i64>]) -> Vec<Vec<usize>> {
@@ -236,21 +238,18 @@ mod tests {
                     (0..rows as u64).map(|row| (fold(fold(row, column), seed) % most) as i64).collect()
                 })
                 .collect();
-            let declared: Vec<Column> =
-                (0..5).map(|c| Column::required(format!("c{c}"), ColumnType::Int64)).collect();
-            let batch = RecordBatch::try_from_iter(values.iter().enumerate().map(|(c, values)| {
-                (format!("c{c}"), Arc::new(Int64Array::from(values.clone())) as ArrayRef)
-            }))
-            .unwrap();
-            let profiles: Vec<Profile<'_>> =
-                (0..5).map(|c| Profile::new(&declared[c], c, std::slice::from_ref(&batch), true)).collect();
-            let once = rows_once(&profiles.iter().collect::<Vec<_>>());
+            let columns: Vec<(&str, ArrayRef)> =
+                NAMES.into_iter().zip(values.iter().map(|values| int64(values.iter().copied()))).collect();
+            let (once, mut actual) = with_profiles(&columns, |profiles| {
+                let once = rows_once(&profiles.iter().collect::<Vec<_>>());
+                let keys = minimal_unique(profiles, &[0, 1, 2, 3, 4], &once, 0).keys;
+                (once, keys)
+            });
             let distinct: std::collections::BTreeSet<Vec<i64>> =
                 (0..rows).map(|row| values.iter().map(|column| column[row]).collect()).collect();
             assert_eq!(once.len(), distinct.len(), "seed {seed}");
             let kept: Vec<Vec<i64>> =
                 values.iter().map(|column| once.iter().map(|row| column[*row as usize]).collect()).collect();
-            let mut actual = minimal_unique(&profiles, &[0, 1, 2, 3, 4], &once, 0).keys;
             actual.sort();
             assert_eq!(actual, by_force(&kept), "seed {seed}");
         }
@@ -260,32 +259,31 @@ mod tests {
     fn a_key_of_many_columns_has_those_that_come_first() {
         // Seven columns of three values each, and one that follows from the first two.
         let digit = |row: i64, column: u32| row / 3i64.pow(column) % 3;
-        let column = |c: u32| -> ArrayRef {
-            Arc::new(Int64Array::from_iter_values((0..3i64.pow(7)).map(|row| match c {
+        let column = |c: u32| {
+            int64((0..3i64.pow(7)).map(|row| match c {
                 7 => digit(row, 0) * 3 + digit(row, 1),
                 _ => digit(row, c),
-            })))
+            }))
         };
-        let declared: Vec<Column> =
-            (0..8).map(|c| Column::required(format!("c{c}"), ColumnType::Int64)).collect();
-        let batch = RecordBatch::try_from_iter((0..8).map(|c| (format!("c{c}"), column(c)))).unwrap();
-        let profiles: Vec<Profile<'_>> =
-            (0..8).map(|c| Profile::new(&declared[c], c, std::slice::from_ref(&batch), true)).collect();
+        let columns: Vec<(&str, ArrayRef)> = NAMES.into_iter().zip((0..8).map(column)).collect();
         let rows: Vec<u32> = (0..3u32.pow(7)).collect();
-        let eligible = [7, 0, 1, 2, 3, 4, 5, 6];
-        assert_eq!(minimal_unique(&profiles, &eligible, &rows, 0).keys, [[0, 1, 2, 3, 4, 5, 6]]);
-        assert!(minimal_unique(&profiles, &[0, 1, 2, 3, 4, 5], &rows, 0).keys.is_empty());
+        let keys = |eligible: &[usize]| {
+            with_profiles(&columns, |profiles| minimal_unique(profiles, eligible, &rows, 0).keys)
+        };
+        assert_eq!(keys(&[7, 0, 1, 2, 3, 4, 5, 6]), [[0, 1, 2, 3, 4, 5, 6]]);
+        assert!(keys(&[0, 1, 2, 3, 4, 5]).is_empty());
     }
 
     #[test]
     fn a_few_repeats_can_be_tolerated() {
-        let column = Column::required("id", ColumnType::Int64);
-        let ids: Vec<i64> = (0..1000).map(|row| if row == 7 { 6 } else { row }).collect();
-        let batch =
-            RecordBatch::try_from_iter([("id", Arc::new(Int64Array::from(ids)) as ArrayRef)]).unwrap();
-        let profiles = [Profile::new(&column, 0, &[batch], true)];
+        let ids = int64((0..1000).map(|row| if row == 7 { 6 } else { row }));
         let all: Vec<u32> = (0..1000).collect();
-        assert!(minimal_unique(&profiles, &[0], &all, 0).keys.is_empty());
-        assert_eq!(minimal_unique(&profiles, &[0], &all, 1).keys, [[0]]);
+        let keys = |repeats| {
+            with_profiles(&[("id", Arc::clone(&ids))], |profiles| {
+                minimal_unique(profiles, &[0], &all, repeats).keys
+            })
+        };
+        assert!(keys(0).is_empty());
+        assert_eq!(keys(1), [[0]]);
     }
 }

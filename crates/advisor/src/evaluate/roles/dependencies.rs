@@ -105,7 +105,7 @@ const MANY_CODES: usize = 500;
 
 /// Whether a column has codes of many things: one word with digits in each row.
 fn has_many_codes(column: &Profile<'_>) -> bool {
-    let are_codes = |words: &Words| words.codes > 0.9 && words.mean_words < 1.1 && words.dates < 0.5;
+    let are_codes = |words: &Words| words.are_codes() && words.dates < 0.5;
     column.distinct > MANY_CODES && matches!(&column.form, Form::Text(words) if are_codes(words))
 }
 

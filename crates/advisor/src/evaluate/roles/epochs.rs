@@ -192,7 +192,7 @@ pub(super) fn epoch(column: &Profile<'_>) -> Option<TimeReading> {
     let hints = names::hints(&column.column.name);
     let varies = match hints.last() {
         _ if hints.contains(&Hint::Time) && hints.last() != Some(&Hint::Identifier) => true,
-        None if names::is_later(&column.column.name) => true,
+        None | Some(Hint::Measure) if names::is_later(&column.column.name) => true,
         // "gameStart" is the start of games, and does not identify one.
         Some(Hint::Identifier | Hint::Entity | Hint::Text)
             if !reading.is_written_out() && !names::denotes_bound(&column.column.name) =>

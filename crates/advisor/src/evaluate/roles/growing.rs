@@ -74,11 +74,11 @@ pub(super) fn grows_in(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<
 mod tests {
     use std::sync::Arc;
 
-    use arrow::array::{ArrayRef, Int64Array, RecordBatch, TimestampMicrosecondArray};
-    use evenkeel_model::table::{Column, ColumnType};
+    use arrow::array::{ArrayRef, TimestampMicrosecondArray};
     use evenkeel_stats::sketch::fold;
 
     use super::*;
+    use crate::evaluate::roles::testing::{int64, with_profiles};
 
     const ROWS: u64 = 8_000;
 
@@ -88,17 +88,12 @@ mod tests {
 
     /// Whether the numbers grow within the values of another column.
     fn grows(name: &str, parent: impl Fn(u64) -> u64, number: impl Fn(u64) -> u64) -> bool {
-        let declared = ["c1", name].map(|name| Column::required(name, ColumnType::Int64));
-        let array = |value: &dyn Fn(u64) -> u64| -> ArrayRef {
-            Arc::new(Int64Array::from_iter_values((0..ROWS).map(|row| value(row).cast_signed())))
-        };
-        let batch = [RecordBatch::try_from_iter([("c1", array(&parent)), (name, array(&number))]).unwrap()];
-        let profiles: Vec<Profile<'_>> = declared
-            .iter()
-            .enumerate()
-            .map(|(index, column)| Profile::new(column, index, &batch, true))
-            .collect();
-        grows_in(&profiles[1], &profiles) == Some(0)
+        let columns = [("c1", numbers(parent)), (name, numbers(number))];
+        with_profiles(&columns, |profiles| grows_in(&profiles[1], profiles)) == Some(0)
+    }
+
+    fn numbers(number: impl Fn(u64) -> u64) -> ArrayRef {
+        int64((0..ROWS).map(|row| number(row).cast_signed()))
     }
 
     #[test]
@@ -134,27 +129,12 @@ mod tests {
         let store = |row: u64| random(row / 2, 40);
         let receipt = |row: u64| store(row) * 1_000_000 + row / 2 * 3;
         let found = |at: &dyn Fn(u64) -> u64| {
-            let types = [ColumnType::Int64, ColumnType::Int64, ColumnType::Timestamp];
-            let declared: Vec<Column> = ["c1", "c2", "c3"]
-                .iter()
-                .zip(types)
-                .map(|(name, column_type)| Column::required(*name, column_type))
-                .collect();
-            let numbers = |value: &dyn Fn(u64) -> u64| -> ArrayRef {
-                Arc::new(Int64Array::from_iter_values((0..ROWS).map(|row| value(row).cast_signed())))
-            };
             let times = TimestampMicrosecondArray::from_iter_values(
                 (0..ROWS).map(|row| 1_772_323_200_000_000 + at(row).cast_signed() * 1_000_000),
             );
             let times: ArrayRef = Arc::new(times);
-            let columns = [("c1", numbers(&store)), ("c2", numbers(&receipt)), ("c3", times)];
-            let batch = [RecordBatch::try_from_iter(columns).unwrap()];
-            let profiles: Vec<Profile<'_>> = declared
-                .iter()
-                .enumerate()
-                .map(|(index, column)| Profile::new(column, index, &batch, true))
-                .collect();
-            grows_in(&profiles[1], &profiles)
+            let columns = [("c1", numbers(store)), ("c2", numbers(receipt)), ("c3", times)];
+            with_profiles(&columns, |profiles| grows_in(&profiles[1], profiles))
         };
         assert_eq!(found(&|row| row / 2), None);
         assert_eq!(found(&|row| row), Some(0));

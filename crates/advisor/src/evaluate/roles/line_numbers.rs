@@ -1,6 +1,6 @@
 //! Columns that number the lines of things: the rows of each parent, from 0 or 1.
 
-use crate::evaluate::roles::names::{Hint, denotes_code, denotes_number, has_several_words};
+use crate::evaluate::roles::names::{Hint, denotes_code, denotes_number, denotes_period, has_several_words};
 use crate::evaluate::roles::profile::{Profile, codes_together, distinct_together, rows_of_codes};
 
 /// Maximum number of columns that are tried in pairs.
@@ -12,6 +12,8 @@ pub(super) const RISING: f64 = 0.99;
 /// Fewest days, and fewest rows of each, that show that its rows are numbered.
 const MIN_DAYS: usize = 3;
 const MIN_OF_A_DAY: usize = 20;
+/// Greatest number of periods within which things are numbered.
+const MAX_PERIODS: usize = 64;
 /// Greatest number of a line.
 const MAX_LINES: i128 = 10_000;
 /// Share of the parents within which a line number counts without gaps; places of a sample cut some
@@ -60,6 +62,28 @@ pub(super) fn line_of(column: &Profile<'_>, columns: &[Profile<'_>], composite: 
     };
     let pairs = pairs_of(column, columns);
     composite.iter().chain(&pairs).find(have_lines).cloned().unwrap_or_default()
+}
+
+/// Adds a period, by its name, to the columns that identify each thing: documents are numbered anew
+/// each year.
+pub(super) fn within_periods(composite: &[Vec<usize>], columns: &[Profile<'_>]) -> Vec<Vec<usize>> {
+    let is_period = |at: &usize| {
+        columns.get(*at).is_some_and(|period| {
+            (2..=MAX_PERIODS).contains(&period.distinct) && denotes_period(&period.column.name)
+        })
+    };
+    if composite.is_empty() {
+        return Vec::new();
+    }
+    let periods: Vec<usize> = (0..columns.len()).filter(is_period).take(MAX_PAIRED).collect();
+    let with_period = |thing: &Vec<usize>| -> Vec<Vec<usize>> {
+        periods
+            .iter()
+            .filter(|at| !thing.contains(at))
+            .map(|at| [thing.as_slice(), &[*at]].concat())
+            .collect()
+    };
+    composite.iter().flat_map(with_period).collect()
 }
 
 /// Returns the number of values from which a column may count lines. Of two numbers only a name

@@ -21,6 +21,8 @@ mod role_report;
 mod scores;
 mod sequences;
 mod shared_values;
+#[cfg(test)]
+pub(in crate::evaluate) mod testing;
 pub(super) mod texts;
 mod value_numbers;
 mod words;
@@ -158,6 +160,14 @@ pub(super) fn infer_roles(
         let is_of_rows = names::is_of_rows(&column.column.name, export);
         let is_of_versions = is_of_rows && naming.has_versions_of(column);
         let sequence = sequence_of_bases(column, columns);
+        let has_codes = matches!(&column.form, Form::Text(words) if words.are_codes());
+        // If rows have an identifier, a number without a telling name is rather an amount.
+        let may_be_amount = is_obscure
+            && role == Role::Entity
+            && rows_have_id
+            && sequence.is_none()
+            && is_smooth(column)
+            && !relations.has_parts(index);
         RoleReport {
             column: column.column.name.clone(),
             role,
@@ -177,25 +187,12 @@ pub(super) fn infer_roles(
                 None => relations.numbering(index).parents().iter().filter_map(name).collect(),
             },
             is_of_rows: is_of_rows && !is_of_versions,
-            // No read names a position in a stream, the rows of one load have nothing in common,
-            // and if rows have an identifier, a number without a telling name is rather an amount.
-            is_vague: is_vague
-                || (role == Role::Entity && is_end_of_range(column, columns))
-                || (role == Role::RowId
-                    && names::denotes_sequence(&column.column.name)
-                    && columns.iter().any(Profile::is_time))
-                || (role == Role::Entity && names::denotes_load(&column.column.name) && !is_of_rows)
-                || (is_obscure
-                    && role == Role::Entity
-                    && rows_have_id
-                    && sequence.is_none()
-                    && is_smooth(column)
-                    && !relations.has_parts(index)),
+            is_vague: is_vague || is_rarely_named(role, column, columns, is_of_rows) || may_be_amount,
             is_obscure,
             is_address: matches!(&column.form, Form::Text(words) if words.addresses > 0.9),
             is_page: names::denotes_page_view(&column.column.name)
                 || matches!(&column.form, Form::Text(words) if words.addresses - words.networks > 0.9),
-            is_label: (names::is_label(&column.column.name) && !has_codes(column)) || column.form.is_words(),
+            is_label: (names::is_label(&column.column.name) && !has_codes) || column.form.is_words(),
             is_kind: role == Role::Entity && column.hint == Some(Hint::Dimension),
             recurs: names::recurs(&column.column.name) || is_of_versions,
             is_contact: names::is_contact(&column.column.name),
@@ -210,6 +207,17 @@ pub(super) fn infer_roles(
     let mut reports: Vec<RoleReport> = columns.iter().enumerate().map(report).collect();
     join_measurements(&mut reports);
     reports
+}
+
+/// Whether reads hardly ever name a value of a column in its role: the end of a range, a position in
+/// a stream, or a load, whose rows have nothing in common.
+fn is_rarely_named(role: Role, column: &Profile<'_>, columns: &[Profile<'_>], is_of_rows: bool) -> bool {
+    let name = &column.column.name;
+    match role {
+        Role::Entity => is_end_of_range(column, columns) || (names::denotes_load(name) && !is_of_rows),
+        Role::RowId => names::denotes_sequence(name) && columns.iter().any(Profile::is_time),
+        _ => false,
+    }
 }
 
 /// Fewest columns of a family of measurements.
@@ -258,13 +266,8 @@ fn infer(
     (role, evidence, is_vague)
 }
 
-/// Whether values are single words with digits, as "#1001".
-fn has_codes(column: &Profile<'_>) -> bool {
-    matches!(&column.form, Form::Text(words) if words.codes > 0.9 && words.mean_words < 1.1)
-}
-
-/// Returns the evidence that short texts are names of things, by which rows without an id are looked
-/// up: those of each name arrive together, or another column follows from it.
+/// Returns the evidence that short texts are names of things, by which rows without an id are
+/// looked up: those of each name arrive together, or another column follows from it.
 fn name_of_thing(index: usize, column: &Profile<'_>, relations: &Relations) -> Option<String> {
     let dependencies = &relations.dependencies;
     let follows = || dependencies.determines.iter().any(|determined| determined.contains(&index));

@@ -3,7 +3,7 @@
 use crate::evaluate::roles::growing::grows_in;
 pub(crate) use crate::evaluate::roles::line_numbers::{EQUAL_PARENTS, are_equally_many, counts_lines_of};
 use crate::evaluate::roles::line_numbers::{
-    MAX_PAIRED, RISING, are_unique_together, day_of, day_within, labels_lines_of, line_of,
+    MAX_PAIRED, RISING, are_unique_together, day_of, day_within, labels_lines_of, line_of, within_periods,
 };
 use crate::evaluate::roles::names::Hint;
 use crate::evaluate::roles::profile::{Profile, by_fewest_values, distinct_together};
@@ -46,7 +46,7 @@ impl Numbering {
     pub(crate) fn find_all(columns: &[Profile<'_>]) -> Vec<Self> {
         let serial: Vec<Self> = columns.iter().map(|column| Self::serial(column, columns)).collect();
         // Order 17 of a tenant can have lines; order 17 alone is an order of each tenant.
-        let composite: Vec<Vec<usize>> = serial
+        let mut composite: Vec<Vec<usize>> = serial
             .iter()
             .enumerate()
             .filter_map(|(at, numbering)| match numbering {
@@ -54,6 +54,7 @@ impl Numbering {
                 _ => None,
             })
             .collect();
+        composite.extend(within_periods(&composite, columns));
         let numbering_of = |(column, serial): (&Profile<'_>, Self)| {
             if column.is_constant() {
                 return Self::None;

@@ -4,24 +4,16 @@ use std::collections::HashMap;
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
-use evenkeel_model::table::{Column, ColumnType};
+use arrow::array::{ArrayRef, StringArray};
 
 use super::*;
+use crate::evaluate::roles::testing::{int64, with_profiles};
 
 /// The parents within which the last of the columns is a serial number.
 fn parents(columns: &[(&str, Vec<i64>)]) -> Vec<String> {
-    let declared: Vec<Column> =
-        columns.iter().map(|(name, _)| Column::required(*name, ColumnType::Int64)).collect();
-    let arrays =
-        columns.iter().map(|(name, values)| (*name, Arc::new(Int64Array::from(values.clone())) as ArrayRef));
-    let batch = [RecordBatch::try_from_iter(arrays).unwrap()];
-    let profiles: Vec<Profile<'_>> = declared
-        .iter()
-        .enumerate()
-        .map(|(index, column)| Profile::new(column, index, &batch, true))
-        .collect();
-    let serial = serial_of(profiles.last().unwrap(), &profiles);
+    let arrays: Vec<(&str, ArrayRef)> =
+        columns.iter().map(|(name, values)| (*name, int64(values.iter().copied()))).collect();
+    let serial = with_profiles(&arrays, |profiles| serial_of(profiles.last().unwrap(), profiles));
     serial.iter().map(|at| columns[*at].0.to_owned()).collect()
 }
 
@@ -79,23 +71,7 @@ fn ids_meters_and_grids_are_no_serial_numbers() {
 }
 
 fn numberings(columns: &[(&str, ArrayRef)]) -> Vec<Numbering> {
-    let batch = [RecordBatch::try_from_iter(columns.to_vec()).unwrap()];
-    let type_of = |array: &ArrayRef| match array.data_type().is_integer() {
-        true => ColumnType::Int64,
-        false => ColumnType::Utf8,
-    };
-    let declared: Vec<Column> =
-        columns.iter().map(|(name, array)| Column::required(*name, type_of(array))).collect();
-    let profiles: Vec<Profile<'_>> = declared
-        .iter()
-        .enumerate()
-        .map(|(index, column)| Profile::new(column, index, &batch, true))
-        .collect();
-    Numbering::find_all(&profiles)
-}
-
-fn int64(values: impl IntoIterator<Item = i64>) -> ArrayRef {
-    Arc::new(Int64Array::from_iter_values(values))
+    with_profiles(columns, Numbering::find_all)
 }
 
 /// The order and the number of each line.
@@ -134,6 +110,31 @@ fn lines_of_things_that_are_numbered_within_others_need_both() {
         ("line", int64(rows.iter().map(|row| row.2))),
     ]);
     assert_eq!(actual[1..], [Numbering::Things(vec![0]), Numbering::Lines(vec![0, 1])]);
+}
+
+#[test]
+fn lines_of_documents_that_are_numbered_anew_each_year_need_the_year() {
+    let mut next = [[0i64; 2]; 12];
+    let mut rows = Vec::new();
+    for at in 0..4_000usize {
+        let company = if at % 2 == 0 { 0 } else { 1 + (at * 7 + at / 5) % 11 };
+        let year = at / 2_000;
+        next[company][year] += 1;
+        let number = next[company][year];
+        (1..=1 + at as i64 % 4)
+            .for_each(|line| rows.push((company as i64, year as i64 + 2025, number, line)));
+    }
+    let named = |name: &'static str| {
+        numberings(&[
+            ("company", int64(rows.iter().map(|row| row.0))),
+            (name, int64(rows.iter().map(|row| row.1))),
+            ("document_no", int64(rows.iter().map(|row| row.2))),
+            ("line", int64(rows.iter().map(|row| row.3))),
+        ])
+    };
+    assert_eq!(named("fiscal_year")[2..], [Numbering::Things(vec![0]), Numbering::Lines(vec![0, 2, 1])]);
+    // Only its name says that a number is a period.
+    assert_ne!(named("variant")[3], Numbering::Lines(vec![0, 2, 1]));
 }
 
 #[test]
@@ -202,21 +203,13 @@ fn parent_of_texts(
     rows_of_parents: &[usize],
     label: impl Fn(usize, usize) -> String,
 ) -> Numbering {
-    let declared = [Column::required("game", ColumnType::Int64), Column::required(name, ColumnType::Utf8)];
     let rows = rows_of_parents.iter().enumerate();
     let rows: Vec<(usize, usize)> =
         rows.flat_map(|(parent, count)| (0..*count).map(move |line| (parent, line))).collect();
-    let games: ArrayRef =
-        Arc::new(Int64Array::from_iter_values(rows.iter().map(|(parent, _)| *parent as i64)));
+    let games = int64(rows.iter().map(|(parent, _)| *parent as i64));
     let labels: ArrayRef =
         Arc::new(StringArray::from_iter_values(rows.iter().map(|(parent, line)| label(*parent, *line))));
-    let batch = [RecordBatch::try_from_iter([("game", games), (name, labels)]).unwrap()];
-    let profiles: Vec<Profile<'_>> = declared
-        .iter()
-        .enumerate()
-        .map(|(index, column)| Profile::new(column, index, &batch, true))
-        .collect();
-    Numbering::find_all(&profiles).pop().unwrap()
+    numberings(&[("game", games), (name, labels)]).pop().unwrap()
 }
 
 #[test]

@@ -72,10 +72,7 @@ pub(super) fn score_text(column: &Profile<'_>, words: &Words, scores: &mut Score
         scores.add(Role::Text, 7.0, format!("{:.1} words in each value", words.mean_words));
     }
     // The path of a resource may be its id, however long it is.
-    let is_path = column.hint == Some(Hint::Identifier)
-        && words.mean_words < 1.1
-        && words.codes > 0.9
-        && words.structured < 0.1;
+    let is_path = column.hint == Some(Hint::Identifier) && words.are_codes() && words.structured < 0.1;
     if is_path {
         scores.add(Role::Text, -3.0, "");
     } else if words.mean_chars >= 40.0 && words.opaque < 0.5 {
@@ -143,7 +140,7 @@ pub(super) fn score_cardinality(column: &Profile<'_>, scores: &mut Scores) {
     let many = column.likely.max(distinct);
     if column.is_unique() && column.rows <= FEW_ROWS {
         // Few values in a few rows are no evidence.
-    } else if many <= FEW_VALUES {
+    } else if many <= FEW_VALUES && per_value >= ROWS_OF_A_CATEGORY {
         scores.add(Role::Dimension, 4.0, format!("{distinct:.0} values"));
         scores.add(Role::Entity, -1.0, "");
     } else if many <= 1_000.0 {
@@ -159,6 +156,9 @@ pub(super) fn score_cardinality(column: &Profile<'_>, scores: &mut Scores) {
 
 /// Maximum number of distinct values of a category.
 const FEW_VALUES: f64 = 64.0;
+/// Minimum mean number of rows with each value of a category: a few rows have few values for that
+/// reason alone.
+const ROWS_OF_A_CATEGORY: f64 = 2.0;
 
 /// Mean number of rows per value above which texts are categories, whatever their length.
 const MIN_ROWS_OF_A_KIND: usize = 20;
@@ -188,8 +188,7 @@ fn is_like_a_port(column: &Profile<'_>) -> bool {
 /// Whether a column is a text with a distinct value in each row, and is not named as an identifier.
 pub(super) fn is_unique_text(column: &Profile<'_>) -> bool {
     // A short code names a thing; longer texts describe it.
-    let is_code =
-        |words: &Words| words.codes >= 0.9 && words.mean_words < 1.1 && words.mean_chars <= LONGEST_CODE;
+    let is_code = |words: &Words| words.are_codes() && words.mean_chars <= LONGEST_CODE;
     let is_content = |words: &Words| !is_code(words) && words.networks < 0.9 && words.opaque < 0.9;
     matches!(&column.form, Form::Text(words) if is_content(words))
         && column.is_nearly_unique()
@@ -198,12 +197,8 @@ pub(super) fn is_unique_text(column: &Profile<'_>) -> bool {
 
 /// Whether a column has one word with digits in each row, and each only once.
 pub(super) fn is_unique_code(column: &Profile<'_>) -> bool {
-    let is_code = |words: &Words| {
-        words.codes >= 0.9
-            && words.mean_words < 1.1
-            && words.mean_chars <= LONGEST_ID
-            && words.structured < 0.1
-    };
+    let is_code =
+        |words: &Words| words.are_codes() && words.mean_chars <= LONGEST_ID && words.structured < 0.1;
     matches!(&column.form, Form::Text(words) if is_code(words)) && column.is_unique()
 }
 

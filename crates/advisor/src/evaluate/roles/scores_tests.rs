@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
-use evenkeel_model::table::Column;
+use arrow::array::{ArrayRef, Float64Array, StringArray};
 use evenkeel_stats::sketch::fold;
 
 use super::*;
+use crate::evaluate::roles::testing::{int64, with_profiles};
 
 const ROLES: [Role; 3] = [Role::Entity, Role::Dimension, Role::Measure];
 
@@ -49,10 +49,7 @@ fn an_entity_is_vague_until_other_evidence_says_the_same() {
 }
 
 fn profile_of<T>(name: &str, array: ArrayRef, judge: impl Fn(&Profile<'_>) -> T) -> T {
-    let column_type = ColumnType::from_arrow(array.data_type()).unwrap();
-    let column = Column::nullable(name, column_type);
-    let batch = RecordBatch::try_from_iter([(name, array)]).unwrap();
-    judge(&Profile::new(&column, 0, &[batch], true))
+    with_profiles(&[(name, array)], |profiles| judge(&profiles[0]))
 }
 
 fn texts(rows: usize, text: impl Fn(usize) -> String) -> ArrayRef {
@@ -60,7 +57,7 @@ fn texts(rows: usize, text: impl Fn(usize) -> String) -> ArrayRef {
 }
 
 fn numbers(rows: i64, number: impl Fn(i64) -> i64) -> ArrayRef {
-    Arc::new(Int64Array::from_iter_values((0..rows).map(number)))
+    int64((0..rows).map(number))
 }
 
 /// The sum of the scores of a role.
@@ -153,6 +150,12 @@ fn values_of_each_row_identify_rows_and_a_few_values_are_kinds() {
         let rises = kinds < some && still < many;
         assert!(if role == Role::Dimension { falls } else { rises }, "{role}: {scores:?}");
     }
+    // In a few rows, a few values are no categories.
+    let of_few = |values: i64| {
+        [Role::Dimension, Role::Entity].map(|role| cardinality(numbers(54, |row| row % values), role))
+    };
+    let ([kind, thing], [category, other]) = (of_few(28), of_few(27));
+    assert!(kind < category && thing > other);
     // Each of a few rows is distinct for lack of rows.
     assert_eq!(cardinality(numbers(64, |row| row), Role::Dimension), 0.0);
     assert!(cardinality(numbers(65, |row| row), Role::Dimension) > 0.0);

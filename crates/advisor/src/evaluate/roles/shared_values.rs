@@ -59,24 +59,18 @@ fn equal_rows(columns: &[Profile<'_>], a: usize, b: usize) -> f64 {
 mod tests {
     use std::sync::Arc;
 
-    use arrow::array::{ArrayRef, RecordBatch, StringArray};
-    use evenkeel_model::table::{Column, ColumnType};
+    use arrow::array::{ArrayRef, StringArray};
 
     use super::*;
+    use crate::evaluate::roles::testing::with_profiles;
 
     /// The positions of the partners of columns of texts.
     fn partners(columns: &[Vec<String>]) -> Vec<Option<usize>> {
         let names: Vec<String> = (0..columns.len()).map(|at| format!("c{at}")).collect();
         let array = |texts: &Vec<String>| -> ArrayRef { Arc::new(StringArray::from_iter_values(texts)) };
-        let batch = RecordBatch::try_from_iter(names.iter().zip(columns.iter().map(array))).unwrap();
-        let declared: Vec<Column> =
-            names.iter().map(|name| Column::nullable(name.as_str(), ColumnType::Utf8)).collect();
-        let profiles: Vec<Profile<'_>> = declared
-            .iter()
-            .enumerate()
-            .map(|(at, column)| Profile::new(column, at, std::slice::from_ref(&batch), true))
-            .collect();
-        sharing_values(&profiles)
+        let columns: Vec<(&str, ArrayRef)> =
+            names.iter().map(String::as_str).zip(columns.iter().map(array)).collect();
+        with_profiles(&columns, sharing_values)
     }
 
     fn texts(rows: usize, value: impl Fn(usize) -> String) -> Vec<String> {

@@ -42,6 +42,11 @@ pub(crate) struct Words {
 const MAX_CHARACTERS_OF_NAMES: f64 = 60.0;
 
 impl Words {
+    /// Whether texts are single words with digits, as "#1001".
+    pub(crate) fn are_codes(&self) -> bool {
+        self.codes >= 0.9 && self.mean_words < 1.1
+    }
+
     /// Whether texts of fewer than `max_words` words may be names of things.
     pub(crate) fn may_be_names(&self, max_words: f64) -> bool {
         self.mean_chars <= MAX_CHARACTERS_OF_NAMES && self.mean_words < max_words && self.structured < 0.5

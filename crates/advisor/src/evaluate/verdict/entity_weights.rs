@@ -46,14 +46,37 @@ const ITSELF: f64 = 0.2;
 
 /// Unnormalised weights of columns as entities.
 pub(super) struct EntityWeights<'w, Q> {
-    pub(super) knowledge: &'w Knowledge<'w>,
-    pub(super) evaluation: &'w Evaluation,
-    pub(super) partitions: PartitionCount,
+    knowledge: &'w Knowledge<'w>,
+    evaluation: &'w Evaluation,
+    partitions: PartitionCount,
     /// Whether a key is even enough.
-    pub(super) qualifies: Q,
+    qualifies: Q,
+    subject: Option<&'w PartitionKeyReport>,
 }
 
-impl<Q: Fn(&PartitionKeyReport) -> bool> EntityWeights<'_, Q> {
+impl<'w, Q: Fn(&PartitionKeyReport) -> bool> EntityWeights<'w, Q> {
+    /// Prepares the weights. `qualifies` says whether a key is even enough.
+    pub(super) fn new(
+        knowledge: &'w Knowledge<'w>,
+        evaluation: &'w Evaluation,
+        partitions: PartitionCount,
+        qualifies: Q,
+    ) -> Self {
+        let is_kind =
+            |column: &String| knowledge.role(column) == Some(Role::Dimension) && !denotes_period(column);
+        let is_of_kinds = |key: &[String]| key.len() > 1 && key.iter().all(is_kind);
+        let subject = evaluation.candidates.iter().find(|key| {
+            is_of_kinds(&key.partition_key) && knowledge.is_thing(&key.partition_key) && qualifies(key)
+        });
+        Self { knowledge, evaluation, partitions, qualifies, subject }
+    }
+
+    /// Figures of the kinds that together identify what a row is about, if these can place rows:
+    /// the partition of a topic that a group of consumers reads.
+    pub(super) fn subject(&self) -> Option<&'w PartitionKeyReport> {
+        self.subject
+    }
+
     /// Figures of the entity in a column, if it was counted.
     fn counted(&self, report: &RoleReport) -> Option<&PartitionKeyReport> {
         let thing = report.thing();
@@ -98,20 +121,6 @@ impl<Q: Fn(&PartitionKeyReport) -> bool> EntityWeights<'_, Q> {
         self.knowledge.natural_key.contains(thing) && self.knowledge.roles.iter().any(is_line)
     }
 
-    /// Figures of the kinds that together identify what a row is about, if these can place rows:
-    /// the partition of a topic that a group of consumers reads.
-    pub(super) fn subject(&self) -> Option<&PartitionKeyReport> {
-        let is_kind =
-            |column: &String| self.knowledge.role(column) == Some(Role::Dimension) && !denotes_period(column);
-        let is_of_kinds = |key: &[String]| key.len() > 1 && key.iter().all(is_kind);
-        let mut keys = self.evaluation.candidates.iter();
-        keys.find(|key| {
-            is_of_kinds(&key.partition_key)
-                && self.knowledge.is_thing(&key.partition_key)
-                && (self.qualifies)(key)
-        })
-    }
-
     /// Weight of a column as an entity that reads name; 0 if it is not an entity.
     pub(super) fn weight(&self, report: &RoleReport) -> f64 {
         let base = match report.role {
@@ -144,7 +153,7 @@ impl<Q: Fn(&PartitionKeyReport) -> bool> EntityWeights<'_, Q> {
         let itself = if report.is_of_rows && rows_each < ROWS_OF_A_THING { ITSELF } else { 1.0 };
         // Where the subject of a row is now is one of its attributes.
         let place =
-            if report.is_address && !is_identifying && self.subject().is_some() { OF_PLACES } else { 1.0 };
+            if report.is_address && !is_identifying && self.subject.is_some() { OF_PLACES } else { 1.0 };
         // The rows of one message have little in common but that they were sent together.
         let standing = if report.is_reference { 1.0 } else { whole * (1.0 + 0.5 * attributes) * natural };
         report.identity(self.knowledge.roles)

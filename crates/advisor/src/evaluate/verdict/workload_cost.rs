@@ -79,7 +79,7 @@ impl<'a> Workload<'a> {
         partitions: PartitionCount,
         qualifies: impl Fn(&PartitionKeyReport) -> bool,
     ) -> Self {
-        let weights = EntityWeights { knowledge, evaluation, partitions, qualifies };
+        let weights = EntityWeights::new(knowledge, evaluation, partitions, qualifies);
         // How evenly an entity spreads decides whether it can place rows, not whether it is read.
         // Rows with their own ids are things themselves, and are read by these ids.
         let ids: Vec<&RoleReport> =

@@ -3,10 +3,10 @@
 use arrow::array::RecordBatch;
 
 use crate::columns::{
-    amounts, choice, codes, export, flags, floats, int32, int64, rising, seconds, shuffled, signed, sorted,
-    times, uniform, uuids, with_nulls, zipf,
+    DAY, START, amounts, choice, codes, export, flags, floats, int32, int64, rising, seconds, shuffled,
+    signed, sorted, texts, times, uniform, uuids, with_nulls, zipf,
 };
-use crate::exports::{Case, by_group};
+use crate::exports::{Case, amounts_of, by_group};
 
 fn ad_events() -> RecordBatch {
     let rows = 60_000;
@@ -41,6 +41,29 @@ fn copies() -> RecordBatch {
     let batch = ad_events();
     let again = batch.slice(0, 600);
     arrow::compute::concat_batches(&batch.schema(), [&batch, &again]).unwrap()
+}
+
+/// Counts of a day, a provider and an audience.
+fn daily_mailings() -> RecordBatch {
+    let rows = 6_300;
+    let sent = amounts_of(rows, 30_000, 591);
+    let part = |of: u64, seed: u64| {
+        int32(sent.iter().zip(uniform(rows, 90, seed)).map(move |(sent, share)| sent * (10 + share) / of))
+    };
+    let word = |words: &'static [&'static str], every: usize| {
+        texts((0..rows).map(move |row| words[row / every % words.len()].to_owned()))
+    };
+    export(vec![
+        ("send_day", times((0..rows as i64).map(|row| START + row / 15 * DAY))),
+        ("provider", word(&["gmail", "gmx", "web.de", "yahoo", "other"], 1)),
+        ("audience", word(&["new", "regular", "lapsed"], 5)),
+        ("sent", int32(sent.iter().copied())),
+        ("delivered", part(105, 592)),
+        ("bounced", part(9_000, 593)),
+        ("opened", part(400, 594)),
+        ("clicked", part(4_000, 595)),
+        ("unsubscribed", part(60_000, 596)),
+    ])
 }
 
 /// Impressions of advertisements, with features that have numbers for names and say no more than
@@ -122,6 +145,14 @@ pub(super) fn cases() -> Vec<Case> {
             never & ["cost", "cat1", "cat2", "cat3", "cat4", "cat5"],
             by & [&["uid", "timestamp"], &["campaign", "timestamp"]],
             "what was given a number for a name is a property"
+        ),
+        case!(by name
+            "daily mailings",
+            daily_mailings,
+            &[&[], &["provider", "audience", "send_day"]],
+            never & ["sent", "delivered", "bounced", "opened", "clicked", "unsubscribed"],
+            by & [&["send_day", "provider", "audience"]],
+            "what was sent and opened is counted, and identifies nothing"
         ),
     ]
 }

@@ -3,10 +3,38 @@
 use arrow::array::RecordBatch;
 
 use crate::columns::{
-    START, amounts, choice, codes, decimals, export, flags, floats, int32, int64, rising, seconds, sentences,
-    serial, shuffled, texts, times, uniform, uuids, with_nulls, zipf,
+    DAY, START, amounts, choice, codes, decimals, export, flags, floats, int32, int64, rising, seconds,
+    sentences, serial, shuffled, texts, times, uniform, uuids, with_nulls, zipf,
 };
 use crate::exports::{Case, lines};
+
+/// Lines of the documents of companies, each of which numbers its documents anew each year.
+fn journal_lines() -> RecordBatch {
+    let documents = 11_000;
+    let companies = zipf(documents, 4, 1.2, 551);
+    let counts = uniform(documents, 4, 552);
+    let mut numbers = std::collections::HashMap::new();
+    let mut rows: Vec<(u64, u64, u64, u64, u64)> = Vec::new();
+    for at in 0..documents {
+        let (company, day) = (companies[at], at as u64 / 5);
+        let year = 2026 + (59 + day) / 365;
+        let number: &mut u64 = numbers.entry((company, year)).or_default();
+        *number += 1;
+        rows.extend((0..=counts[at] + 1).map(|line| (company, year, *number, line + 1, day)));
+    }
+    export(vec![
+        ("company_code", int32(rows.iter().map(|row| 1_000 * (row.0 + 1)))),
+        ("fiscal_year", int32(rows.iter().map(|row| row.1))),
+        ("doc_no", int64(rows.iter().map(|row| 100_000_000 * (row.0 + 1) + row.2))),
+        ("line_item", int32(rows.iter().map(|row| row.3))),
+        ("posting_date", times(rows.iter().map(|row| START + row.4 as i64 * DAY))),
+        (
+            "gl_account",
+            int32(zipf(rows.len(), 600, 0.9, 553).into_iter().map(|number| 200_000 + 100 * number)),
+        ),
+        ("debit", decimals(rows.len(), 90_000, 554)),
+    ])
+}
 
 fn orders_of_tenants() -> RecordBatch {
     // The orders of each tenant are numbered from 1, and their lines too.
@@ -269,5 +297,13 @@ pub(super) fn cases() -> Vec<Case> {
             "a commission follows from the price, which makes it no id"
         ),
         case!("members", emails, &[&["email"]], never & ["age"], by & [&["email"]], "the table's own id"),
+        case!(by name
+            "lines of a journal",
+            journal_lines,
+            &[&["doc_no"], &["company_code", "doc_no"], &["company_code", "fiscal_year", "doc_no"]],
+            never & ["debit", "posting_date"],
+            by & [&["company_code", "fiscal_year", "doc_no", "line_item"]],
+            "documents are numbered anew each year"
+        ),
     ]
 }

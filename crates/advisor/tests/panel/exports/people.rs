@@ -52,6 +52,24 @@ fn calls() -> RecordBatch {
     ])
 }
 
+/// Ten players of each match, each with another hero, in slots with a gap between the teams.
+fn heroes_of_matches() -> RecordBatch {
+    let (matches, rows) = (4_000u64, 40_000);
+    let fame = zipf(rows, 5_000, 0.6, 581);
+    let player = |row: usize| (fame[row] * 10 + row as u64 % 10) * 37;
+    let hero = |row: u64| (row / 10 * 11 + row % 10 * 7) % 30;
+    let all = || 0..rows as u64;
+    export(vec![
+        ("match_id", int64(all().map(|row| 7_100_000 + row / 10 * 3))),
+        ("player_id", int64((0..rows).map(player))),
+        ("player_slot", int32(all().map(|row| if row % 10 < 5 { row % 10 } else { 123 + row % 10 }))),
+        ("hero", codes("hero_", &all().map(hero).collect::<Vec<_>>())),
+        ("games_played", int32(amounts_of(rows, 40, 582))),
+        ("kills", int32(uniform(rows, 25, 583))),
+        ("start_time", seconds(all().map(|row| START + (row / 10) as i64 * 1_900 * SECOND / matches as i64))),
+    ])
+}
+
 fn game_scores() -> RecordBatch {
     let rows = 50_000;
     export(vec![
@@ -218,6 +236,14 @@ pub(super) fn cases() -> Vec<Case> {
             never & ["body"],
             by & [&["id"]],
             "times of creation and change are in every table, and make no record of an event"
+        ),
+        case!(by name
+            "heroes of matches",
+            heroes_of_matches,
+            &[&["match_id"], &["player_id"], &["match_id", "player_id"]],
+            never & ["kills", "games_played", "hero"],
+            by & [&["match_id", "player_id"], &["match_id", "player_slot"]],
+            "who played identifies the row, rather than what it played"
         ),
     ]
 }

@@ -3,8 +3,8 @@
 use arrow::array::RecordBatch;
 
 use crate::columns::{
-    DAY, SECOND, START, amounts, choice, codes, export, floats, int64, sorted, texts, times, uniform, uuids,
-    zipf,
+    DAY, SECOND, START, amounts, choice, codes, decimals, export, floats, int64, sorted, texts, times,
+    uniform, uuids, zipf,
 };
 use crate::exports::Case;
 
@@ -144,6 +144,29 @@ fn towns() -> RecordBatch {
     ])
 }
 
+/// Contracts of persons, who have at most one of each product.
+fn contracts() -> RecordBatch {
+    let rows = 12_500;
+    let products = ["auto", "moto", "habitation", "santé", "vie", "voyage", "animaux", "loyers"];
+    let persons = uniform(rows, 9_000, 571);
+    let mut next = std::collections::HashMap::new();
+    let product = persons.iter().map(|person| {
+        let next: &mut usize = next.entry(*person).or_insert(*person as usize);
+        *next += 1;
+        products[*next % products.len()].to_owned()
+    });
+    let product: Vec<String> = product.collect();
+    let numbers = (0..rows as u64).map(|row| format!("CT{:02}-{:06}", row % 24, row * 7_919 % 999_983));
+    export(vec![
+        ("numero_contrat", texts(numbers)),
+        ("identifiant_assure", codes("AS", &persons)),
+        ("produit", texts(product)),
+        ("date_effet", times(uniform(rows, 900, 572).into_iter().map(|day| START - day as i64 * DAY))),
+        ("prime_annuelle", decimals(rows, 90_000, 573)),
+        ("statut", choice(rows, &["en cours", "résilié", "suspendu"], 574)),
+    ])
+}
+
 /// Reports of incidents, which are changed later; a beat is a part of a district.
 fn incidents() -> RecordBatch {
     let rows = 19_000;
@@ -239,6 +262,14 @@ pub(super) fn cases() -> Vec<Case> {
             never & ["District", "Ward"],
             by & [&["ID"], &["Case Number"]],
             "a report that is changed later is found by its id, not by where it happened"
+        ),
+        case!(by name
+            "contracts",
+            contracts,
+            &[&["numero_contrat"], &["identifiant_assure"], &["identifiant_assure", "numero_contrat"]],
+            never & ["prime_annuelle", "statut"],
+            by & [&["numero_contrat"]],
+            "a contract has a number, however few contracts of a product a person has"
         ),
     ]
 }

@@ -5,7 +5,7 @@ use crate::evaluate::roles::names::unspaced::hint_of_unspaced;
 use crate::evaluate::roles::names::words::{last_part, without_brackets, words};
 use crate::evaluate::roles::words::{
     AGGREGATES, AMOUNT_ENDINGS, AMOUNTS, AREAS, ATTRIBUTES, AXES, CONTENTS, COORDINATES, DIMENSIONS,
-    ENTITIES, IDENTIFIERS, LINES, MEASURES, NOT_IDS, NUMBERS, TEXTS, TIMES, UNITS,
+    ENTITIES, IDENTIFIERS, LINES, MEASURES, NOT_IDS, NUMBERS, PARTICIPLES, TEXTS, TIMES, UNITS,
 };
 
 /// Weight of a hint.
@@ -22,6 +22,25 @@ fn is_number_of_thing(word: &str) -> bool {
 /// Whether a word ends with a thing: "orderaccount".
 fn ends_with_thing(word: &str) -> bool {
     ENTITIES.iter().any(|thing| thing.len() >= LETTERS_OF_A_THING && word.ends_with(thing))
+}
+
+/// Whether a word says more than the amount that its name may begin with.
+fn says_more(word: &str) -> bool {
+    [IDENTIFIERS, DIMENSIONS, ATTRIBUTES, TIMES].iter().any(|words| words.contains(&word))
+}
+
+/// Whether a name says how many were what its last word says: "emails_sent", "played". A device that
+/// was used is no count, nor is a flag.
+fn counts_events(words: &[&str]) -> bool {
+    let counts = |noun: &str| {
+        let is_other = says_more(noun) || ENTITIES.contains(&noun) || TEXTS.contains(&noun);
+        noun.ends_with('s') && noun != "was" && !is_other
+    };
+    match words {
+        [only] => PARTICIPLES.contains(only),
+        [.., noun, last] => PARTICIPLES.contains(last) && counts(noun),
+        [] => false,
+    }
 }
 
 /// Returns the hints of a name, the most telling word's last: "event_type" is a type, "user_id" an
@@ -54,12 +73,13 @@ pub(in crate::evaluate::roles) fn hints(name: &str) -> Vec<Hint> {
         .into_iter()
         .find_map(|(matches, hint)| matches.then_some(hint))
     };
-    let says_more =
-        |word: &str| [IDENTIFIERS, DIMENSIONS, ATTRIBUTES, TIMES].iter().any(|words| words.contains(&word));
     match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         // "num_items" counts; "num_factura" is the number of one.
-        ["num", .., last] if last.ends_with('s') => vec![Hint::Measure],
-        ["num", ..] => vec![Hint::Identifier],
+        ["num" | "nr" | "nro", .., last] if last.ends_with('s') => vec![Hint::Measure],
+        ["nr" | "nro", .., last] if LINES.contains(last) => vec![Hint::Line],
+        ["num", ..] | ["nr" | "nro", _, ..] => vec![Hint::Identifier],
+        // Quantities and amounts in Portuguese: "QT_VOTOS".
+        ["qt" | "qtd" | "qtde" | "vl" | "vlr", .., last] if !says_more(last) => vec![Hint::Measure],
         [first, ..] if first.starts_with("numberof") => vec![Hint::Measure],
         [_, .., "in", "currency"] | [_, .., "in", _, "currency"] => vec![Hint::Measure],
         // "tot_claims" counts claims; "total_id" would identify one, and "total_type" is a type.
@@ -82,6 +102,7 @@ pub(in crate::evaluate::roles) fn hints(name: &str) -> Vec<Hint> {
         [_, .., "iban"] => vec![Hint::Identifier],
         // How long a request took.
         [.., "time", "taken" | "spent" | "elapsed"] => vec![Hint::Measure],
+        all if counts_events(all) => vec![Hint::Measure],
         // "line_no" counts lines, "order_no" identifies an order.
         [.., thing, last] if NUMBERS.contains(last) && LINES.contains(thing) => vec![Hint::Line],
         [.., last] if words.len() > 1 && NUMBERS.contains(last) => vec![Hint::Identifier],

@@ -204,7 +204,7 @@ pub(in crate::evaluate::roles) fn is_whole(name: &str) -> bool {
 }
 
 /// Whether the name denotes a name of a thing, in addition to its id.
-pub(in crate::evaluate::roles) fn is_label(name: &str) -> bool {
+pub(crate) fn is_label(name: &str) -> bool {
     is_unspaced_label(name)
         || words(last_part(name)).last().is_some_and(|word| LABELS.contains(&word.as_str()))
 }
