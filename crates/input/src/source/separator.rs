@@ -20,11 +20,9 @@ pub(super) fn other_separator(head: &[u8]) -> Option<u8> {
     if has_comma(head) {
         return None;
     }
-    let separates = |separator: &u8| match fields(head, *separator).as_slice() {
-        [first, rest @ ..] => {
-            *first > 1 && (*separator == b'\t' || rest.iter().all(|fields| fields == first))
-        }
-        [] => false,
+    let separates = |separator: &u8| {
+        let fields = fields(head, *separator);
+        are_alike(if *separator == b'\t' { fields.get(..1).unwrap_or_default() } else { &fields })
     };
     let mut separators = OTHERS.into_iter().filter(separates);
     match (separators.next(), separators.next()) {
@@ -39,10 +37,13 @@ pub(super) fn other_separator(head: &[u8]) -> Option<u8> {
 /// Whether dollar signs separate the fields of several lines. They are common in amounts, so they
 /// are tried if nothing else separates fields.
 fn are_between_dollars(head: &[u8]) -> bool {
-    match fields(head, b'$').as_slice() {
-        [first, rest @ ..] => *first > 1 && rest.len() > 1 && rest.iter().all(|fields| fields == first),
-        [] => false,
-    }
+    let fields = fields(head, b'$');
+    fields.len() > 2 && are_alike(&fields)
+}
+
+/// Whether all records have the same number of fields, more than one.
+fn are_alike(fields: &[usize]) -> bool {
+    fields.first().is_some_and(|first| *first > 1 && fields.iter().all(|fields| fields == first))
 }
 
 /// Whether lines are numbers between single blanks, below as many names: the edges of a graph.

@@ -9,7 +9,7 @@ use crate::evaluate::figures::uniqueness::{UniqueBy, Uniqueness};
 use crate::evaluate::roles::Role;
 use crate::evaluate::roles::forms::Form;
 use crate::evaluate::roles::names::{Hint, Lateness, denotes_receipt, lateness};
-use crate::evaluate::roles::profile::{Profile, distinct_together};
+use crate::evaluate::roles::profile::{FEW_ROWS, Profile, distinct_together};
 use evenkeel_model::units::Micros;
 
 /// Expected number of chance repeats above which having none is evidence of a natural key.
@@ -33,9 +33,6 @@ const MAX_MAKESHIFT_COLUMNS: usize = 3;
 
 /// Smallest share of rows with a distinct value in a column that is nearly a row id.
 const NEARLY_UNIQUE: f64 = 0.9;
-
-/// Number of rows up to which a name and distinct values do not show an identifier.
-const FEW_ROWS: usize = 64;
 
 /// Rows of a value from which numbers repeat often.
 const OFTEN: usize = 20;
@@ -347,8 +344,7 @@ impl SampledColumns<'_> {
         let Some(report) = self.roles.get(at).filter(|report| report.role == Role::LineNumber) else {
             return false;
         };
-        let position = |name: &String| self.columns.iter().position(|column| column.column.name == *name);
-        let all: Vec<usize> = report.counts_within.iter().filter_map(position).collect();
+        let all: Vec<usize> = report.counts_within.iter().filter_map(|name| self.position(name)).collect();
         let in_key: Vec<usize> = all.iter().copied().filter(|parent| key.contains(parent)).collect();
         let things = |parents: &[usize]| {
             let profiles: Vec<&Profile<'_>> = parents.iter().filter_map(|at| self.columns.get(*at)).collect();

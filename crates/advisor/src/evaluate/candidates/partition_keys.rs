@@ -51,8 +51,7 @@ impl SampledColumns<'_> {
     /// key.
     pub(super) fn thing(&self, at: usize) -> Vec<usize> {
         let names = self.roles.get(at).map(RoleReport::thing).unwrap_or_default();
-        let position = |name: &String| self.columns.iter().position(|column| column.column.name == *name);
-        let thing: Vec<usize> = names.iter().filter_map(position).collect();
+        let thing: Vec<usize> = names.iter().filter_map(|name| self.position(name)).collect();
         let can_be_in_key = |column: &usize| *column == at || self.can_be_in_key(*column);
         if thing.iter().all(can_be_in_key) { thing } else { vec![at] }
     }

@@ -25,9 +25,8 @@ impl SampledColumns<'_> {
         partition_keys: &[ConsideredCandidate],
     ) -> Vec<ConsideredCandidate> {
         let mut considered = Considerations::new(Purpose::PrimaryKey);
-        let position = |name: &String| self.columns.iter().position(|column| column.column.name == *name);
         let within: Vec<Vec<usize>> = match given.filter(|key| key.is_plain()) {
-            Some(key) => vec![key.columns().iter().filter_map(position).collect()],
+            Some(key) => vec![key.columns().iter().filter_map(|name| self.position(name)).collect()],
             None => self.likely_partition_keys(partition_keys, keys),
         };
         for (place, partition_key) in within.iter().enumerate() {
@@ -104,11 +103,10 @@ impl SampledColumns<'_> {
         considered: &[ConsideredCandidate],
         unique_keys: &[UniqueKey],
     ) -> Vec<Vec<usize>> {
-        let at = |name: &String| self.columns.iter().position(|column| column.column.name == *name);
         let kept: Vec<Vec<usize>> = considered
             .iter()
             .filter(|candidate| candidate.kept)
-            .map(|candidate| candidate.key.iter().filter_map(at).collect())
+            .map(|candidate| candidate.key.iter().filter_map(|name| self.position(name)).collect())
             .collect();
         let of_role = |role: Role| {
             let stands_for = move |key: &&Vec<usize>| {

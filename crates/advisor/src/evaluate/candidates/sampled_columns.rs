@@ -119,9 +119,13 @@ impl<'a> SampledColumns<'a> {
 
     pub(super) fn is_copy(&self, at: usize) -> bool {
         let original = self.roles.get(at).and_then(|report| report.copy_of.as_deref());
-        let first = original
-            .and_then(|original| self.columns.iter().position(|column| column.column.name == original));
+        let first = original.and_then(|original| self.position(original));
         first.is_some_and(|first| self.columns.get(first).is_some_and(|first| self.obstacle(first).is_none()))
+    }
+
+    /// Position of the column with a name.
+    pub(super) fn position(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|column| column.column.name == name)
     }
 
     pub(super) fn name(&self, at: usize) -> &str {

@@ -66,8 +66,7 @@ impl<'a> Finder<'a> {
 
     /// Whether a column can be in a key.
     pub(crate) fn can_be_in_key(&self, name: &str) -> bool {
-        let position = self.sampled.columns.iter().position(|column| column.column.name == name);
-        position.is_some_and(|position| self.sampled.can_be_in_key(position))
+        self.sampled.position(name).is_some_and(|position| self.sampled.can_be_in_key(position))
     }
 
     /// Columns of Doubles that are units since 1970, with the formats that read them as Timestamps,

@@ -11,6 +11,7 @@ use evenkeel_placement::placement::Function;
 use crate::evaluate::candidates::considered::ConsideredCandidate;
 use crate::evaluate::candidates::sampled_columns::{SampledColumns, Searched};
 use crate::evaluate::roles::Role;
+use crate::evaluate::roles::testing::int64;
 
 /// Rows of an export that is placed over 16 partitions.
 pub(super) struct TestExport {
@@ -57,7 +58,7 @@ impl TestExport {
 }
 
 pub(super) fn numbers(rows: i64, value: impl Fn(i64) -> i64) -> ArrayRef {
-    Arc::new(Int64Array::from_iter_values((0..rows).map(value)))
+    int64((0..rows).map(value))
 }
 
 /// Numbers, with NULL in the first `nulls` rows.

@@ -13,6 +13,9 @@ use arrow::array::{Array, ArrayRef, RecordBatch};
 use evenkeel_model::table::Column;
 use evenkeel_stats::sketch::{column_identities, fold};
 
+/// Number of rows up to which distinct values are few for that reason alone, and identify nothing.
+pub(crate) const FEW_ROWS: usize = 64;
+
 /// A column of the sampled rows.
 #[derive(Debug)]
 pub(crate) struct Profile<'a> {

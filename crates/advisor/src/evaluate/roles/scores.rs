@@ -4,7 +4,7 @@ use crate::evaluate::roles::epochs::MOSTLY_ASCENDING;
 use crate::evaluate::roles::forms::{Form, WholeNumbers};
 use crate::evaluate::roles::names::Hint;
 use crate::evaluate::roles::numbering::Numbering;
-use crate::evaluate::roles::profile::Profile;
+use crate::evaluate::roles::profile::{FEW_ROWS, Profile};
 use crate::evaluate::roles::texts::Words;
 use crate::evaluate::roles::{Relations, Role, names};
 use evenkeel_model::table::ColumnType;
@@ -165,9 +165,6 @@ const MIN_ROWS_OF_A_KIND: usize = 20;
 
 /// Maximum number of values with which angles, shares and bytes fill their range.
 const FEW_NUMBERS: usize = 1_000;
-
-/// Number of rows up to which distinct values are few for that reason alone.
-const FEW_ROWS: usize = 64;
 
 /// Largest mean number of characters of texts with digits that are codes of things.
 const LONGEST_CODE: f64 = 12.0;

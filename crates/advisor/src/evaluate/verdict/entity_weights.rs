@@ -51,7 +51,9 @@ pub(super) struct EntityWeights<'w, Q> {
     partitions: PartitionCount,
     /// Whether a key is even enough.
     qualifies: Q,
-    subject: Option<&'w PartitionKeyReport>,
+    /// Figures of the kinds that together identify what a row is about, if these can place rows:
+    /// the partition of a topic that a group of consumers reads.
+    pub(super) subject: Option<&'w PartitionKeyReport>,
 }
 
 impl<'w, Q: Fn(&PartitionKeyReport) -> bool> EntityWeights<'w, Q> {
@@ -69,12 +71,6 @@ impl<'w, Q: Fn(&PartitionKeyReport) -> bool> EntityWeights<'w, Q> {
             is_of_kinds(&key.partition_key) && knowledge.is_thing(&key.partition_key) && qualifies(key)
         });
         Self { knowledge, evaluation, partitions, qualifies, subject }
-    }
-
-    /// Figures of the kinds that together identify what a row is about, if these can place rows:
-    /// the partition of a topic that a group of consumers reads.
-    pub(super) fn subject(&self) -> Option<&'w PartitionKeyReport> {
-        self.subject
     }
 
     /// Figures of the entity in a column, if it was counted.

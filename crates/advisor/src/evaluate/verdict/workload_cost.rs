@@ -129,7 +129,7 @@ impl<'a> Workload<'a> {
         let spread = |report: &RoleReport| if is_of_things { 1.0 } else { weights.spread(report) };
         let mut entities: Vec<(Vec<String>, f64)> =
             knowledge.roles.iter().map(|report| (report.thing(), weights.weight(report))).collect();
-        let subject = weights.subject();
+        let subject = weights.subject;
         if let Some(subject) = subject {
             entities
                 .push((subject.partition_key.clone(), weights.usable(subject) * weights.spreads(subject)));
