@@ -26,6 +26,8 @@ impl SampledColumns<'_> {
         let is_dense = key.columns.len() > 2 && key.is_dense_among(self.rows);
         let weight = |at: &usize| match self.role(*at) {
             Role::RowId => 0.0,
+            // A name is no better than the number of the line that it names.
+            Role::Entity if self.roles.get(*at).is_some_and(|report| report.is_label) => 0.8,
             Role::Entity => 0.5,
             Role::LineNumber => 0.7,
             Role::Time => 1.0,
@@ -82,11 +84,8 @@ impl SampledColumns<'_> {
                 && !is_later(self.name(at))
                 && self.determines(at, other)
         };
-        let others = |key: &UniqueKey, than: &UniqueKey| -> Vec<usize> {
-            key.columns.iter().copied().filter(|at| !than.columns.contains(at)).collect()
-        };
         keys.iter().position(|key| {
-            let (own, replaced) = (others(key, first), others(first, key));
+            let (own, replaced) = (key.without(first), first.without(key));
             key.by_nature
                 && matches!((own.as_slice(), replaced.as_slice()), ([own], [replaced])
                     if is_finer(*own, *replaced) && !self.has_lines_in(*replaced, &first.columns))

@@ -57,6 +57,11 @@ impl UniqueKey {
         self.repeats_by_chance >= DENSE * rows as f64
     }
 
+    /// Columns that another key does not have.
+    pub(super) fn without(&self, other: &Self) -> Vec<usize> {
+        self.columns.iter().copied().filter(|at| !other.columns.contains(at)).collect()
+    }
+
     /// Whether the evidence for the key is about as strong as for another.
     pub(super) fn is_as_likely_as(&self, other: &Self) -> bool {
         LESS_LIKELY * self.repeats_by_chance >= other.repeats_by_chance
@@ -209,7 +214,14 @@ impl SampledColumns<'_> {
             columns.extend(date.filter(|date| !columns.contains(date)));
             columns
         };
-        keys.into_iter().map(with_date).map(judge).collect()
+        // The numbers of several logs may differ only because each began at another one.
+        let with_parents = |mut columns: Vec<usize>| {
+            if let [only] = columns.as_slice() {
+                columns.extend(self.parents(*only));
+            }
+            columns
+        };
+        keys.into_iter().map(with_date).map(with_parents).map(judge).collect()
     }
 
     /// Whether several things identify rows without the time of the event: they will meet again at
@@ -338,13 +350,18 @@ impl SampledColumns<'_> {
         denotes_receipt(at) && self.has_earlier_time(at)
     }
 
+    /// Columns within which a line number counts; none for other columns.
+    fn parents(&self, at: usize) -> Vec<usize> {
+        let report = self.roles.get(at).filter(|report| report.role == Role::LineNumber);
+        let names = report.map(|report| report.counts_within.as_slice()).unwrap_or_default();
+        names.iter().filter_map(|name| self.position(name)).collect()
+    }
+
     /// Whether a column numbers the rows within others of a key, which identify as many things as
-    /// all columns within which it counts.
+    /// all columns within which it counts. Another line number may stand for one of these: the
+    /// number of a passenger for the name.
     pub(super) fn counts_within(&self, at: usize, key: &[usize]) -> bool {
-        let Some(report) = self.roles.get(at).filter(|report| report.role == Role::LineNumber) else {
-            return false;
-        };
-        let all: Vec<usize> = report.counts_within.iter().filter_map(|name| self.position(name)).collect();
+        let all = self.parents(at);
         let in_key: Vec<usize> = all.iter().copied().filter(|parent| key.contains(parent)).collect();
         let things = |parents: &[usize]| {
             let profiles: Vec<&Profile<'_>> = parents.iter().filter_map(|at| self.columns.get(*at)).collect();
@@ -354,7 +371,10 @@ impl SampledColumns<'_> {
             return !in_key.is_empty();
         }
         let of_all = things(&all);
-        (of_all - things(&in_key)) * 1_000 <= of_all
+        let are_as_many = |columns: &[usize]| of_all.abs_diff(things(columns)) * 1_000 <= of_all;
+        let others: Vec<usize> = key.iter().copied().filter(|other| *other != at).collect();
+        let has_lines = others.iter().any(|other| self.role(*other) == Role::LineNumber);
+        are_as_many(&in_key) || (has_lines && are_as_many(&others))
     }
 }
 

@@ -149,3 +149,38 @@ fn a_key_has_texts_and_measures_rather_than_losing_most_rows() {
     // The kind and the time leave few rows equal, or none.
     assert!(keys(true).iter().all(|(key, _)| !key.contains("remark")), "{:?}", keys(true));
 }
+
+#[test]
+fn a_number_counts_within_its_log_even_if_the_logs_began_elsewhere() {
+    // Entries of four logs in turn, of which each numbers its own.
+    let begins = [4_500_000, 1_200_000, 8_000_000, 1_199_000];
+    let entry = |row: i64| begins[(row % 4) as usize] + row / 4;
+    let export = TestExport::new(&[
+        ("log", None, texts(2_000, |row| format!("log {}", row % 4))),
+        ("entry_index", None, numbers(2_000, entry)),
+        ("certificate", None, texts(2_000, |row| format!("{:016x}", (row / 2 * 7_919) << 20))),
+    ]);
+    assert_eq!(natural(&export).first().map(String::as_str), Some("log,entry_index"));
+}
+
+#[test]
+fn the_number_of_a_passenger_stands_for_the_name() {
+    // Bookings of one to four passengers with two to five flights; names recur in other bookings.
+    let mut rows: Vec<[i64; 4]> = Vec::new();
+    for booking in 0..400 {
+        for passenger in 0..1 + booking % 4 {
+            for flight in 0..2 + booking * 7 % 4 {
+                rows.push([booking, 1 + passenger, 1 + flight, (booking * 31 + passenger * 17) % 290]);
+            }
+        }
+    }
+    let column = |at: usize| numbers(rows.len() as i64, |row| rows[row as usize][at]);
+    let name = texts(rows.len() as i64, |row| format!("person {}", rows[row as usize][3]));
+    let export = TestExport::new(&[
+        ("booking", None, column(0)),
+        ("passenger_no", None, column(1)),
+        ("flight_no", None, column(2)),
+        ("passenger_name", None, name),
+    ]);
+    assert_eq!(natural(&export).first().map(String::as_str), Some("booking,passenger_no,flight_no"));
+}

@@ -101,6 +101,10 @@ pub(super) fn score_text(column: &Profile<'_>, words: &Words, scores: &mut Score
         scores.add(Role::RowId, -8.0, "");
         scores.add(Role::Entity, -4.0, "");
     }
+    if words.networks > 0.9 {
+        // A client or a host, even if each row of a short export has another one.
+        scores.add(Role::RowId, -6.0, "");
+    }
     if words.opaque > 0.9 {
         scores.add(Role::Entity, 2.0, "UUIDs or long hexadecimal numbers");
         scores.add(Role::RowId, 1.0, "UUIDs or long hexadecimal numbers");
@@ -337,6 +341,10 @@ pub(super) fn score_numbers(column: &Profile<'_>, whole: &WholeNumbers, scores: 
     }
     if many && whole.dispersion < 3.0 && whole.middle >= CROWDED {
         scores.add(Role::Measure, 3.0, "numbers that crowd around a mean");
+    }
+    if column.rises && names::denotes_step(&column.column.name) && !column.is_named_id() {
+        scores.add(Role::Dimension, 6.0, "rising steps");
+        scores.add(Role::Entity, -6.0, "");
     }
     if many && (0.1..0.8).contains(&whole.zeros) {
         scores.add(Role::Measure, 2.0, "often zero");

@@ -101,6 +101,9 @@ fn forms_of_texts_that_hold_something_else_decide() {
     assert!(total(objects.clone(), Role::Text) > 10.0 && total(objects, Role::RowId) < 0.0);
     let digest = texts(200, |row| format!("{:064x}", row * 7_919));
     assert!(total(digest.clone(), Role::Entity) > 0.0 && total(digest, Role::Text) < 0.0);
+    // Each row of a short export may have another client.
+    let clients = texts(200, |row| format!("10.1.{}.{}", row / 100, row % 100));
+    assert!(total(clients, Role::RowId) < 0.0);
     // Longer than any hash.
     let long = texts(200, |row| format!("{:073x}", row * 7_919));
     assert!(total(long, Role::Text) > 0.0);
@@ -159,6 +162,21 @@ fn values_of_each_row_identify_rows_and_a_few_values_are_kinds() {
     // Each of a few rows is distinct for lack of rows.
     assert_eq!(cardinality(numbers(64, |row| row), Role::Dimension), 0.0);
     assert!(cardinality(numbers(65, |row| row), Role::Dimension) > 0.0);
+}
+
+#[test]
+fn rising_steps_are_no_things() {
+    let entity = |name: &str, number: &dyn Fn(i64) -> i64| {
+        profile_of(name, numbers(2_000, number), |column| {
+            let mut scores = Scores::default();
+            let Form::Whole(whole) = &column.form else { panic!("{:?}", column.form) };
+            score_numbers(column, whole, &mut scores);
+            scores.total(Role::Entity)
+        })
+    };
+    assert!(entity("step", &|row| row / 10) < 0.0);
+    assert!(entity("order", &|row| row / 10) > 0.0 && entity("step", &|row| row % 200) > 0.0);
+    assert!(entity("step_id", &|row| row / 10) > 0.0);
 }
 
 #[test]

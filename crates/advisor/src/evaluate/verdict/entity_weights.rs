@@ -2,7 +2,7 @@
 
 use crate::evaluate::figures::evaluation::Evaluation;
 use crate::evaluate::figures::partition_key::PartitionKeyReport;
-use crate::evaluate::roles::names::{denotes_log, denotes_period};
+use crate::evaluate::roles::names::{denotes_log, denotes_period, denotes_side};
 use crate::evaluate::roles::{Role, RoleReport};
 use crate::evaluate::verdict::knowledge::Knowledge;
 use evenkeel_model::units::PartitionCount;
@@ -26,6 +26,8 @@ const FEW_ROWS_EACH: f64 = 2.0;
 /// Mean rows of a user or a device above which some of them have recurred already, and the others
 /// will.
 const COMES_BACK: f64 = 1.1;
+/// The same for the rows of events, of which each user has many if the export is long enough.
+const COMES_BACK_TO_EVENTS: f64 = 1.01;
 /// Minimum weight of the reads of such a thing.
 const OF_RECURRING: f64 = 0.5;
 /// Mean rows of an id above which it identifies things with many rows, whatever the name of the
@@ -33,6 +35,8 @@ const OF_RECURRING: f64 = 0.5;
 const ROWS_OF_A_THING: f64 = 3.0;
 /// Weight of an entity that another column refers to, too.
 const OF_PARTIES: f64 = 1.3;
+/// Weight of one of the two sides of a game.
+const OF_SIDES: f64 = 0.3;
 /// Weight of the address of a requested page, compared with the sender of the request.
 const OF_PAGES: f64 = 0.5;
 /// Weight of an address in rows about something else, such as the host that reads a partition now.
@@ -134,7 +138,8 @@ impl<'w, Q: Fn(&PartitionKeyReport) -> bool> EntityWeights<'w, Q> {
         // Values that rarely repeat gather nothing. Beyond that, the rows of a value reflect the
         // length of the export rather than the reads.
         let gathers = ((rows_each - 1.0) / FEW_ROWS_EACH).clamp(0.0, 1.0);
-        let comes_back = report.recurs && rows_each >= COMES_BACK;
+        let recurs_from = if self.knowledge.of_events { COMES_BACK_TO_EVENTS } else { COMES_BACK };
+        let comes_back = report.recurs && rows_each >= recurs_from;
         let gathers = if comes_back || self.has_lines(report) { gathers.max(OF_RECURRING) } else { gathers };
         // One row of many parts is no more than that row.
         let is_identifying = self.knowledge.identifying.contains(&report.column);
@@ -142,7 +147,12 @@ impl<'w, Q: Fn(&PartitionKeyReport) -> bool> EntityWeights<'w, Q> {
         let whole = if report.holds_parts { PARTS_OF_A_WHOLE } else { 1.0 };
         // The sender and the receiver are the parties of a payment; its place is one of its
         // attributes.
-        let party = if report.shares_values_with.is_some() { OF_PARTIES } else { 1.0 };
+        let party = match &report.shares_values_with {
+            // Each player is on both sides, so that no side has all games of a player.
+            Some(other) if denotes_side(&report.column) && denotes_side(other) => OF_SIDES,
+            Some(_) => OF_PARTIES,
+            None => 1.0,
+        };
         // Reads name the client more often than the page that it requested.
         let page = if report.is_page { OF_PAGES } else { 1.0 };
         let member = if report.is_member { OF_MEMBERS } else { 1.0 };

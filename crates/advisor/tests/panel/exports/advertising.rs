@@ -3,8 +3,8 @@
 use arrow::array::RecordBatch;
 
 use crate::columns::{
-    DAY, START, amounts, choice, codes, export, flags, floats, int32, int64, rising, seconds, shuffled,
-    signed, sorted, texts, times, uniform, uuids, with_nulls, zipf,
+    DAY, START, amounts, choice, codes, export, flags, floats, int32, int64, rising, seconds, serial,
+    shuffled, signed, sorted, texts, times, uniform, uuids, with_nulls, zipf,
 };
 use crate::exports::{Case, amounts_of, by_group};
 
@@ -20,6 +20,20 @@ fn ad_events() -> RecordBatch {
         ("event_type", choice(rows, &["impression", "click", "conversion"], 6)),
         ("cost_micros", amounts(rows, 900.0, 7)),
         ("country", choice(rows, &["DE", "US", "FR", "IN", "BR", "JP"], 8)),
+    ])
+}
+
+/// The first minutes of a network with many users, few of whom came back yet.
+fn first_events() -> RecordBatch {
+    let rows = 3_000;
+    let ads = zipf(rows, 400, 0.6, 13);
+    export(vec![
+        ("user_id", codes("user", &uniform(rows, 20_000, 14))),
+        ("event_timestamp", times(rising(rows, 0.3, 12))),
+        ("event_id", serial(rows)),
+        ("campaign_id", int64(by_group(&ads, 40, 15))),
+        ("ad_id", int64(ads)),
+        ("event_type", choice(rows, &["impression", "click"], 16)),
     ])
 }
 
@@ -129,6 +143,14 @@ pub(super) fn cases() -> Vec<Case> {
             never & ["cost_micros"],
             by & [&["event_id"]],
             "retries repeat rows, not keys"
+        ),
+        case!(by name
+            "first ad events",
+            first_events,
+            &[&["user_id"]],
+            never & ["event_type"],
+            by & [&["event_id"]],
+            "users of events come back"
         ),
         case!(
             "ad clicks",

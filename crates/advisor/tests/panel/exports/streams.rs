@@ -4,7 +4,8 @@
 use arrow::array::RecordBatch;
 
 use crate::columns::{
-    choice, codes, export, floats, int64, rising, signed, texts, times, uniform, uuid_bytes, zipf,
+    amounts, choice, codes, export, flags, floats, int64, rising, signed, texts, times, uniform, uuid_bytes,
+    zipf,
 };
 use crate::exports::Case;
 
@@ -112,6 +113,74 @@ fn lines_of_a_till() -> RecordBatch {
     ])
 }
 
+/// Entries of four public logs of certificates, whose numbers began at different ones. Each
+/// certificate is in two of them.
+fn entries_of_logs() -> RecordBatch {
+    let rows = 16_000;
+    let certificate: Vec<u64> = (0..rows as u64).map(|row| row / 2).collect();
+    let log: Vec<u64> = certificate.iter().enumerate().map(|(row, c)| (c + row as u64 % 2) % 4).collect();
+    let mut next = [450_000_000, 1_199_990_000, 800_000_000, 1_200_000_000];
+    let index: Vec<u64> = log
+        .iter()
+        .map(|log| {
+            next[*log as usize] += 1;
+            next[*log as usize]
+        })
+        .collect();
+    let domain = zipf(rows / 2, 2_400, 0.5, 741);
+    let domain = || certificate.iter().map(|c| domain[*c as usize]);
+    export(vec![
+        ("log_name", texts(log.iter().map(|log| ["oak", "argon", "xenon", "nimbus"][*log as usize].into()))),
+        ("log_index", int64(index)),
+        ("seen_at", times(rising(rows, 2.0, 742))),
+        (
+            "fingerprint",
+            texts(
+                certificate
+                    .iter()
+                    .map(|c| format!("{:016x}{:048x}", c.wrapping_mul(0x9E37_79B9_7F4A_7C15), c)),
+            ),
+        ),
+        ("common_name", texts(domain().map(|domain| format!("www.site{domain}.example")))),
+        ("issuer", choice(rows, &["R3", "GTS 1P5", "DigiCert G2"], 743)),
+        ("san_count", int64(uniform(rows, 12, 744))),
+    ])
+}
+
+/// Games of a server for chess: most players are white in one and black in the next.
+fn games() -> RecordBatch {
+    let rows = 12_000;
+    let (white, black) = (zipf(rows, 3_000, 0.4, 751), zipf(rows, 3_000, 0.4, 752));
+    let began = rising(rows, 60.0, 753);
+    let ended =
+        began.iter().zip(uniform(rows, 1_800, 754)).map(|(at, seconds)| at + seconds as i64 * 1_000_000);
+    export(vec![
+        ("id", texts(uniform(rows, 1 << 47, 755).into_iter().map(|id| format!("{id:012x}")))),
+        ("rated", flags(rows, 756)),
+        ("ended", times(ended)),
+        ("began", times(began)),
+        ("turns", amounts(rows, 50.0, 757)),
+        ("winner", choice(rows, &["white", "black", "draw"], 758)),
+        ("white_id", codes("player", &white)),
+        ("black_id", codes("player", &black)),
+    ])
+}
+
+/// Transfers between accounts, in steps of a simulation.
+fn transfers_by_step() -> RecordBatch {
+    let rows = 24_000;
+    let mut step = uniform(rows, 740, 761);
+    step.sort_unstable();
+    export(vec![
+        ("step", int64(step)),
+        ("type", choice(rows, &["CASH_OUT", "PAYMENT", "CASH_IN", "TRANSFER", "DEBIT"], 762)),
+        ("amount", floats(rows, 900.0, 300.0, 763)),
+        ("nameOrig", texts(uniform(rows, 2_000_000_000, 764).into_iter().map(|id| format!("C{id}")))),
+        ("nameDest", codes("M", &zipf(rows, 9_000, 0.4, 765))),
+        ("isFraud", flags(rows, 766)),
+    ])
+}
+
 /// Exports of this file, with the answers that experts accept.
 pub(super) fn cases() -> Vec<Case> {
     vec![
@@ -146,6 +215,30 @@ pub(super) fn cases() -> Vec<Case> {
             never & ["数量"],
             by & [&["レシート番号", "明細番号"]],
             "a number that begins with a date is no time, and names in Japanese tell as others do"
+        ),
+        case!(by name
+            "entries of logs",
+            entries_of_logs,
+            &[&["fingerprint"], &["common_name"], &["log_name", "log_index"]],
+            never & ["san_count", "issuer"],
+            by & [&["log_name", "log_index"], &["fingerprint", "log_name"]],
+            "an entry is numbered within its log, even if no two logs share a number yet"
+        ),
+        case!(by name
+            "games",
+            games,
+            &[&["id"]],
+            never & ["turns", "winner"],
+            by & [&["id"]],
+            "neither side has all games of a player"
+        ),
+        case!(by name
+            "transfers by step",
+            transfers_by_step,
+            &[&["nameOrig"], &["nameDest"]],
+            never & ["amount"],
+            by & [],
+            "accounts, rather than the steps of a simulation"
         ),
     ]
 }

@@ -27,8 +27,8 @@ pub(in crate::evaluate::roles) use crate::evaluate::roles::names::things::{
     is_of_rows, is_whole, noun, recurs,
 };
 pub(crate) use crate::evaluate::roles::names::things::{
-    denotes_events, denotes_log_partition, denotes_offset, denotes_port_of_connection, denotes_topic,
-    is_bare_id, is_derived, is_label,
+    denotes_events, denotes_log_partition, denotes_offset, denotes_port_of_connection, denotes_side,
+    denotes_topic, is_bare_id, is_derived, is_label,
 };
 pub(crate) use crate::evaluate::roles::names::times::{
     Lateness, denotes_birth, denotes_change, denotes_creation, denotes_creator, denotes_log, denotes_period,
@@ -182,6 +182,17 @@ mod tests {
         }
         for name in ["user_count", "order_id", "card_type", "id", "hosted", "payment_intent", ""] {
             assert!(!recurs(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn sides_of_games_are_told_from_parties_of_payments() {
+        for name in ["white_id", "home_team", "AwayTeamId", "winner_name", "player1", "team_b", "player_2_id"]
+        {
+            assert!(denotes_side(name), "{name}");
+        }
+        for name in ["from_account", "player_id", "team", "payer", "whitelist", "homepage", "sender_1", ""] {
+            assert!(!denotes_side(name), "{name}");
         }
     }
 

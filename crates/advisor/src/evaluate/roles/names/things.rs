@@ -131,6 +131,22 @@ pub(in crate::evaluate::roles) fn denotes_thread(name: &str) -> bool {
     )
 }
 
+/// Whether the name denotes one of the two sides of a game: "white_id", "home_team", "player1".
+pub(crate) fn denotes_side(name: &str) -> bool {
+    const SIDES: &[&str] = &["white", "black", "home", "away", "visitor", "winner", "loser", "red", "blue"];
+    const PLAYERS: &[&str] = &["player", "team", "opponent", "fighter", "club", "side"];
+    let words = words(last_part(name));
+    let is_numbered = |word: &String| {
+        let player = word.trim_end_matches(['1', '2']);
+        player != word && PLAYERS.contains(&player)
+    };
+    words.iter().any(|word| SIDES.contains(&word.as_str()) || is_numbered(word))
+        || words.windows(2).any(|pair| {
+            matches!(pair, [player, number] if PLAYERS.contains(&player.as_str())
+                && ["1", "2", "a", "b"].contains(&number.as_str()))
+        })
+}
+
 /// Whether the name of an export or of its time indicates that its rows are events.
 pub(crate) fn denotes_events(name: &str) -> bool {
     words(name).iter().any(|word| EVENTS.contains(&word.as_str()))
