@@ -65,9 +65,12 @@ fn the_keys_that_a_dump_declares_are_judged() {
     ] {
         assert!(found.stderr.contains(part), "{}", found.stderr);
     }
-    for part in
-        ["that the table has now", "its primary key now", "16 partitions\n", "evenkeel create dump --like"]
-    {
+    for part in [
+        "the table has this partition key now",
+        "its primary key now",
+        "16 partitions\n",
+        "evenkeel create dump --like",
+    ] {
         assert!(found.stdout.contains(part), "{part}\n{}", found.stdout);
     }
     assert!(!found.stdout.contains("ydb import file"), "{}", found.stdout);

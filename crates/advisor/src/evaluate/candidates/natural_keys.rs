@@ -215,11 +215,11 @@ impl SampledColumns<'_> {
             columns
         };
         // The numbers of several logs may differ only because each began at another one.
-        let with_parents = |mut columns: Vec<usize>| {
-            if let [only] = columns.as_slice() {
-                columns.extend(self.parents(*only));
+        let with_parents = |columns: Vec<usize>| match columns.as_slice() {
+            [only] if self.parents(*only).iter().all(|at| self.can_be_in_key(*at)) => {
+                [columns.as_slice(), &self.parents(*only)].concat()
             }
-            columns
+            _ => columns,
         };
         keys.into_iter().map(with_date).map(with_parents).map(judge).collect()
     }
