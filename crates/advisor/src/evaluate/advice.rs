@@ -311,7 +311,7 @@ impl EvaluatedExport {
             natural_key: &look.natural_key,
             identifying: &look.identifying,
             joined: &options.joined,
-            of_events: denotes_events(&options.table) || look.has_ids_of_events(),
+            of_events: denotes_events(&options.table),
         };
         let Choice { partitions, ranking, statements, recommendation } =
             recommend(&evaluation, &options.statements, export, options, &knowledge);

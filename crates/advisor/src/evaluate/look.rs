@@ -13,7 +13,7 @@ use crate::evaluate::options::{AdvisorOptions, AlsoCounted, EvaluateOptions};
 use crate::evaluate::pass::batch::KeyParts;
 use crate::evaluate::pass::evaluator::Evaluator;
 use crate::evaluate::pass::time_column::time_column;
-use crate::evaluate::roles::names::{denotes_events, is_later};
+use crate::evaluate::roles::names::is_later;
 use crate::evaluate::roles::{Role, RoleReport};
 use evenkeel_input::source::{Export, Extent};
 use evenkeel_model::note::Note;
@@ -44,11 +44,6 @@ pub(crate) struct Look {
 }
 
 impl Look {
-    /// Whether the ids of the rows are those of events: event_id, click_id.
-    pub(crate) fn has_ids_of_events(&self) -> bool {
-        self.roles.iter().any(|report| report.role == Role::RowId && denotes_events(&report.column))
-    }
-
     /// Adds the figures of all rows to the reasons that were found from some of them. Returns a
     /// note on the examined rows, unless they were all rows.
     pub(crate) fn confirm(&mut self, evaluation: &Evaluation) -> Option<Note> {

@@ -138,7 +138,7 @@ impl<'w, Q: Fn(&PartitionKeyReport) -> bool> EntityWeights<'w, Q> {
         // Values that rarely repeat gather nothing. Beyond that, the rows of a value reflect the
         // length of the export rather than the reads.
         let gathers = ((rows_each - 1.0) / FEW_ROWS_EACH).clamp(0.0, 1.0);
-        let recurs_from = if self.knowledge.of_events { COMES_BACK_TO_EVENTS } else { COMES_BACK };
+        let recurs_from = if self.knowledge.has_events() { COMES_BACK_TO_EVENTS } else { COMES_BACK };
         let comes_back = report.recurs && rows_each >= recurs_from;
         let gathers = if comes_back || self.has_lines(report) { gathers.max(OF_RECURRING) } else { gathers };
         // One row of many parts is no more than that row.

@@ -1,7 +1,7 @@
 //! Knowledge about the columns of an export from sampled rows.
 
 use crate::evaluate::options::JoinedColumn;
-use crate::evaluate::roles::names::denotes_port_of_connection;
+use crate::evaluate::roles::names::{denotes_events, denotes_port_of_connection};
 use crate::evaluate::roles::{Role, RoleReport};
 
 /// Knowledge about the columns from sampled rows.
@@ -21,6 +21,13 @@ pub(crate) struct Knowledge<'a> {
 impl<'a> Knowledge<'a> {
     pub(crate) fn report(&self, column: &str) -> Option<&'a RoleReport> {
         self.roles.iter().find(|report| report.column == column)
+    }
+
+    /// Whether the name of the export or of the ids of its rows indicates events: event_id,
+    /// click_id.
+    pub(crate) fn has_events(&self) -> bool {
+        let is_id = |report: &RoleReport| report.role == Role::RowId && denotes_events(&report.column);
+        self.of_events || self.roles.iter().any(is_id)
     }
 
     /// Position of a column in the export; `None` for derived parts of a key.
