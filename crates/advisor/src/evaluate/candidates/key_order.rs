@@ -74,21 +74,20 @@ impl SampledColumns<'_> {
         key.iter().any(|line| names_it(line) && self.counts_within(*line, key))
     }
 
-    /// Position of a natural key that replaces a time of the first key by one that determines it:
-    /// the start of a shift, rather than the day.
+    /// Position of a key that replaces a time of the first, natural key: by one that determines it,
+    /// such as the start of a shift rather than the day, or by the beginning of what it ends.
     pub(super) fn with_finer_time(&self, keys: &[UniqueKey]) -> Option<usize> {
         let first = keys.first().filter(|key| key.by_nature)?;
-        let is_finer = |at: usize, other: usize| {
+        let is_finer = |key: &UniqueKey, at: usize, other: usize| {
             self.role(at) == Role::Time
                 && self.role(other) == Role::Time
                 && !is_later(self.name(at))
-                && self.determines(at, other)
+                && (is_later(self.name(other)) || (key.by_nature && self.determines(at, other)))
+                && !self.has_lines_in(other, &first.columns)
         };
         keys.iter().position(|key| {
             let (own, replaced) = (key.without(first), first.without(key));
-            key.by_nature
-                && matches!((own.as_slice(), replaced.as_slice()), ([own], [replaced])
-                    if is_finer(*own, *replaced) && !self.has_lines_in(*replaced, &first.columns))
+            matches!((own.as_slice(), replaced.as_slice()), ([own], [replaced]) if is_finer(key, *own, *replaced))
         })
     }
 
@@ -204,5 +203,14 @@ mod tests {
         assert_eq!(sampled.with_finer_time(&[of_day, key(&[0, 2], false)]), None);
         assert_eq!(sampled.with_finer_time(&[key(&[0, 1], false), of_start]), None);
         assert_eq!(sampled.with_finer_time(&[]), None);
+        // Most prices have no end yet, which makes those that have one look natural.
+        let export = TestExport::new(&[
+            ("tariff", Role::Entity, numbers(800, |row| row % 100)),
+            ("valid_from", Role::Time, times(800, |row| row / 100 * 86_400)),
+            ("valid_to", Role::Time, times(800, |row| (row / 100).max(3) * 86_400)),
+        ]);
+        let sampled = export.sampled();
+        assert_eq!(sampled.with_finer_time(&[key(&[0, 2], true), key(&[0, 1], false)]), Some(1));
+        assert_eq!(sampled.with_finer_time(&[key(&[0, 1], true), key(&[0, 2], true)]), None);
     }
 }

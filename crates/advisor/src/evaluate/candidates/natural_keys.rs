@@ -143,7 +143,7 @@ impl SampledColumns<'_> {
         ranked.sort_by(|(a, _), (b, _)| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
         let mut keys: Vec<UniqueKey> = ranked.into_iter().map(|(_, key)| key).collect();
         if let Some(finer) = self.with_finer_time(&keys) {
-            let finer = keys.remove(finer);
+            let finer = UniqueKey { by_nature: true, ..keys.remove(finer) };
             keys.insert(0, finer);
         }
         if let Some(coordinates) = self.log_coordinates(&once) {
