@@ -23,11 +23,12 @@ impl<'a> Knowledge<'a> {
         self.roles.iter().find(|report| report.column == column)
     }
 
-    /// Whether the name of the export or of the ids of its rows indicates events: event_id,
-    /// click_id.
+    /// Whether the rows are events, by the name of the export or by the ids of rows about users or
+    /// devices: event_id, click_id. The events of a calendar are about neither.
     pub(crate) fn has_events(&self) -> bool {
         let is_id = |report: &RoleReport| report.role == Role::RowId && denotes_events(&report.column);
-        self.of_events || self.roles.iter().any(is_id)
+        let recurs = |report: &RoleReport| report.role == Role::Entity && report.recurs;
+        self.of_events || (self.roles.iter().any(is_id) && self.roles.iter().any(recurs))
     }
 
     /// Position of a column in the export; `None` for derived parts of a key.

@@ -90,7 +90,7 @@ impl<'a> Workload<'a> {
             // An assigned row number says little, and rows that other columns also identify are
             // parts of the things that those columns identify.
             [only] => {
-                !knowledge.of_events
+                !knowledge.has_events()
                     && !knowledge.roles.iter().any(|report| report.is_member)
                     && !has_lines
                     && knowledge.natural_key.is_empty()
