@@ -5,7 +5,7 @@ use ahash::AHashMap;
 use crate::evaluate::candidates::natural_keys::UniqueKey;
 use crate::evaluate::candidates::sampled_columns::SampledColumns;
 use crate::evaluate::roles::forms::Form;
-use crate::evaluate::roles::names::{Hint, is_later};
+use crate::evaluate::roles::names::{Hint, denotes_staff, is_later};
 use crate::evaluate::roles::profile::Profile;
 use crate::evaluate::roles::{Role, RoleReport};
 
@@ -29,6 +29,8 @@ impl SampledColumns<'_> {
             // A name is no better than the number of the line that it names.
             Role::Entity if self.roles.get(*at).is_some_and(|report| report.is_label) => 0.8,
             Role::Entity => 0.5,
+            // A line that its name calls one needs no other evidence.
+            Role::LineNumber if self.is_named_line(*at, &key.columns) => 0.4,
             Role::LineNumber => 0.7,
             Role::Time => 1.0,
             Role::Dimension => 1.2,
@@ -46,7 +48,9 @@ impl SampledColumns<'_> {
             Role::LineNumber => usize::from(
                 (self.has_parents(*at) && !self.counts_within(*at, &key.columns)) || self.is_age(*at),
             ),
-            Role::Entity => usize::from(self.is_address_beside_id(*at)),
+            Role::Entity => usize::from(self.is_address_beside_id(*at) || denotes_staff(self.name(*at))),
+            // Where the content of the row is stored.
+            Role::RowId => usize::from(self.roles.get(*at).is_some_and(|report| report.is_page)),
             _ => 0,
         };
         let strange: usize = key.columns.iter().map(strangeness).sum();
@@ -62,6 +66,12 @@ impl SampledColumns<'_> {
         let is_digest = key.columns.len() == 1 && key.columns.iter().all(|at| self.is_digest(*at));
         let meets_once = !key.by_nature && self.meets_once(&key.columns);
         (!key.by_nature, is_digest, makeshift + strange, meets_once, length, has_time, sum, position)
+    }
+
+    /// Whether a column is named as a line number, and counts within other columns of a key.
+    fn is_named_line(&self, at: usize, key: &[usize]) -> bool {
+        self.columns.get(at).is_some_and(|column| column.hint == Some(Hint::Line))
+            && self.counts_within(at, key)
     }
 
     /// Whether a column of a key counts within another one of its columns.

@@ -5,6 +5,7 @@ use crate::evaluate::candidates::natural_keys::UniqueKey;
 use crate::evaluate::candidates::sampled_columns::SampledColumns;
 use crate::evaluate::candidates::unique_keys::MAX_KEY_COLUMNS;
 use crate::evaluate::roles::Role;
+use crate::evaluate::roles::names::denotes_action;
 use crate::evaluate::roles::profile::{Profile, distinct_together};
 use evenkeel_model::table::Candidate;
 
@@ -39,7 +40,11 @@ impl SampledColumns<'_> {
                     .keep(&[self.name(*only)], format!("it alone distinguishes {}", self.rows_in_words()));
                 continue;
             }
-            let keys = self.best_unique_keys(keys, partition_key);
+            let mut keys = self.best_unique_keys(keys, partition_key);
+            // Events that happen to differ will repeat: no column identifies them.
+            if self.has_moments() && keys.iter().all(|key| !key.by_nature && self.has_kind(key)) {
+                keys.clear();
+            }
             for key in keys.iter().take(if place == 0 { MAX_VARIANTS } else { 1 }) {
                 for (order, columns) in self.orders(partition_key, key) {
                     let names: Vec<&str> = columns.iter().map(|at| self.name(*at)).collect();
@@ -62,6 +67,24 @@ impl SampledColumns<'_> {
         }
         considered.all.truncate(MAX_PRIMARY_KEYS);
         considered.all
+    }
+
+    /// Whether a column may identify events together with their time: a thing other than a page, or
+    /// what happened, rather than its circumstances or its outcome.
+    fn may_identify_events(&self, at: usize) -> bool {
+        match self.role(at) {
+            Role::Dimension => denotes_action(self.name(at)),
+            _ => self.roles.get(at).is_none_or(|report| !report.is_page),
+        }
+    }
+
+    /// Whether a key has a kind of thing or a name, which tell rows apart by chance.
+    fn has_kind(&self, key: &UniqueKey) -> bool {
+        let is_kind = |at: &usize| {
+            self.role(*at) == Role::Dimension
+                || self.roles.get(*at).is_some_and(|report| report.is_label || report.is_page)
+        };
+        key.columns.iter().any(is_kind)
     }
 
     /// The natural keys; if there are none, the first key that is unique by chance, preferably one
@@ -188,6 +211,7 @@ impl SampledColumns<'_> {
         let usable: Vec<usize> = (0..self.columns.len())
             .filter(|at| self.can_be_in_key(*at) && self.role(*at).can_identify_rows() && !self.is_copy(*at))
             .filter(|at| !self.is_wordy(*at) || self.role(*at) == Role::Entity)
+            .filter(|at| !self.has_moments() || self.may_identify_events(*at))
             .filter(|at| !self.is_time_of_receipt(*at))
             .collect();
         let distinct = |key: &[usize]| {

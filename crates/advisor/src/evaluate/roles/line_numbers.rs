@@ -1,6 +1,8 @@
 //! Columns that number the lines of things: the rows of each parent, from 0 or 1.
 
-use crate::evaluate::roles::names::{Hint, denotes_code, denotes_number, denotes_period, has_several_words};
+use crate::evaluate::roles::names::{
+    Hint, denotes_code, denotes_number, denotes_period, denotes_staff, has_several_words,
+};
 use crate::evaluate::roles::profile::{Profile, codes_together, distinct_together, rows_of_codes};
 
 /// Maximum number of columns that are tried in pairs.
@@ -199,6 +201,7 @@ fn pairs_of(column: &Profile<'_>, columns: &[Profile<'_>]) -> Vec<Vec<usize>> {
             part.distinct * 4 <= part.rows
                 && !part.is_constant()
                 && !part.is_moment()
+                && !denotes_staff(&part.column.name)
                 && part.column.name != column.column.name
         })
     };

@@ -5,7 +5,7 @@ pub(crate) use crate::evaluate::roles::line_numbers::{EQUAL_PARENTS, are_equally
 use crate::evaluate::roles::line_numbers::{
     MAX_PAIRED, RISING, are_unique_together, day_of, day_within, labels_lines_of, line_of, within_periods,
 };
-use crate::evaluate::roles::names::Hint;
+use crate::evaluate::roles::names::{Hint, denotes_staff};
 use crate::evaluate::roles::profile::{Profile, by_fewest_values, distinct_together};
 use crate::evaluate::roles::sequences::{
     MANY_NUMBERS, MIN_NUMBERS, MIN_OF_A_RANGE, MIN_STARTS, changes_with, has_the_same_range, ranges_of,
@@ -108,6 +108,18 @@ impl Numbering {
                 *numbering = Self::None;
             }
         }
+        // A number that begins again within something identifies nothing that has others.
+        let counts: Vec<bool> = numberings
+            .iter()
+            .map(|numbering| matches!(numbering, Self::Lines(_) | Self::Serial(_) | Self::Rising(_)))
+            .collect();
+        let counts = |at: &usize| counts.get(*at) == Some(&true);
+        for numbering in &mut numberings {
+            let is_number = matches!(numbering, Self::Things(_) | Self::Serial(_) | Self::Rising(_));
+            if is_number && numbering.parents().iter().any(counts) {
+                *numbering = Self::None;
+            }
+        }
         numberings
     }
 
@@ -155,6 +167,7 @@ fn serial_of(column: &Profile<'_>, columns: &[Profile<'_>]) -> Vec<usize> {
         parent.distinct * 4 <= parent.rows
             && !parent.is_constant()
             && !parent.is_moment()
+            && !denotes_staff(&parent.column.name)
             && parent.column.name != column.column.name
     };
     let parents: Vec<usize> =
@@ -285,6 +298,7 @@ fn starts_low_in(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<usize>
             && parent.distinct > MIN_STARTS
             && parent.distinct < column.distinct
             && parent.hint != Some(Hint::Line)
+            && !denotes_staff(&parent.column.name)
             // A value that most rows have is an amount, such as zero.
             && (parent.heaviest * 2 <= parent.rows || parent.is_named_id())
     };

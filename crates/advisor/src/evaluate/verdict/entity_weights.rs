@@ -2,7 +2,7 @@
 
 use crate::evaluate::figures::evaluation::Evaluation;
 use crate::evaluate::figures::partition_key::PartitionKeyReport;
-use crate::evaluate::roles::names::{denotes_log, denotes_period, denotes_side};
+use crate::evaluate::roles::names::{denotes_log, denotes_period, denotes_side, denotes_staff};
 use crate::evaluate::roles::{Role, RoleReport};
 use crate::evaluate::verdict::knowledge::Knowledge;
 use evenkeel_model::units::PartitionCount;
@@ -37,6 +37,8 @@ const ROWS_OF_A_THING: f64 = 3.0;
 const OF_PARTIES: f64 = 1.3;
 /// Weight of one of the two sides of a game.
 const OF_SIDES: f64 = 0.3;
+/// Weight of the person who handled what a row is about.
+const OF_STAFF: f64 = 0.3;
 /// Weight of the address of a requested page, compared with the sender of the request.
 const OF_PAGES: f64 = 0.5;
 /// Weight of an address in rows about something else, such as the host that reads a partition now.
@@ -155,6 +157,9 @@ impl<'w, Q: Fn(&PartitionKeyReport) -> bool> EntityWeights<'w, Q> {
         };
         // Reads name the client more often than the page that it requested.
         let page = if report.is_page { OF_PAGES } else { 1.0 };
+        // Receipts are looked up by their number or by the customer, whoever the cashier was.
+        let is_staff = denotes_staff(&report.column) && !is_identifying && !self.knowledge.has_events();
+        let staff = if is_staff { OF_STAFF } else { 1.0 };
         let member = if report.is_member { OF_MEMBERS } else { 1.0 };
         let itself = if report.is_of_rows && rows_each < ROWS_OF_A_THING { ITSELF } else { 1.0 };
         // Where the subject of a row is now is one of its attributes.
@@ -168,6 +173,7 @@ impl<'w, Q: Fn(&PartitionKeyReport) -> bool> EntityWeights<'w, Q> {
             * party
             * place
             * member
+            * staff
             * self.usable(counted)
             * base
             * self.spreads(counted)

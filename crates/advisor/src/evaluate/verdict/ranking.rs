@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 use crate::evaluate::candidates::workload::{StatementReport, fan_out};
 use crate::evaluate::figures::evaluation::Evaluation;
+use crate::evaluate::figures::partition_key::PartitionKeyReport;
 use crate::evaluate::figures::recommendation::{RankedKey, Recommendation};
 use crate::evaluate::options::AdvisorOptions;
 use crate::evaluate::verdict::alternatives::Recommended;
@@ -34,6 +35,11 @@ const SAME_COST: f64 = 0.01;
 /// Difference of rates, as a share of an even key's rate, below which the cheaper of two uneven
 /// keys is better.
 const SAME_RATE: f64 = 0.05;
+
+/// Number of rows up to which they are too few to tell that a key is uneven.
+const FEW_ROWS: u64 = 1_000;
+/// Largest share of the rows with one value, in partitions, with which a few rows may be even.
+const MAX_HEAVIEST: f64 = 1.0;
 
 /// Ranking over one number of partitions.
 struct Ranked {
@@ -144,18 +150,20 @@ enum Class {
 }
 
 impl Class {
-    /// Returns the kind of a candidate. `is_needless` says whether one column suffices instead.
+    /// Returns the kind of a candidate. `is_needless` says whether one column suffices instead,
+    /// `is_young` whether the rows are too few to tell that the key is uneven.
     fn new(
         key: &RankedKey,
         workload: &Workload<'_>,
         knowledge: &Knowledge<'_>,
         is_needless: impl Fn(&RankedKey) -> bool,
+        is_young: impl Fn(&RankedKey) -> bool,
     ) -> Self {
         if workload.is_makeshift(&key.partition_key) {
             Self::Makeshift
         } else if knowledge.is_of_kinds(&key.partition_key) {
             if key.qualifies { Self::Kinds } else { Self::Uneven }
-        } else if key.qualifies
+        } else if (key.qualifies || is_young(key))
             && !knowledge.has_count(&key.partition_key)
             && !knowledge.has_vague(&key.partition_key)
             && !is_needless(key)
@@ -213,7 +221,23 @@ fn rank_all(
     let is_needless = |key: &RankedKey| {
         key.partition_key.len() > 1 && !sufficient.is_empty() && !workload.is_thing(&key.partition_key)
     };
-    let class = |key: &RankedKey| Class::new(key, &workload, knowledge, is_needless);
+    // A few documents are uneven by chance; others will follow.
+    let is_young = |key: &RankedKey| {
+        let report = evaluation.candidates.iter().find(|report| report.partition_key == key.partition_key);
+        let heaviest =
+            |report: &PartitionKeyReport| report.heavy_hitters.first().map_or(0, |heavy| heavy.rows);
+        let is_light = |report: &PartitionKeyReport| {
+            (heaviest(report) * u64::from(partitions.get())) as f64 <= MAX_HEAVIEST * evaluation.rows as f64
+        };
+        let values = values_of(evaluation, &key.partition_key).unwrap_or_default();
+        evaluation.rows <= FEW_ROWS
+            && key.obstacle.is_none()
+            && key.partition_key.len() == 1
+            && workload.is_entity(&key.partition_key)
+            && values >= FEW_VALUES_PER_PARTITION * u64::from(partitions.get())
+            && report.is_some_and(is_light)
+    };
+    let class = |key: &RankedKey| Class::new(key, &workload, knowledge, is_needless, is_young);
     let order = |key: &RankedKey| {
         let class = class(key);
         let is_by_cost = class <= Class::SpreadByCount;

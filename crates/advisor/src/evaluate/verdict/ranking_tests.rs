@@ -116,7 +116,7 @@ fn classes_follow_the_kinds_of_columns_before_the_figures() {
             null_rows: 0,
             obstacle: None,
         };
-        Class::new(&key, &workload, &knowledge, |_| wider)
+        Class::new(&key, &workload, &knowledge, |_| wider, |_| false)
     };
     assert_eq!(class(&[], &["user_id"], even, false), Class::Qualifies);
     assert_eq!(class(&[], &["user_id"], even, true), Class::SpreadByCount);

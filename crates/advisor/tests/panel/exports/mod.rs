@@ -32,6 +32,7 @@ mod science;
 mod sensors;
 mod streams;
 mod systems;
+mod tills;
 mod transport;
 mod web;
 
@@ -114,6 +115,7 @@ pub(crate) fn cases() -> Vec<Case> {
         goods::cases(),
         finance::cases(),
         sensors::cases(),
+        tills::cases(),
         transport::cases(),
         people::cases(),
         streams::cases(),

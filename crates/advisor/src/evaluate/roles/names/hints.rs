@@ -43,6 +43,11 @@ fn counts_events(words: &[&str]) -> bool {
     }
 }
 
+/// Whether a word that follows "no" may be the thing that has the number.
+fn is_singular(word: &str) -> bool {
+    !word.ends_with('s') && !["of", "show", "data", "claim", "value", "answer", "reply"].contains(&word)
+}
+
 /// Returns the hints of a name, the most telling word's last: "event_type" is a type, "user_id" an
 /// identifier, "time_hour" a time.
 pub(in crate::evaluate::roles) fn hints(name: &str) -> Vec<Hint> {
@@ -77,6 +82,9 @@ pub(in crate::evaluate::roles) fn hints(name: &str) -> Vec<Hint> {
         // "num_items" counts; "num_factura" is the number of one.
         ["num" | "nr" | "nro", .., last] if last.ends_with('s') => vec![Hint::Measure],
         ["nr" | "nro", .., last] if LINES.contains(last) => vec![Hint::Line],
+        // In Romance languages, a number comes before its thing: "no_carte". "no_rooms" counts, and
+        // "no_of_calls" does.
+        ["no" | "numero" | "número" | "numéro", thing, ..] if is_singular(thing) => vec![Hint::Identifier],
         ["num", ..] | ["nr" | "nro", _, ..] => vec![Hint::Identifier],
         // Quantities and amounts in Portuguese: "QT_VOTOS".
         ["qt" | "qtd" | "qtde" | "vl" | "vlr", .., last] if !says_more(last) => vec![Hint::Measure],

@@ -20,15 +20,15 @@ pub(in crate::evaluate::roles) use crate::evaluate::roles::names::numbers::{
     counted, counts_things, denotes_base_position, denotes_count, denotes_number, denotes_sequence_of_bases,
     is_amount_of_thing, is_in_unit, is_row_number, without_numbers,
 };
+pub(crate) use crate::evaluate::roles::names::things::{
+    denotes_action, denotes_events, denotes_log_partition, denotes_offset, denotes_port_of_connection,
+    denotes_side, denotes_staff, denotes_topic, is_bare_id, is_derived, is_label,
+};
 pub(in crate::evaluate::roles) use crate::evaluate::roles::names::things::{
     denotes_address, denotes_allele, denotes_author, denotes_block, denotes_code, denotes_deletion,
     denotes_operation, denotes_page_view, denotes_process, denotes_span, denotes_talk, denotes_thread,
     denotes_trace, denotes_transaction, has_end, has_several_words, is_contact, is_first_of, is_id_of_record,
     is_of_rows, is_whole, noun, recurs,
-};
-pub(crate) use crate::evaluate::roles::names::things::{
-    denotes_events, denotes_log_partition, denotes_offset, denotes_port_of_connection, denotes_side,
-    denotes_topic, is_bare_id, is_derived, is_label,
 };
 pub(crate) use crate::evaluate::roles::names::times::{
     Lateness, denotes_birth, denotes_change, denotes_creation, denotes_creator, denotes_log, denotes_period,
@@ -87,6 +87,10 @@ mod tests {
             ("Gemeinde", Some(Hint::Dimension)),
             ("seatNum", Some(Hint::Identifier)),
             ("num_factura", Some(Hint::Identifier)),
+            ("no_carte", Some(Hint::Identifier)),
+            ("numero_cuenta", Some(Hint::Identifier)),
+            ("no_rooms", None),
+            ("no_show", None),
             ("case_no", Some(Hint::Identifier)),
             ("entry_seq_no", Some(Hint::Line)),
             ("line_number", Some(Hint::Line)),
@@ -182,6 +186,28 @@ mod tests {
         }
         for name in ["user_count", "order_id", "card_type", "id", "hosted", "payment_intent", ""] {
             assert!(!recurs(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn those_who_handle_something_are_told_from_customers_and_devices() {
+        for name in
+            ["cashier_id", "CASHIER_NO", "sales_rep", "agentId", "AgentKey", "approved_by", "operator"]
+        {
+            assert!(denotes_staff(name), "{name}");
+        }
+        for name in ["user_agent", "customer_id", "created_by", "sent_by", "agent_version", "report", ""] {
+            assert!(!denotes_staff(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_happened_is_told_from_its_circumstances() {
+        for name in ["event_name", "action", "EventType", "metric"] {
+            assert!(denotes_action(name), "{name}");
+        }
+        for name in ["result", "status", "auth_method", "viewport_w", ""] {
+            assert!(!denotes_action(name), "{name}");
         }
     }
 

@@ -131,6 +131,68 @@ pub(in crate::evaluate::roles) fn denotes_thread(name: &str) -> bool {
     )
 }
 
+/// Whether the name denotes the person who handled what a row is about: "cashier_id", "sales_rep",
+/// "approved_by".
+pub(crate) fn denotes_staff(name: &str) -> bool {
+    const STAFF: &[&str] = &[
+        "cashier",
+        "teller",
+        "clerk",
+        "operator",
+        "agent",
+        "rep",
+        "salesperson",
+        "salesman",
+        "waiter",
+        "waitress",
+        "bartender",
+        "receptionist",
+        "caregiver",
+        "technician",
+        "assignee",
+        "handler",
+        "dispatcher",
+        "kassierer",
+        "sachbearbeiter",
+        "caissier",
+        "vendeur",
+        "cajero",
+        "vendedor",
+        "atendente",
+    ];
+    const HANDLED: &[&str] = &[
+        "approved",
+        "handled",
+        "served",
+        "processed",
+        "assigned",
+        "reviewed",
+        "verified",
+        "entered",
+        "checked",
+        "inspected",
+        "performed",
+        "modified",
+        "updated",
+        "closed",
+        "resolved",
+    ];
+    let words = words(last_part(name));
+    let is_staff = |word: &str| {
+        let stem = ["key", "id"].iter().find_map(|suffix| word.strip_suffix(suffix)).unwrap_or(word);
+        STAFF.contains(&word) || STAFF.contains(&stem)
+    };
+    match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        ["user", "agent", ..] => false,
+        [.., done, "by"] => HANDLED.contains(done),
+        [.., staff, last] if IDENTIFIERS.contains(last) || NUMBERS.contains(last) || *last == "code" => {
+            is_staff(staff)
+        }
+        [.., last] => is_staff(last),
+        [] => false,
+    }
+}
+
 /// Whether the name denotes one of the two sides of a game: "white_id", "home_team", "player1".
 pub(crate) fn denotes_side(name: &str) -> bool {
     const SIDES: &[&str] = &["white", "black", "home", "away", "visitor", "winner", "loser", "red", "blue"];
@@ -145,6 +207,11 @@ pub(crate) fn denotes_side(name: &str) -> bool {
             matches!(pair, [player, number] if PLAYERS.contains(&player.as_str())
                 && ["1", "2", "a", "b"].contains(&number.as_str()))
         })
+}
+
+/// Whether the name denotes what happened, or what was measured: "event_name", "action", "metric".
+pub(crate) fn denotes_action(name: &str) -> bool {
+    has_word(name, &["event", "action", "type", "kind", "op", "operation", "activity", "metric", "name"])
 }
 
 /// Whether the name of an export or of its time indicates that its rows are events.

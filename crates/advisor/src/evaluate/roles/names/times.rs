@@ -71,6 +71,7 @@ pub(crate) fn denotes_change(name: &str) -> bool {
 /// Whether a word, written together, denotes the last change: `LASTMODIFIEDDATE`.
 fn has_last_change(word: &str) -> bool {
     ["lastmodified", "lastupdate"].iter().any(|part| word.contains(part))
+        || (word.starts_with("last") && ["update", "seen", "contact"].iter().any(|end| word.ends_with(end)))
 }
 
 /// Whether the name denotes the user who created a record: `CREATED_BY`, `create_uid`.
