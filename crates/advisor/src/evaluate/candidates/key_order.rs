@@ -139,7 +139,8 @@ impl SampledColumns<'_> {
     /// Whether the numbers of each thing rise with time, but seldom start at 0 or 1: its age, or
     /// its hours of operation.
     fn is_age(&self, at: usize) -> bool {
-        let column = self.columns.get(at).filter(|column| column.hint != Some(Hint::Line));
+        let is_named = |column: &&Profile<'_>| matches!(column.hint, Some(Hint::Line | Hint::Identifier));
+        let column = self.columns.get(at).filter(|column| !is_named(column));
         let Some(numbers) = column.and_then(|column| column.numbers.as_ref()) else { return false };
         let parents = self.roles.get(at).map(|report| report.counts_within.as_slice()).unwrap_or_default();
         let [parent] = parents else { return false };

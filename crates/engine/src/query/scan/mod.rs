@@ -3,6 +3,7 @@
 
 pub(in crate::query) mod count;
 pub(in crate::query) mod export_table;
+mod file_plan;
 pub(in crate::query) mod key_order;
 pub(in crate::query) mod merge_runs;
 pub(in crate::query) mod named_table;
@@ -11,10 +12,10 @@ pub(in crate::query) mod ordered_scan;
 pub(in crate::query) mod overlap;
 pub(in crate::query) mod portion_files;
 pub(in crate::query) mod portion_readers;
+mod portion_source;
 pub(in crate::query) mod portion_statistics;
 pub(in crate::query) mod provider;
 pub(in crate::query) mod pruning;
 pub(in crate::query) mod scan_filters;
 pub(in crate::query) mod scan_summary;
-pub(in crate::query) mod static_conditions;
 pub(in crate::query) mod visible_scan;

@@ -4,10 +4,12 @@
 //! (apache/datafusion#24272): sibling streams then take over each other's files, and row groups are
 //! skipped because others have enough rows. Which rows are first is then a matter of chance. Plans
 //! rely on the order of a scan, so this source never gives it up.
+//!
+//! When it is opened, a [`PortionSource`] takes the place of DataFusion's, if it can.
 
 use std::any::Any;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use datafusion::common::Statistics;
 use datafusion::common::tree_node::TreeNodeRecursion;
@@ -28,6 +30,7 @@ use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion::physical_plan::{DisplayFormatType, ExecutionPlan, SortOrderPushdownResult};
 
 use crate::query::scan::portion_readers::PortionReaders;
+use crate::query::scan::portion_source::PortionSource;
 use crate::query::scan::scan_filters::with_conditions;
 
 /// A scan of files whose groups are read file by file and row group by row group, regardless of the
@@ -36,12 +39,20 @@ use crate::query::scan::scan_filters::with_conditions;
 pub(in crate::query) struct OrderedScan {
     scan: Arc<dyn DataSource>,
     readers: PortionReaders,
+    /// Whether row groups may be read in another order than that of the file.
+    is_sorted: bool,
+    /// The scan as it is opened.
+    opened: Arc<OnceLock<Arc<dyn DataSource>>>,
 }
 
 impl OrderedScan {
     /// Returns a plan of one scan, whose files are read by `readers`.
     pub(in crate::query) fn plan(config: FileScanConfig, readers: PortionReaders) -> Arc<dyn ExecutionPlan> {
-        DataSourceExec::from_data_source(Self { scan: Arc::new(config), readers })
+        DataSourceExec::from_data_source(Self::new(Arc::new(config), readers, false))
+    }
+
+    fn new(scan: Arc<dyn DataSource>, readers: PortionReaders, is_sorted: bool) -> Self {
+        Self { scan, readers, is_sorted, opened: Arc::default() }
     }
 
     /// Scan in a plan node; `None` if the node is of another kind.
@@ -56,11 +67,37 @@ impl OrderedScan {
 
     /// Returns a plan of the scan with another configuration.
     pub(in crate::query) fn with_config(&self, config: FileScanConfig) -> Arc<dyn ExecutionPlan> {
-        Self::plan(config, self.readers.clone())
+        let scan = Self::new(Arc::new(config), self.readers.clone(), self.is_sorted);
+        DataSourceExec::from_data_source(scan)
+    }
+
+    /// Returns the scan as DataFusion opens it.
+    #[cfg(test)]
+    pub(in crate::query) fn left_to_datafusion(&self) -> Arc<dyn ExecutionPlan> {
+        let scan = Self::new(Arc::clone(&self.scan), self.readers.clone(), true);
+        DataSourceExec::from_data_source(scan)
+    }
+
+    /// Whether the files are opened by a [`PortionSource`].
+    #[cfg(test)]
+    pub(in crate::query) fn is_prepared(&self) -> bool {
+        let opened = self.opened().downcast_ref::<FileScanConfig>();
+        opened.is_some_and(|config| config.file_source().is::<PortionSource>())
     }
 
     fn wrap(&self, scan: Arc<dyn DataSource>) -> Arc<dyn DataSource> {
-        Arc::new(Self { scan, readers: self.readers.clone() })
+        Arc::new(Self::new(scan, self.readers.clone(), self.is_sorted))
+    }
+
+    /// Returns the scan to open, by plans of its files that all partitions share.
+    fn opened(&self) -> &dyn DataSource {
+        let prepared = || {
+            let config = self.scan.downcast_ref::<FileScanConfig>().filter(|_| !self.is_sorted)?;
+            let source = PortionSource::new(config, &self.readers)?;
+            let config = FileScanConfigBuilder::from(config.clone()).with_source(Arc::new(source)).build();
+            Some(Arc::new(config) as Arc<dyn DataSource>)
+        };
+        self.opened.get_or_init(|| prepared().unwrap_or_else(|| Arc::clone(&self.scan))).as_ref()
     }
 
     /// Returns the scan with its conditions in their fastest form, and with readers that keep the
@@ -77,7 +114,7 @@ impl OrderedScan {
 
 impl DataSource for OrderedScan {
     fn open(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
-        self.scan.open(partition, context)
+        self.opened().open(partition, context)
     }
 
     fn fmt_as(&self, format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -153,7 +190,8 @@ impl DataSource for OrderedScan {
         if self.fetch().is_some() {
             return Ok(SortOrderPushdownResult::Unsupported);
         }
-        Ok(self.scan.try_pushdown_sort(order)?.map(|scan| self.wrap(scan)))
+        let sorted = |scan| Arc::new(Self::new(scan, self.readers.clone(), true)) as Arc<dyn DataSource>;
+        Ok(self.scan.try_pushdown_sort(order)?.map(sorted))
     }
 
     /// Refuses either setting: the order is already preserved, and is never given up.
@@ -177,7 +215,7 @@ impl DataSource for OrderedScan {
     }
 
     fn open_with_args(&self, args: OpenArgs) -> Result<SendableRecordBatchStream> {
-        self.scan.open_with_args(args)
+        self.opened().open_with_args(args)
     }
 }
 

@@ -45,8 +45,13 @@ pub(in crate::query) fn with_conditions(
     predicate: &Arc<dyn PhysicalExpr>,
 ) -> Result<ParquetSource> {
     let predicate = arranged(predicate, source.table_schema().table_schema())?;
-    let is_reordered = !split_conjunction(&predicate).into_iter().any(can_fail);
+    let is_reordered = may_be_reordered(&predicate);
     Ok(source.with_predicate(predicate).with_reorder_filters(is_reordered))
+}
+
+/// Whether conditions may be evaluated in another order: none can fail.
+pub(in crate::query) fn may_be_reordered(predicate: &Arc<dyn PhysicalExpr>) -> bool {
+    !split_conjunction(predicate).into_iter().any(can_fail)
 }
 
 /// Returns the conditions of a scan in their fastest form. `predicate` may have that form already.

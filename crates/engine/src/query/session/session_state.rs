@@ -27,7 +27,6 @@ use crate::query::local_joins::{Joins, LocalJoins, ShowPartitions};
 use crate::query::optimization::optimizer_rules::{corrected_logical_rules, corrected_rules};
 use crate::query::optimization::yielding::YieldingJoins;
 use crate::query::scan::named_table::NamedTable;
-use crate::query::scan::static_conditions::StaticConditions;
 
 /// Returns the state for queries that run in this process. The summaries of their joins are added
 /// to `joins`.
@@ -42,7 +41,6 @@ pub(in crate::query) fn local_state(
     // DataFusion 55 ends windows early that LEAD looks beyond.
     config.options_mut().optimizer.enable_window_limits = false;
     let mut rules = corrected_rules(PhysicalOptimizer::new().rules);
-    rules.push(Arc::new(StaticConditions));
     rules.push(Arc::new(YieldingJoins));
     let snapshots = tables.iter().map(|named| Arc::clone(&named.table)).collect();
     let local_joins = LocalJoins::new(tables.to_vec(), rules.clone().into(), Arc::clone(joins));

@@ -1,0 +1,209 @@
+//! Everything that reading a file needs except the file: conditions and projection in terms of its
+//! columns, and the predicates that exclude row groups and pages.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, UInt64Array};
+use arrow::datatypes::{Schema, SchemaRef};
+use datafusion::common::pruning::PruningStatistics;
+use datafusion::common::{Column, ScalarValue};
+use datafusion::datasource::physical_plan::parquet::{
+    PagePruningAccessPlanFilter, ParquetAccessPlan, ParquetFileMetrics,
+};
+use datafusion::error::Result;
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::projection::{ProjectionExprs, Projector};
+use datafusion::physical_expr::simplifier::PhysicalExprSimplifier;
+use datafusion::physical_expr::utils::{collect_columns, reassign_expr_columns};
+use datafusion::physical_expr_adapter::{DefaultPhysicalExprAdapterFactory, PhysicalExprAdapterFactory};
+use datafusion::physical_optimizer::pruning::{PruningPredicate, PruningPredicateBuilder};
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::statistics::StatisticsConverter;
+use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
+use parquet::schema::types::SchemaDescriptor;
+
+use crate::query::scan::scan_filters::may_be_reordered;
+
+/// A scan, in terms of the columns of the table.
+#[derive(Debug)]
+pub(super) struct TableScan {
+    /// Columns of the table.
+    pub(super) columns: SchemaRef,
+    pub(super) projection: ProjectionExprs,
+    /// Schema of the rows that the scan returns.
+    pub(super) output: SchemaRef,
+    pub(super) predicate: Option<Arc<dyn PhysicalExpr>>,
+    /// Maximum number of values of a list by which row groups are excluded.
+    pub(super) max_in_list_size: usize,
+}
+
+/// A scan, in terms of the columns of files with one schema.
+#[derive(Debug)]
+pub(super) struct FilePlan {
+    /// Columns of the files, with the types that the scan reads them as.
+    pub(super) columns: SchemaRef,
+    pub(super) predicate: Option<Arc<dyn PhysicalExpr>>,
+    /// Whether the conditions may be evaluated in another order.
+    pub(super) is_reordered: bool,
+    row_groups: Option<Arc<PruningPredicate>>,
+    pages: Option<PagePruningAccessPlanFilter>,
+    /// Positions of the columns that are decoded for the output.
+    decoded: Vec<usize>,
+    projector: Projector,
+    /// Schema of the output, if that of the projected rows differs.
+    renamed: Option<SchemaRef>,
+}
+
+impl FilePlan {
+    /// Prepares a scan of files with these columns, some of which the table may not have had when
+    /// the files were written.
+    ///
+    /// # Errors
+    /// [`DataFusionError`](datafusion::error::DataFusionError) if a condition or the projection
+    /// cannot be adapted.
+    pub(super) fn new(scan: &TableScan, columns: SchemaRef) -> Result<Self> {
+        let adapter =
+            DefaultPhysicalExprAdapterFactory.create(Arc::clone(&scan.columns), Arc::clone(&columns))?;
+        let simplifier = PhysicalExprSimplifier::new(&columns);
+        let adapted = |part: Arc<dyn PhysicalExpr>| simplifier.simplify(adapter.rewrite(part)?);
+        let predicate = scan.predicate.clone().map(adapted).transpose()?;
+        let projection = scan.projection.clone().try_map_exprs(adapted)?;
+        let row_groups = predicate.as_ref().and_then(|predicate| {
+            let builder = PruningPredicateBuilder::new().with_file_schema(Arc::clone(&columns));
+            builder.with_max_in_list_size(scan.max_in_list_size).build(Arc::clone(predicate))
+        });
+        let pages = predicate
+            .as_ref()
+            .map(|predicate| PagePruningAccessPlanFilter::new(predicate, Arc::clone(&columns)))
+            .filter(|pages| pages.filter_number() > 0);
+        let mut decoded: Vec<usize> = projection
+            .expr_iter()
+            .flat_map(|part| collect_columns(&part))
+            .map(|column| column.index())
+            .collect();
+        decoded.sort_unstable();
+        decoded.dedup();
+        let stream = Arc::new(columns.project(&decoded)?);
+        let projector =
+            projection.try_map_exprs(|part| reassign_expr_columns(part, &stream))?.make_projector(&stream)?;
+        let renamed = (*projector.output_schema() != scan.output).then(|| Arc::clone(&scan.output));
+        let is_reordered = scan.predicate.as_ref().is_some_and(may_be_reordered);
+        Ok(Self { columns, predicate, is_reordered, row_groups, pages, decoded, projector, renamed })
+    }
+
+    /// Columns to decode for the output.
+    pub(super) fn mask(&self, file: &SchemaDescriptor) -> ProjectionMask {
+        ProjectionMask::roots(file, self.decoded.iter().copied())
+    }
+
+    /// Returns the decoded rows as the scan returns them.
+    ///
+    /// # Errors
+    /// [`DataFusionError`](datafusion::error::DataFusionError) if the projection fails.
+    pub(super) fn output(&self, rows: &RecordBatch) -> Result<RecordBatch> {
+        let projected = self.projector.project_batch(rows)?;
+        let Some(schema) = &self.renamed else { return Ok(projected) };
+        let (_, arrays, count) = projected.into_parts();
+        let options = RecordBatchOptions::new().with_row_count(Some(count));
+        Ok(RecordBatch::try_new_with_options(Arc::clone(schema), arrays, &options)?)
+    }
+
+    /// Leaves out the row groups that have no matching row, by their statistics. A predicate that
+    /// cannot be evaluated leaves out none.
+    pub(super) fn exclude_row_groups(&self, access: &mut ParquetAccessPlan, file: &ParquetMetaData) {
+        let Some(predicate) = &self.row_groups else { return };
+        let positions = access.row_group_indexes();
+        let groups: Vec<&RowGroupMetaData> =
+            positions.iter().filter_map(|at| file.row_groups().get(*at)).collect();
+        let statistics =
+            RowGroupStatistics { columns: &self.columns, file: file.file_metadata().schema_descr(), groups };
+        exclude(access, &positions, predicate.prune(&statistics));
+    }
+
+    /// Columns that conditions compare with values, which Bloom filters may not have.
+    pub(super) fn compared_columns(&self) -> Vec<String> {
+        self.row_groups.as_ref().map(|predicate| predicate.literal_columns()).unwrap_or_default()
+    }
+
+    /// Leaves out a row group if its Bloom filters do not have a value that a matching row needs.
+    pub(super) fn exclude_by_values(
+        &self,
+        access: &mut ParquetAccessPlan,
+        row_group: usize,
+        filters: &dyn PruningStatistics,
+    ) {
+        if let Some(predicate) = &self.row_groups {
+            exclude(access, &[row_group], predicate.prune(filters));
+        }
+    }
+
+    /// Leaves out the pages that have no matching row.
+    pub(super) fn exclude_pages(
+        &self,
+        access: ParquetAccessPlan,
+        file: &ParquetMetaData,
+        metrics: &ParquetFileMetrics,
+    ) -> ParquetAccessPlan {
+        match &self.pages {
+            Some(pages) => pages.prune_plan_with_page_index(
+                access,
+                &self.columns,
+                file.file_metadata().schema_descr(),
+                file,
+                metrics,
+            ),
+            None => access,
+        }
+    }
+}
+
+/// Leaves out the row groups for which `keep` is false.
+fn exclude(access: &mut ParquetAccessPlan, row_groups: &[usize], keep: Result<Vec<bool>>) {
+    for (row_group, keep) in row_groups.iter().zip(keep.unwrap_or_default()) {
+        if !keep {
+            access.skip(*row_group);
+        }
+    }
+}
+
+/// Statistics of row groups in the form that DataFusion's pruning reads.
+struct RowGroupStatistics<'a> {
+    columns: &'a Schema,
+    file: &'a SchemaDescriptor,
+    groups: Vec<&'a RowGroupMetaData>,
+}
+
+impl RowGroupStatistics<'_> {
+    fn converter(&self, column: &Column) -> Option<StatisticsConverter<'_>> {
+        StatisticsConverter::try_new(&column.name, self.columns, self.file).ok()
+    }
+}
+
+impl PruningStatistics for RowGroupStatistics<'_> {
+    fn min_values(&self, column: &Column) -> Option<ArrayRef> {
+        self.converter(column)?.row_group_mins(self.groups.iter().copied()).ok()
+    }
+
+    fn max_values(&self, column: &Column) -> Option<ArrayRef> {
+        self.converter(column)?.row_group_maxes(self.groups.iter().copied()).ok()
+    }
+
+    fn num_containers(&self) -> usize {
+        self.groups.len()
+    }
+
+    fn null_counts(&self, column: &Column) -> Option<ArrayRef> {
+        let counts = self.converter(column)?.row_group_null_counts(self.groups.iter().copied()).ok()?;
+        Some(Arc::new(counts))
+    }
+
+    fn row_counts(&self) -> Option<ArrayRef> {
+        let counts = self.groups.iter().map(|group| u64::try_from(group.num_rows()).ok());
+        Some(Arc::new(counts.collect::<UInt64Array>()))
+    }
+
+    fn contained(&self, _column: &Column, _values: &HashSet<ScalarValue>) -> Option<BooleanArray> {
+        None
+    }
+}

@@ -1,0 +1,167 @@
+//! Scans by shared plans return the rows that DataFusion returns, file by file.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray};
+use arrow::util::pretty::pretty_format_batches;
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::physical_plan::{ExecutionPlan, collect};
+use evenkeel_model::table::{Column, ColumnType};
+
+use crate::Table;
+use crate::query::scan::ordered_scan::OrderedScan;
+use crate::query::{Params, TableSession};
+use crate::testing::{create, ingest};
+
+const DDL: &str = "CREATE TABLE t (
+    k Int64 NOT NULL, line Int32 NOT NULL, name Utf8, kind Utf8, f Double, n Int32,
+    PRIMARY KEY (k, line)
+) PARTITION BY HASH(k) WITH (STORE = COLUMN, AUTO_PARTITIONING_MIN_PARTITIONS_COUNT = 3)";
+
+/// Rows `from..to`, with NULLs, NaN and repeated texts, and the columns that the table has.
+fn rows(table: &Table, from: i64, to: i64) -> RecordBatch {
+    let all = || from..to;
+    let column = |name: &str| -> ArrayRef {
+        match name {
+            "k" => Arc::new(Int64Array::from_iter_values(all().map(|row| row / 3))),
+            "line" => Arc::new(Int32Array::from_iter_values(all().map(|row| (row % 3) as i32))),
+            "name" => Arc::new(StringArray::from_iter(
+                all().map(|row| (row % 11 != 0).then(|| format!("name {:05}", row * 7_919 % 30_011))),
+            )),
+            "kind" => Arc::new(StringArray::from_iter_values(
+                all().map(|row| ["a", "b", "", "d"][(row % 4) as usize]),
+            )),
+            "f" => Arc::new(Float64Array::from_iter(all().map(|row| match row % 9 {
+                0 => None,
+                1 => Some(f64::NAN),
+                rest => Some(row as f64 / rest as f64),
+            }))),
+            "n" => Arc::new(Int32Array::from_iter(
+                all().map(|row| (row % 5 != 0).then_some((row % 1_000) as i32)),
+            )),
+            _ => Arc::new(Int64Array::from_iter(all().map(|row| (row % 2 == 0).then_some(row)))),
+        }
+    };
+    let names = table.spec().schema().fields().iter().map(|field| field.name().clone()).collect::<Vec<_>>();
+    RecordBatch::try_from_iter_with_nullable(names.iter().map(|name| (name.as_str(), column(name), true)))
+        .unwrap()
+}
+
+async fn add(table: &mut Table, from: i64, to: i64) {
+    let batch = rows(table, from, to);
+    ingest(table, batch).await;
+}
+
+/// A table with several portions in each partition, some of which overlap, and some of which were
+/// written before a column was added.
+async fn table() -> (tempfile::TempDir, Table) {
+    let (folder, mut table) = create(DDL).await;
+    add(&mut table, 0, 90_000).await;
+    add(&mut table, 60_000, 100_000).await;
+    let added = Column { name: "extra".to_owned(), column_type: ColumnType::Int64, nullable: true };
+    table.alter(|definition| definition.columns.push(added.clone())).await.unwrap();
+    add(&mut table, 99_000, 150_000).await;
+    add(&mut table, 150_000, 150_030).await;
+    (folder, table)
+}
+
+/// Scans of a plan.
+fn scans(plan: &Arc<dyn ExecutionPlan>) -> usize {
+    let mut prepared = 0;
+    plan.apply(|node| {
+        prepared += usize::from(OrderedScan::from_plan(node.as_ref()).is_some_and(OrderedScan::is_prepared));
+        Ok(TreeNodeRecursion::Continue)
+    })
+    .unwrap();
+    prepared
+}
+
+async fn returned(session: &TableSession, plan: Arc<dyn ExecutionPlan>) -> String {
+    let batches = collect(plan, session.context().task_ctx()).await.unwrap();
+    pretty_format_batches(&batches).unwrap().to_string()
+}
+
+/// Returns the rows of a query, and whether its scans are prepared, after comparing the rows with
+/// those of the scans that DataFusion opens.
+async fn compared(session: &TableSession, sql: &str) -> (String, usize) {
+    let params = Params::default();
+    let prepared = session.physical_plan(sql, &params).await.unwrap();
+    let count = scans(&prepared);
+    let left_to_datafusion = |node: Arc<dyn ExecutionPlan>| {
+        let scan = OrderedScan::from_plan(node.as_ref()).map(OrderedScan::left_to_datafusion);
+        Ok(scan.map_or_else(|| Transformed::no(node), Transformed::yes))
+    };
+    let plain =
+        session.physical_plan(sql, &params).await.unwrap().transform_up(left_to_datafusion).unwrap().data;
+    assert_eq!(scans(&plain), 0, "{sql}");
+    let rows = returned(session, prepared).await;
+    assert_eq!(rows, returned(session, plain).await, "{sql}");
+    (rows, count)
+}
+
+#[tokio::test]
+async fn rows_are_those_of_datafusion_whatever_the_conditions_and_columns() {
+    let (_folder, table) = table().await;
+    let session = table.session().unwrap();
+    let conditions = [
+        "true",
+        "k = 20011",
+        "k = 20011 AND line = 1",
+        "k BETWEEN 29990 AND 30010",
+        "k IN (5, 7000, 33000, 49999, 90000)",
+        "name = 'name 00777'",
+        "name = 'no such name'",
+        "name IN ('name 00777', 'name 29000')",
+        "name > 'name 29990' AND kind <> 'b'",
+        "name IS NULL AND k < 50",
+        "kind = '' AND n < 3",
+        "n > 997 OR k = 3",
+        "n IS NULL AND line = 2 AND k > 49000",
+        "f > 49000 AND n < 100",
+        "f = 'NaN'::double AND k < 30",
+        "extra = 120000",
+        "extra IS NULL AND k BETWEEN 32990 AND 33010",
+        "extra > 149990",
+        "extra + k > 199990",
+        "100 / n > 40 AND n <> 0",
+        "k > 9999999",
+        "line = 5",
+    ];
+    let lists =
+        ["*", "name, k, line", "k, line, extra + 1 AS x, upper(kind) AS u", "k, line, 'constant' AS c"];
+    let (mut some, mut none, mut opened) = (0, 0, 0);
+    for condition in conditions {
+        for list in lists {
+            let sql = format!("SELECT {list} FROM t WHERE {condition} ORDER BY k, line");
+            let (rows, prepared) = compared(&session, &sql).await;
+            let has_rows = rows.lines().count() > 4;
+            // Without a portion that may have rows there is no scan.
+            assert!(prepared > 0 || !has_rows, "{sql}");
+            opened += prepared;
+            some += usize::from(has_rows);
+            none += usize::from(!has_rows);
+        }
+        let sql =
+            format!("SELECT count(*), sum(k), min(name), max(f), count(extra) FROM t WHERE {condition}");
+        compared(&session, &sql).await;
+    }
+    assert!(some > 40 && none > 8, "{some} with rows, {none} without");
+    assert!(opened >= some, "{opened} scans");
+}
+
+#[tokio::test]
+async fn limits_and_conditions_that_change_return_the_same_rows() {
+    let (_folder, table) = table().await;
+    let session = table.session().unwrap();
+    for sql in [
+        "SELECT k, line FROM t ORDER BY k, line LIMIT 7",
+        "SELECT k, line FROM t WHERE n > 500 ORDER BY k, line LIMIT 7 OFFSET 3",
+        "SELECT k, line FROM t WHERE n > 500 ORDER BY k DESC, line DESC LIMIT 7",
+        "SELECT k, line, name FROM t ORDER BY name DESC NULLS LAST, k, line LIMIT 9",
+        "SELECT count(*) FROM (SELECT k FROM t WHERE kind = 'd' LIMIT 1000)",
+        "SELECT a.k, b.name FROM t a JOIN t b ON a.extra = b.k WHERE a.n = 8 AND b.line = 0 ORDER BY 1, 2",
+        "SELECT count(*) FROM t WHERE k IN (SELECT extra FROM t WHERE n < 9)",
+    ] {
+        compared(&session, sql).await;
+    }
+}
