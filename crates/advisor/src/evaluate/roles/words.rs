@@ -1344,6 +1344,51 @@ pub(super) const RECURRING: &[&str] = &[
     "fournisseur",
     "клиент",
 ];
+/// People who handle what a row is about.
+pub(super) const STAFF: &[&str] = &[
+    "cashier",
+    "teller",
+    "clerk",
+    "operator",
+    "agent",
+    "rep",
+    "salesperson",
+    "salesman",
+    "waiter",
+    "waitress",
+    "bartender",
+    "receptionist",
+    "caregiver",
+    "technician",
+    "assignee",
+    "handler",
+    "dispatcher",
+    "kassierer",
+    "sachbearbeiter",
+    "caissier",
+    "vendeur",
+    "cajero",
+    "vendedor",
+    "atendente",
+];
+/// What they did, before "by": "approved_by".
+pub(super) const HANDLED: &[&str] = &[
+    "approved",
+    "handled",
+    "served",
+    "processed",
+    "assigned",
+    "reviewed",
+    "verified",
+    "entered",
+    "checked",
+    "inspected",
+    "performed",
+    "modified",
+    "updated",
+    "closed",
+    "resolved",
+];
 /// Words for e-mail addresses and phone numbers.
 pub(super) const CONTACTS: &[&str] = &["email", "mail", "phone", "telephone", "telefon", "mobile", "fax"];
 /// Words for the birth of a person, which is no event of the export.

@@ -1,29 +1,35 @@
 //! Everything that reading a file needs except the file: conditions and projection in terms of its
 //! columns, and the predicates that exclude row groups and pages.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, UInt64Array};
 use arrow::datatypes::{Schema, SchemaRef};
+use datafusion::common;
 use datafusion::common::pruning::PruningStatistics;
-use datafusion::common::{Column, ScalarValue};
+use datafusion::common::stats::Precision;
+use datafusion::common::{ScalarValue, Statistics};
 use datafusion::datasource::physical_plan::parquet::{
     PagePruningAccessPlanFilter, ParquetAccessPlan, ParquetFileMetrics,
 };
 use datafusion::error::Result;
 use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::projection::{ProjectionExprs, Projector};
 use datafusion::physical_expr::simplifier::PhysicalExprSimplifier;
 use datafusion::physical_expr::utils::{collect_columns, reassign_expr_columns};
-use datafusion::physical_expr_adapter::{DefaultPhysicalExprAdapterFactory, PhysicalExprAdapterFactory};
+use datafusion::physical_expr_adapter::{
+    DefaultPhysicalExprAdapterFactory, PhysicalExprAdapterFactory, replace_columns_with_literals,
+};
 use datafusion::physical_optimizer::pruning::{PruningPredicate, PruningPredicateBuilder};
+use datafusion::physical_plan::metrics::PruningMetrics;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::statistics::StatisticsConverter;
 use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 use parquet::schema::types::SchemaDescriptor;
 
-use crate::query::scan::scan_filters::may_be_reordered;
+use crate::query::scan::scan_filters;
 
 /// A scan, in terms of the columns of the table.
 #[derive(Debug)]
@@ -34,9 +40,51 @@ pub(super) struct TableScan {
     /// Schema of the rows that the scan returns.
     pub(super) output: SchemaRef,
     pub(super) predicate: Option<Arc<dyn PhysicalExpr>>,
+    /// Columns of the projection and of the conditions.
+    read: HashSet<Column>,
     /// Maximum number of values of a list by which row groups are excluded.
     pub(super) max_in_list_size: usize,
 }
+
+impl TableScan {
+    /// Prepares a scan of the columns of a table.
+    ///
+    /// # Errors
+    /// [`DataFusionError`](datafusion::error::DataFusionError) if the table does not have the
+    /// columns of the projection.
+    pub(super) fn new(
+        columns: SchemaRef,
+        projection: ProjectionExprs,
+        predicate: Option<Arc<dyn PhysicalExpr>>,
+        max_in_list_size: usize,
+    ) -> Result<Self> {
+        let output = Arc::new(projection.project_schema(&columns)?);
+        let parts = projection.expr_iter().chain(predicate.clone());
+        let read = parts.flat_map(|part| collect_columns(&part)).collect();
+        Ok(Self { columns, projection, output, predicate, read, max_in_list_size })
+    }
+
+    /// Returns the columns of a file that the scan reads and that have one value in all of its
+    /// rows: they need not be decoded.
+    pub(super) fn constants(&self, file: &Statistics) -> Constants {
+        let value = |column: &Column| {
+            let known = file.column_statistics.get(column.index())?;
+            let field = self.columns.fields().get(column.index())?;
+            match (&known.min_value, &known.max_value, &known.null_count) {
+                (Precision::Exact(min), Precision::Exact(max), Precision::Exact(0))
+                    if min == max && !min.is_null() =>
+                {
+                    min.cast_to(field.data_type()).ok()
+                }
+                _ => None,
+            }
+        };
+        self.read.iter().filter_map(|column| Some((column.name().to_owned(), value(column)?))).collect()
+    }
+}
+
+/// Values of columns that have the same value in all rows of a file.
+pub(super) type Constants = HashMap<String, ScalarValue>;
 
 /// A scan, in terms of the columns of files with one schema.
 #[derive(Debug)]
@@ -45,28 +93,32 @@ pub(super) struct FilePlan {
     pub(super) columns: SchemaRef,
     pub(super) predicate: Option<Arc<dyn PhysicalExpr>>,
     /// Whether the conditions may be evaluated in another order.
-    pub(super) is_reordered: bool,
+    pub(super) may_be_reordered: bool,
     row_groups: Option<Arc<PruningPredicate>>,
     pages: Option<PagePruningAccessPlanFilter>,
     /// Positions of the columns that are decoded for the output.
     decoded: Vec<usize>,
     projector: Projector,
-    /// Schema of the output, if that of the projected rows differs.
-    renamed: Option<SchemaRef>,
+    /// Schema of the output, if that of the projected rows differs, such as in what may be NULL.
+    returned_as: Option<SchemaRef>,
 }
 
 impl FilePlan {
-    /// Prepares a scan of files with these columns, some of which the table may not have had when
-    /// the files were written.
+    /// Prepares a scan of files with these columns, and with these constants. They may lack columns
+    /// that were added to the table later.
     ///
     /// # Errors
     /// [`DataFusionError`](datafusion::error::DataFusionError) if a condition or the projection
     /// cannot be adapted.
-    pub(super) fn new(scan: &TableScan, columns: SchemaRef) -> Result<Self> {
+    pub(super) fn new(scan: &TableScan, columns: SchemaRef, constants: &Constants) -> Result<Self> {
         let adapter =
             DefaultPhysicalExprAdapterFactory.create(Arc::clone(&scan.columns), Arc::clone(&columns))?;
         let simplifier = PhysicalExprSimplifier::new(&columns);
-        let adapted = |part: Arc<dyn PhysicalExpr>| simplifier.simplify(adapter.rewrite(part)?);
+        let adapted = |part: Arc<dyn PhysicalExpr>| {
+            let part =
+                if constants.is_empty() { part } else { replace_columns_with_literals(part, constants)? };
+            simplifier.simplify(adapter.rewrite(part)?)
+        };
         let predicate = scan.predicate.clone().map(adapted).transpose()?;
         let projection = scan.projection.clone().try_map_exprs(adapted)?;
         let row_groups = predicate.as_ref().and_then(|predicate| {
@@ -87,9 +139,9 @@ impl FilePlan {
         let stream = Arc::new(columns.project(&decoded)?);
         let projector =
             projection.try_map_exprs(|part| reassign_expr_columns(part, &stream))?.make_projector(&stream)?;
-        let renamed = (*projector.output_schema() != scan.output).then(|| Arc::clone(&scan.output));
-        let is_reordered = scan.predicate.as_ref().is_some_and(may_be_reordered);
-        Ok(Self { columns, predicate, is_reordered, row_groups, pages, decoded, projector, renamed })
+        let returned_as = (*projector.output_schema() != scan.output).then(|| Arc::clone(&scan.output));
+        let may_be_reordered = scan.predicate.as_ref().is_some_and(scan_filters::may_be_reordered);
+        Ok(Self { columns, predicate, may_be_reordered, row_groups, pages, decoded, projector, returned_as })
     }
 
     /// Columns to decode for the output.
@@ -103,7 +155,7 @@ impl FilePlan {
     /// [`DataFusionError`](datafusion::error::DataFusionError) if the projection fails.
     pub(super) fn output(&self, rows: &RecordBatch) -> Result<RecordBatch> {
         let projected = self.projector.project_batch(rows)?;
-        let Some(schema) = &self.renamed else { return Ok(projected) };
+        let Some(schema) = &self.returned_as else { return Ok(projected) };
         let (_, arrays, count) = projected.into_parts();
         let options = RecordBatchOptions::new().with_row_count(Some(count));
         Ok(RecordBatch::try_new_with_options(Arc::clone(schema), arrays, &options)?)
@@ -111,14 +163,20 @@ impl FilePlan {
 
     /// Leaves out the row groups that have no matching row, by their statistics. A predicate that
     /// cannot be evaluated leaves out none.
-    pub(super) fn exclude_row_groups(&self, access: &mut ParquetAccessPlan, file: &ParquetMetaData) {
+    pub(super) fn exclude_row_groups(
+        &self,
+        access: &mut ParquetAccessPlan,
+        file: &ParquetMetaData,
+        metrics: &ParquetFileMetrics,
+    ) {
         let Some(predicate) = &self.row_groups else { return };
         let positions = access.row_group_indexes();
         let groups: Vec<&RowGroupMetaData> =
             positions.iter().filter_map(|at| file.row_groups().get(*at)).collect();
         let statistics =
             RowGroupStatistics { columns: &self.columns, file: file.file_metadata().schema_descr(), groups };
-        exclude(access, &positions, predicate.prune(&statistics));
+        let _timer = metrics.statistics_eval_time.timer();
+        exclude(access, &positions, predicate.prune(&statistics), &metrics.row_groups_pruned_statistics);
     }
 
     /// Columns that conditions compare with values, which Bloom filters may not have.
@@ -132,9 +190,11 @@ impl FilePlan {
         access: &mut ParquetAccessPlan,
         row_group: usize,
         filters: &dyn PruningStatistics,
+        metrics: &ParquetFileMetrics,
     ) {
         if let Some(predicate) = &self.row_groups {
-            exclude(access, &[row_group], predicate.prune(filters));
+            let _timer = metrics.bloom_filter_eval_time.timer();
+            exclude(access, &[row_group], predicate.prune(filters), &metrics.row_groups_pruned_bloom_filter);
         }
     }
 
@@ -159,9 +219,17 @@ impl FilePlan {
 }
 
 /// Leaves out the row groups for which `keep` is false.
-fn exclude(access: &mut ParquetAccessPlan, row_groups: &[usize], keep: Result<Vec<bool>>) {
+fn exclude(
+    access: &mut ParquetAccessPlan,
+    row_groups: &[usize],
+    keep: Result<Vec<bool>>,
+    metrics: &PruningMetrics,
+) {
     for (row_group, keep) in row_groups.iter().zip(keep.unwrap_or_default()) {
-        if !keep {
+        if keep {
+            metrics.add_matched(1);
+        } else {
+            metrics.add_pruned(1);
             access.skip(*row_group);
         }
     }
@@ -175,17 +243,17 @@ struct RowGroupStatistics<'a> {
 }
 
 impl RowGroupStatistics<'_> {
-    fn converter(&self, column: &Column) -> Option<StatisticsConverter<'_>> {
+    fn converter(&self, column: &common::Column) -> Option<StatisticsConverter<'_>> {
         StatisticsConverter::try_new(&column.name, self.columns, self.file).ok()
     }
 }
 
 impl PruningStatistics for RowGroupStatistics<'_> {
-    fn min_values(&self, column: &Column) -> Option<ArrayRef> {
+    fn min_values(&self, column: &common::Column) -> Option<ArrayRef> {
         self.converter(column)?.row_group_mins(self.groups.iter().copied()).ok()
     }
 
-    fn max_values(&self, column: &Column) -> Option<ArrayRef> {
+    fn max_values(&self, column: &common::Column) -> Option<ArrayRef> {
         self.converter(column)?.row_group_maxes(self.groups.iter().copied()).ok()
     }
 
@@ -193,7 +261,7 @@ impl PruningStatistics for RowGroupStatistics<'_> {
         self.groups.len()
     }
 
-    fn null_counts(&self, column: &Column) -> Option<ArrayRef> {
+    fn null_counts(&self, column: &common::Column) -> Option<ArrayRef> {
         let counts = self.converter(column)?.row_group_null_counts(self.groups.iter().copied()).ok()?;
         Some(Arc::new(counts))
     }
@@ -203,7 +271,7 @@ impl PruningStatistics for RowGroupStatistics<'_> {
         Some(Arc::new(counts.collect::<UInt64Array>()))
     }
 
-    fn contained(&self, _column: &Column, _values: &HashSet<ScalarValue>) -> Option<BooleanArray> {
+    fn contained(&self, _column: &common::Column, _values: &HashSet<ScalarValue>) -> Option<BooleanArray> {
         None
     }
 }

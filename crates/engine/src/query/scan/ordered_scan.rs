@@ -71,7 +71,7 @@ impl OrderedScan {
         DataSourceExec::from_data_source(scan)
     }
 
-    /// Returns the scan as DataFusion opens it.
+    /// Returns the scan as DataFusion opens it: one that may be sorted otherwise is left to it.
     #[cfg(test)]
     pub(in crate::query) fn left_to_datafusion(&self) -> Arc<dyn ExecutionPlan> {
         let scan = Self::new(Arc::clone(&self.scan), self.readers.clone(), true);

@@ -57,7 +57,7 @@ impl ParquetFileReaderFactory for PortionReaders {
         metadata_size_hint: Option<usize>,
         metrics: &ExecutionPlanMetricsSet,
     ) -> Result<Box<dyn AsyncFileReader + Send>> {
-        // The scan creates several readers of each file, and has its own metrics. The readers of
+        // A scan may create several readers of each file, and has its own metrics. The readers of
         // DataFusion would register all of these again, which takes longer than a small read.
         let bytes_scanned = MetricBuilder::new(metrics).counter("bytes_scanned", partition_index);
         let files = self.clone();

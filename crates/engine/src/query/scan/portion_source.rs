@@ -11,11 +11,12 @@
 //!                                  footer (cached) ─► FilePlan of its columns ─► row groups ─►
 //!                                  Bloom filters ─► pages ─► reader with the conditions
 //! ```
-//! A scan whose conditions change while it runs, or that reads row groups in another order, is left
-//! to DataFusion.
+//! A scan is left to DataFusion if its conditions change while it runs or have a value that is not
+//! known before, or if it reads row groups in another order. Joins that are computed partition by
+//! partition have a scan, and so plans, for each partition.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arrow::datatypes::{Schema, SchemaRef};
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
@@ -30,7 +31,7 @@ use datafusion::datasource::physical_plan::{
 };
 use datafusion::datasource::table_schema::TableSchema;
 use datafusion::error::{DataFusionError, Result};
-use datafusion::physical_expr::expressions::DynamicFilterTracking;
+use datafusion::physical_expr::expressions::{Column, DynamicFilterTracking, Literal};
 use datafusion::physical_expr::projection::ProjectionExprs;
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use datafusion::physical_plan::filter_pushdown::{FilterPushdownPropagation, PushedDown};
@@ -42,7 +43,7 @@ use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use parquet::arrow::async_reader::{AsyncFileReader, ParquetRecordBatchStreamBuilder};
 use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData};
 
-use crate::query::scan::file_plan::{FilePlan, TableScan};
+use crate::query::scan::file_plan::{Constants, FilePlan, TableScan};
 use crate::query::scan::portion_readers::PortionReaders;
 
 type Builder = ParquetRecordBatchStreamBuilder<Box<dyn AsyncFileReader>>;
@@ -65,8 +66,10 @@ impl PortionSource {
         let predicate = source.filter();
         let is_static = predicate.as_ref().is_none_or(|predicate| {
             matches!(DynamicFilterTracking::classify(predicate), DynamicFilterTracking::Static)
+                && !has_unknown_value(predicate)
         });
         let is_plain = is_static
+            && source.table_parquet_options().global.pushdown_filters
             && table.table_partition_cols().is_empty()
             && table.virtual_columns().is_empty()
             && config.expr_adapter_factory.is_none()
@@ -75,13 +78,22 @@ impl PortionSource {
             return None;
         }
         let columns = Arc::clone(table.file_schema());
-        let output = Arc::new(projection.project_schema(&columns).ok()?);
-        let max_in_list_size = source.max_in_list_size();
         let readers = if predicate.is_some() { readers.clone().with_pages() } else { readers.clone() };
-        let scan = TableScan { columns, projection, output, predicate, max_in_list_size };
+        let scan = TableScan::new(columns, projection, predicate, source.max_in_list_size()).ok()?;
         let plans = Arc::new(FilePlans { scan, known: Mutex::default() });
         Some(Self { source: source.clone(), readers, plans, batch_size: None })
     }
+}
+
+/// Whether a condition has a value that is known only when the query runs, as that of a scalar
+/// subquery. Files are then excluded by their statistics, which happened for all other conditions
+/// when the scan was planned.
+fn has_unknown_value(predicate: &Arc<dyn PhysicalExpr>) -> bool {
+    let is_unknown = |node: &Arc<dyn PhysicalExpr>| {
+        let is_known = node.is::<Column>() || node.is::<Literal>() || node.is::<ScalarFunctionExpr>();
+        Ok(node.children().is_empty() && !is_known)
+    };
+    predicate.exists(is_unknown).unwrap_or(true)
 }
 
 /// Whether an expression calls a function about the file that is read.
@@ -172,21 +184,26 @@ struct FilePlans {
 
 impl FilePlans {
     /// Returns the metadata of a file with the types that the scan reads it as, and the plan for
-    /// its columns.
-    fn of_file(&self, footer: Arc<ParquetMetaData>) -> Result<(ArrowReaderMetadata, Arc<FilePlan>)> {
+    /// its columns and constants. Plans with constants fit few other files, and are not kept.
+    fn of_file(
+        &self,
+        footer: Arc<ParquetMetaData>,
+        constants: &Constants,
+    ) -> Result<(ArrowReaderMetadata, Arc<FilePlan>)> {
         let read_as = |columns: &SchemaRef| {
             let options = ArrowReaderOptions::new().with_schema(Arc::clone(columns));
             ArrowReaderMetadata::try_new(Arc::clone(&footer), options)
         };
-        if let Some(plan) = self.known(|plan| has_names(&footer, &plan.columns))
+        let is_known = |plan: &&Arc<FilePlan>| has_names(&footer, &plan.columns);
+        let known = self.known().iter().find(is_known).cloned().filter(|_| constants.is_empty());
+        if let Some(plan) = known
             && let Ok(metadata) = read_as(&plan.columns)
         {
             return Ok((metadata, plan));
         }
-        // Other columns, or a type of an older version of the table.
-        let expected = self.expected_columns(&footer);
-        let metadata = match expected.as_ref().map(read_as) {
+        let metadata = match self.expected_columns(&footer).as_ref().map(read_as) {
             Some(Ok(metadata)) => metadata,
+            // The file has other columns or types than the table, and is read as DataFusion does.
             Some(Err(_)) | None => {
                 let own = ArrowReaderMetadata::try_new(Arc::clone(&footer), ArrowReaderOptions::new())?;
                 match apply_file_schema_type_coercions(&self.scan.columns, own.schema()) {
@@ -196,17 +213,20 @@ impl FilePlans {
             }
         };
         let columns = Arc::clone(metadata.schema());
-        if let Some(plan) = self.known(|plan| plan.columns == columns) {
-            return Ok((metadata, plan));
+        if !constants.is_empty() {
+            return Ok((metadata, Arc::new(FilePlan::new(&self.scan, columns, constants)?)));
         }
-        let plan = Arc::new(FilePlan::new(&self.scan, columns)?);
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&plan));
+        let mut known = self.known();
+        if let Some(plan) = known.iter().find(|plan| plan.columns == columns) {
+            return Ok((metadata, Arc::clone(plan)));
+        }
+        let plan = Arc::new(FilePlan::new(&self.scan, columns, constants)?);
+        known.push(Arc::clone(&plan));
         Ok((metadata, plan))
     }
 
-    fn known(&self, is_it: impl Fn(&FilePlan) -> bool) -> Option<Arc<FilePlan>> {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.iter().find(|plan| is_it(plan)).cloned()
+    fn known(&self) -> MutexGuard<'_, Vec<Arc<FilePlan>>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Columns of a file with the types of the table; `None` if the table does not have all.
@@ -253,11 +273,12 @@ impl Opening {
         file: PartitionedFile,
     ) -> Result<BoxStream<'static, Result<arrow::array::RecordBatch>>> {
         let range = file.range.clone();
+        let constants = file.statistics.as_ref().map(|known| self.plans.scan.constants(known));
         let mut reader: Box<dyn AsyncFileReader> =
             self.readers.create_reader(self.partition, file, None, &self.metrics)?;
         let options = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Skip);
         let footer = reader.get_metadata(Some(&options)).await?;
-        let (metadata, plan) = self.plans.of_file(footer)?;
+        let (metadata, plan) = self.plans.of_file(footer, &constants.unwrap_or_default())?;
         let footer = Arc::clone(metadata.metadata());
         let row_groups = footer.row_groups();
         let mut access = RowGroupAccessPlanFilter::new(ParquetAccessPlan::new_all(row_groups.len()));
@@ -265,7 +286,7 @@ impl Opening {
             access.prune_by_range(row_groups, range);
         }
         let mut access = access.build();
-        plan.exclude_row_groups(&mut access, &footer);
+        plan.exclude_row_groups(&mut access, &footer, &self.file_metrics);
         let mut builder = Builder::new_with_metadata(reader, metadata);
         self.exclude_by_values(&plan, &mut access, &mut builder).await;
         let access = plan.exclude_pages(access, &footer, &self.file_metrics);
@@ -279,8 +300,14 @@ impl Opening {
             builder = builder.with_row_selection(rows);
         }
         if let Some(predicate) = &plan.predicate {
-            let filter =
-                build_row_filter(predicate, &plan.columns, &footer, plan.is_reordered, &self.file_metrics)?;
+            // Conditions are not evaluated again above the scan, so an error must not be ignored.
+            let filter = build_row_filter(
+                predicate,
+                &plan.columns,
+                &footer,
+                plan.may_be_reordered,
+                &self.file_metrics,
+            )?;
             if let Some(filter) = filter {
                 builder = builder.with_row_filter(filter);
             }
@@ -303,26 +330,26 @@ impl Opening {
         access: &mut ParquetAccessPlan,
         builder: &mut Builder,
     ) {
-        let compared = plan.compared_columns();
+        let leaf = |name: String| Some((leaf_of(builder, &name)?, name));
+        let compared: Vec<(usize, String)> = plan.compared_columns().into_iter().filter_map(leaf).collect();
         if compared.is_empty() {
             return;
         }
         for row_group in access.row_group_indexes() {
             let mut filters = BloomFilterStatistics::new();
             let mut has_any = false;
-            for name in &compared {
-                let Some(leaf) = leaf_of(builder, name) else { continue };
+            for (leaf, name) in &compared {
                 let (physical_type, length) = {
-                    let column = builder.parquet_schema().column(leaf);
+                    let column = builder.parquet_schema().column(*leaf);
                     (column.physical_type(), column.type_length())
                 };
-                if let Ok(Some(filter)) = builder.get_row_group_column_bloom_filter(row_group, leaf).await {
+                if let Ok(Some(filter)) = builder.get_row_group_column_bloom_filter(row_group, *leaf).await {
                     filters.insert(name, filter, physical_type, length);
                     has_any = true;
                 }
             }
             if has_any {
-                plan.exclude_by_values(access, row_group, &filters);
+                plan.exclude_by_values(access, row_group, &filters, &self.file_metrics);
             }
         }
     }

@@ -5,7 +5,7 @@ use crate::evaluate::roles::names::hints::hint;
 use crate::evaluate::roles::names::unspaced::{is_unspaced_label, is_unspaced_whole, unspaced_recurs};
 use crate::evaluate::roles::names::words::{has_word, last_part, plural, words};
 use crate::evaluate::roles::words::{
-    CONTACTS, EVENTS, IDENTIFIERS, LABELS, LINES, NUMBERS, RECURRING, WHOLES,
+    CONTACTS, EVENTS, HANDLED, IDENTIFIERS, LABELS, LINES, NUMBERS, RECURRING, STAFF, WHOLES,
 };
 
 /// Whether the name denotes a container of messages: `channel_id`, `thread`.
@@ -134,49 +134,6 @@ pub(in crate::evaluate::roles) fn denotes_thread(name: &str) -> bool {
 /// Whether the name denotes the person who handled what a row is about: "cashier_id", "sales_rep",
 /// "approved_by".
 pub(crate) fn denotes_staff(name: &str) -> bool {
-    const STAFF: &[&str] = &[
-        "cashier",
-        "teller",
-        "clerk",
-        "operator",
-        "agent",
-        "rep",
-        "salesperson",
-        "salesman",
-        "waiter",
-        "waitress",
-        "bartender",
-        "receptionist",
-        "caregiver",
-        "technician",
-        "assignee",
-        "handler",
-        "dispatcher",
-        "kassierer",
-        "sachbearbeiter",
-        "caissier",
-        "vendeur",
-        "cajero",
-        "vendedor",
-        "atendente",
-    ];
-    const HANDLED: &[&str] = &[
-        "approved",
-        "handled",
-        "served",
-        "processed",
-        "assigned",
-        "reviewed",
-        "verified",
-        "entered",
-        "checked",
-        "inspected",
-        "performed",
-        "modified",
-        "updated",
-        "closed",
-        "resolved",
-    ];
     let words = words(last_part(name));
     let is_staff = |word: &str| {
         let stem = ["key", "id"].iter().find_map(|suffix| word.strip_suffix(suffix)).unwrap_or(word);
