@@ -158,7 +158,8 @@ impl<'w, Q: Fn(&PartitionKeyReport) -> bool> EntityWeights<'w, Q> {
         // Reads name the client more often than the page that it requested.
         let page = if report.is_page { OF_PAGES } else { 1.0 };
         // Receipts are looked up by their number or by the customer, whoever the cashier was.
-        let is_staff = denotes_staff(&report.column) && !is_identifying && !self.knowledge.has_events();
+        let is_staff =
+            denotes_staff(&report.column) && !report.given && !is_identifying && !self.knowledge.has_events();
         let staff = if is_staff { OF_STAFF } else { 1.0 };
         let member = if report.is_member { OF_MEMBERS } else { 1.0 };
         let itself = if report.is_of_rows && rows_each < ROWS_OF_A_THING { ITSELF } else { 1.0 };
