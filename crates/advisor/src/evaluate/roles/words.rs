@@ -1371,7 +1371,7 @@ pub(super) const STAFF: &[&str] = &[
     "vendedor",
     "atendente",
 ];
-/// What they did, before "by": "approved_by".
+/// Verbs before "by" in names of such people: "approved_by".
 pub(super) const HANDLED: &[&str] = &[
     "approved",
     "handled",

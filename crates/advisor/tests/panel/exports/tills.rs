@@ -26,7 +26,7 @@ fn receipts() -> RecordBatch {
     ])
 }
 
-/// Invoices of tenants, each of which numbers its invoices, and where they are stored.
+/// Invoices of tenants, each with its own numbers, and the paths of the printed invoices.
 fn invoices_of_tenants() -> RecordBatch {
     let rows = 12_000;
     let tenant = zipf(rows, 25, 0.9, 911);
