@@ -116,7 +116,7 @@ pub(crate) fn look(
         widens,
     };
     let finder = Finder::new(&searched, &rows);
-    evaluate.time = finder.time().map(str::to_owned);
+    evaluate.time = given_time.clone().or_else(|| finder.time().map(str::to_owned));
     evaluate.time_reading = finder.time_reading().unwrap_or_default();
     time_column(export.columns(), evaluate)?;
     let kept = |considered: &[ConsideredCandidate]| {

@@ -232,7 +232,7 @@ impl<'a> SampledColumns<'a> {
 /// The time column in whose order rows seem to arrive: no births, points in time before dates, full
 /// columns before columns with NULLs, the time of an event before that of its receipt or end,
 /// sorted columns first, points in time before numbers. Without any, the time at the beginning of
-/// the row ids.
+/// the row ids, or numbers that rise with the rows from an unknown moment.
 fn event_time(columns: &[Profile<'_>], roles: &[RoleReport]) -> Option<String> {
     let of_role = |role: Role| {
         let columns = columns.iter().zip(roles);
@@ -253,6 +253,7 @@ fn event_time(columns: &[Profile<'_>], roles: &[RoleReport]) -> Option<String> {
     let times = of_role(Role::Time).filter(|(column, _)| is_native(column) || column.times.is_some());
     let best = times.min_by_key(|(column, _)| rank(column));
     let best = best.or_else(|| of_role(Role::RowId).find(|(_, report)| report.times.is_some()));
+    let best = best.or_else(|| of_role(Role::Time).min_by_key(|(column, _)| rank(column)));
     best.map(|(column, _)| column.column.name.clone())
 }
 

@@ -39,10 +39,12 @@ impl<'a> Finder<'a> {
         Self { sampled, keys, cut_short }
     }
 
-    /// Name of the time column: the given one, otherwise the one in whose order rows seem to
-    /// arrive.
+    /// Name of the time column in whose order rows seem to arrive; `None` if its values are not
+    /// read as points in time.
     pub(crate) fn time(&self) -> Option<&str> {
-        self.sampled.time.as_deref()
+        let time = self.sampled.time.as_deref()?;
+        let column = self.sampled.columns.get(self.sampled.position(time)?)?;
+        (column.column.column_type.is_time() || column.times.is_some()).then_some(time)
     }
 
     /// Reading of the time column as points in time; `None` if its values are not.

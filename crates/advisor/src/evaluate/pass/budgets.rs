@@ -13,6 +13,10 @@ const MIN_FOR_KEYS: ByteSize = ByteSize::mib(32);
 
 const MIN_PER_KEY: ByteSize = ByteSize::mib(9);
 
+/// One in this many bytes of the remaining memory is left unused, because freed memory cannot always
+/// be reused (measured).
+const UNUSED: u64 = 16;
+
 /// Memory of the candidates.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Budgets {
@@ -40,7 +44,8 @@ impl Budgets {
         if options.memory < least {
             return Err(EvaluateError::Memory { found: options.memory, least });
         }
-        let left = options.memory.0 - fixed;
+        let remaining = options.memory.0 - fixed;
+        let left = remaining - remaining / UNUSED;
         // A requested length may use a quarter of the remaining memory for more windows than usual.
         let more = left / 4 / (counters.max(1) * size_of::<u64>() * partition_keys_of(options).max(1)) as u64;
         let windows = MAX_WINDOWS + usize::try_from(more).unwrap_or(usize::MAX / 2);

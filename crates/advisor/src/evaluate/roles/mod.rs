@@ -191,6 +191,7 @@ pub(super) fn infer_roles(
             is_obscure,
             is_address: matches!(&column.form, Form::Text(words) if words.addresses > 0.9),
             is_page: names::denotes_page_view(&column.column.name)
+                || (role == Role::RowId && names::denotes_stored(&column.column.name))
                 || matches!(&column.form, Form::Text(words) if words.addresses - words.networks > 0.9),
             is_label: (names::is_label(&column.column.name) && !has_codes) || column.form.is_words(),
             is_kind: role == Role::Entity && column.hint == Some(Hint::Dimension),

@@ -1281,6 +1281,12 @@ pub(super) const RECEIPT: &[&str] = &[
 /// later one beside the time of the event.
 pub(super) const RECORDED: &[&str] =
     &["record", "recorded", "erfasst", "captured", "saisie", "registrado", "gravado", "zapisano"];
+/// Those whose rows a multi-tenant system keeps apart; codes and numbers are only unique within one.
+pub(super) const TENANTS: &[&str] =
+    &["tenant", "org", "organization", "organisation", "workspace", "company", "mandant", "mandt"];
+/// Words for where the content of a file is stored.
+pub(super) const STORED: &[&str] =
+    &["file", "filename", "filepath", "path", "url", "uri", "link", "href", "attachment"];
 /// Things that recur, even if an export of a short time has few rows of each.
 pub(super) const RECURRING: &[&str] = &[
     "user",
@@ -1307,6 +1313,29 @@ pub(super) const RECURRING: &[&str] = &[
     "member",
     "subscriber",
     "patient",
+    "learner",
+    "pupil",
+    "trainee",
+    "guest",
+    "attendee",
+    "participant",
+    "traveller",
+    "traveler",
+    "resident",
+    "voter",
+    "donor",
+    "borrower",
+    "policyholder",
+    "claimant",
+    "listener",
+    "viewer",
+    "candidate",
+    "applicant",
+    "person",
+    "household",
+    "child",
+    "cardholder",
+    "renter",
     "student",
     "employee",
     "merchant",

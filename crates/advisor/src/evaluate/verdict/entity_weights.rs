@@ -2,7 +2,9 @@
 
 use crate::evaluate::figures::evaluation::Evaluation;
 use crate::evaluate::figures::partition_key::PartitionKeyReport;
-use crate::evaluate::roles::names::{denotes_log, denotes_period, denotes_side, denotes_staff};
+use crate::evaluate::roles::names::{
+    denotes_log, denotes_period, denotes_side, denotes_staff, denotes_tenant,
+};
 use crate::evaluate::roles::{Role, RoleReport};
 use crate::evaluate::verdict::knowledge::Knowledge;
 use evenkeel_model::units::PartitionCount;
@@ -39,6 +41,8 @@ const OF_PARTIES: f64 = 1.3;
 const OF_SIDES: f64 = 0.3;
 /// Weight of the person who handled what a row is about.
 const OF_STAFF: f64 = 0.3;
+/// Weight of things of which there are fewer than users of them: exercises, rooms, titles.
+const OF_CATALOGUE: f64 = 0.7;
 /// Weight of the address of a requested page, compared with the sender of the request.
 const OF_PAGES: f64 = 0.5;
 /// Weight of an address in rows about something else, such as the host that reads a partition now.
@@ -60,6 +64,8 @@ pub(super) struct EntityWeights<'w, Q> {
     /// Figures of the kinds that together identify what a row is about, if these can place rows:
     /// the partition of a topic that a group of consumers reads.
     pub(super) subject: Option<&'w PartitionKeyReport>,
+    /// Users, devices and others that come back and can place rows, with the number of each.
+    users: Vec<(&'w RoleReport, f64)>,
 }
 
 impl<'w, Q: Fn(&PartitionKeyReport) -> bool> EntityWeights<'w, Q> {
@@ -76,11 +82,18 @@ impl<'w, Q: Fn(&PartitionKeyReport) -> bool> EntityWeights<'w, Q> {
         let subject = evaluation.candidates.iter().find(|key| {
             is_of_kinds(&key.partition_key) && knowledge.is_thing(&key.partition_key) && qualifies(key)
         });
-        Self { knowledge, evaluation, partitions, qualifies, subject }
+        let mut weights = Self { knowledge, evaluation, partitions, qualifies, subject, users: Vec::new() };
+        let users = knowledge.roles.iter().filter(|report| report.role == Role::Entity && report.recurs);
+        let with_count = |user: &'w RoleReport| {
+            let counted = weights.counted(user).filter(|counted| (weights.qualifies)(counted))?;
+            Some((user, counted.distinct.estimate as f64))
+        };
+        weights.users = users.filter_map(with_count).collect();
+        weights
     }
 
     /// Figures of the entity in a column, if it was counted.
-    fn counted(&self, report: &RoleReport) -> Option<&PartitionKeyReport> {
+    fn counted(&self, report: &RoleReport) -> Option<&'w PartitionKeyReport> {
         let thing = report.thing();
         self.evaluation.candidates.iter().find(|key| key.partition_key == thing)
     }
@@ -123,6 +136,46 @@ impl<'w, Q: Fn(&PartitionKeyReport) -> bool> EntityWeights<'w, Q> {
         self.knowledge.natural_key.contains(thing) && self.knowledge.roles.iter().any(is_line)
     }
 
+    /// The tenant within which the codes of a column mean something: customer 17 of one tenant is
+    /// not customer 17 of another. `None` unless rows are numbered by tenant, and if a code tells
+    /// its tenant.
+    fn tenant_of(&self, report: &RoleReport) -> Option<&'w String> {
+        let in_key = |other: &&RoleReport| self.knowledge.natural_key.contains(&other.column);
+        let numbers = self.knowledge.roles.iter().filter(in_key);
+        let tenants = numbers.filter(|number| number.column != report.column);
+        let mut tenants = tenants.flat_map(|number| &number.counts_within);
+        tenants.find(|tenant| {
+            denotes_tenant(tenant)
+                && **tenant != report.column
+                && report.role == Role::Entity
+                && !report.determines.contains(tenant)
+                && !report.counts_within.contains(tenant)
+        })
+    }
+
+    /// Columns with codes of tenants, each with the column of the tenant.
+    pub(super) fn codes(&self) -> Vec<(String, String)> {
+        let code = |report: &RoleReport| Some((report.column.clone(), self.tenant_of(report)?.clone()));
+        self.knowledge.roles.iter().filter_map(code).collect()
+    }
+
+    /// Columns that identify the thing of each column, with its weight.
+    pub(super) fn things(&self, codes: &[(String, String)]) -> Vec<(Vec<String>, f64)> {
+        let thing = |report: &RoleReport| match codes.iter().find(|(code, _)| *code == report.column) {
+            Some((code, tenant)) => vec![tenant.clone(), code.clone()],
+            None => report.thing(),
+        };
+        self.knowledge.roles.iter().map(|report| (thing(report), self.weight(report))).collect()
+    }
+
+    /// Whether a column has things that a larger number of users act on.
+    fn is_of_catalogue(&self, report: &RoleReport, values: f64) -> bool {
+        let identifies = |report: &RoleReport| self.knowledge.identifying.contains(&report.column);
+        let acts =
+            |(user, count): &(&RoleReport, f64)| *count > values && (identifies(user) || !identifies(report));
+        !report.recurs && !report.holds_parts && !report.given && self.users.iter().any(acts)
+    }
+
     /// Weight of a column as an entity that reads name; 0 if it is not an entity.
     pub(super) fn weight(&self, report: &RoleReport) -> f64 {
         let base = match report.role {
@@ -135,8 +188,10 @@ impl<'w, Q: Fn(&PartitionKeyReport) -> bool> EntityWeights<'w, Q> {
         let Some(counted) = self.counted(report) else { return 0.02 * base };
         let values = counted.distinct.estimate.max(1) as f64;
         let rows_each = self.evaluation.rows as f64 / values;
+        let is_of_catalogue = self.is_of_catalogue(report, values);
         // Of a property without a name, others may follow by chance.
-        let attributes = if report.is_obscure { 0.0 } else { report.attributes(self.knowledge.roles) };
+        let attributes =
+            if report.is_obscure || is_of_catalogue { 0.0 } else { report.attributes(self.knowledge.roles) };
         // Values that rarely repeat gather nothing. Beyond that, the rows of a value reflect the
         // length of the export rather than the reads.
         let gathers = ((rows_each - 1.0) / FEW_ROWS_EACH).clamp(0.0, 1.0);
@@ -156,11 +211,17 @@ impl<'w, Q: Fn(&PartitionKeyReport) -> bool> EntityWeights<'w, Q> {
             None => 1.0,
         };
         // Reads name the client more often than the page that it requested.
-        let page = if report.is_page { OF_PAGES } else { 1.0 };
+        let page = match report.is_page {
+            // A page with one row or two is where the row comes from.
+            true if rows_each < ROWS_OF_A_THING => OF_PLACES,
+            true => OF_PAGES,
+            false => 1.0,
+        };
         // Receipts are looked up by their number or by the customer, whoever the cashier was.
         let is_staff =
             denotes_staff(&report.column) && !report.given && !is_identifying && !self.knowledge.has_events();
         let staff = if is_staff { OF_STAFF } else { 1.0 };
+        let catalogue = if is_of_catalogue { OF_CATALOGUE } else { 1.0 };
         let member = if report.is_member { OF_MEMBERS } else { 1.0 };
         let itself = if report.is_of_rows && rows_each < ROWS_OF_A_THING { ITSELF } else { 1.0 };
         // Where the subject of a row is now is one of its attributes.
@@ -174,6 +235,7 @@ impl<'w, Q: Fn(&PartitionKeyReport) -> bool> EntityWeights<'w, Q> {
             * party
             * place
             * member
+            * catalogue
             * staff
             * self.usable(counted)
             * base

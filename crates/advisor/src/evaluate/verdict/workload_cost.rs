@@ -51,6 +51,8 @@ pub(crate) struct Workload<'a> {
     /// Share of the reads that name one entity: smaller if no column is a strong entity; the rest
     /// then name a row.
     entity_reads: f64,
+    /// Columns with codes of tenants, each with the column of the tenant.
+    codes: Vec<(String, String)>,
     /// Columns by which other tables are joined, each with its share of the joins.
     joins: Vec<(String, f64)>,
     partitions: f64,
@@ -127,8 +129,8 @@ impl<'a> Workload<'a> {
             1.0
         };
         let spread = |report: &RoleReport| if is_of_things { 1.0 } else { weights.spread(report) };
-        let mut entities: Vec<(Vec<String>, f64)> =
-            knowledge.roles.iter().map(|report| (report.thing(), weights.weight(report))).collect();
+        let codes = weights.codes();
+        let mut entities = weights.things(&codes);
         let subject = weights.subject;
         if let Some(subject) = subject {
             entities
@@ -146,6 +148,7 @@ impl<'a> Workload<'a> {
             knowledge,
             entities,
             entity_reads: ENTITY_READS * of_things * strongest.min(1.0).sqrt(),
+            codes,
             joins: shares(knowledge.joined),
             partitions: partitions.len() as f64,
         }
@@ -220,6 +223,10 @@ impl<'a> Workload<'a> {
     fn entity_reads(&self, key: &[String]) -> f64 {
         if self.entities.is_empty() {
             return self.row_reads(key);
+        }
+        // Every tenant has a customer 1, so such codes alone gather rows that have nothing in common.
+        if self.codes.iter().any(|(code, tenant)| key.contains(code) && !key.contains(tenant)) {
+            return 1.0;
         }
         let one = 1.0 / self.partitions;
         let has_all =

@@ -27,8 +27,14 @@ fn reads_of_pairs_of_entities_are_those_of_each_with_each_other() {
     let weights = [0.4, 0.3, 0.15, 0.1, 0.05];
     let entities = [vec!["a"], vec!["b"], vec!["b", "c"], vec!["d"], vec!["a", "d", "e"]];
     let entities = entities.iter().zip(weights).map(|(names, weight)| (named(names), weight)).collect();
-    let workload =
-        Workload { knowledge: &knowledge, entities, entity_reads: 0.5, joins: Vec::new(), partitions: 16.0 };
+    let workload = Workload {
+        knowledge: &knowledge,
+        entities,
+        entity_reads: 0.5,
+        codes: Vec::new(),
+        joins: Vec::new(),
+        partitions: 16.0,
+    };
     for key in [vec!["a"], vec!["b"], vec!["a", "b"], vec!["a", "c"], vec!["x"], vec!["c", "d", "e"]] {
         let key = named(&key);
         let (found, expected) = (workload.entity_reads(&key), by_force(&workload, &key));

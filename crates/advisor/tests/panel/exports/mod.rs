@@ -21,6 +21,7 @@ macro_rules! case {
 }
 
 mod advertising;
+mod catalogues;
 mod finance;
 mod goods;
 mod institutions;
@@ -116,6 +117,7 @@ pub(crate) fn cases() -> Vec<Case> {
         finance::cases(),
         sensors::cases(),
         tills::cases(),
+        catalogues::cases(),
         transport::cases(),
         people::cases(),
         streams::cases(),

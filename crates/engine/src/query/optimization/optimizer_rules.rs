@@ -14,13 +14,14 @@ use crate::query::optimization::filter_pushdown::SafeFilterPushdown;
 use crate::query::optimization::float_groups::FloatGroups;
 use crate::query::optimization::grouping_sets::SetsOfGroups;
 use crate::query::optimization::guards::GuardedConditions;
+use crate::query::optimization::join_order::JoinOrder;
+use crate::query::optimization::joins_of_groups::JoinsOfGroups;
 use crate::query::optimization::limit_barrier::{LimitBarrier, LimitsOverSorts};
 use crate::query::optimization::missing_sorts::MissingSorts;
 use crate::query::optimization::no_rows::NoRows;
 use crate::query::optimization::nullable_lists::NullableLists;
 use crate::query::optimization::nulls_of_joins::NullsOfJoins;
 use crate::query::optimization::projection_pushdown::SafeProjectionPushdown;
-use crate::query::optimization::selective_joins_first::SelectiveJoinsFirst;
 use crate::query::optimization::semi_joins_first::SemiJoinsFirst;
 use crate::query::optimization::whole_orders::WholeOrders;
 
@@ -40,7 +41,7 @@ pub(in crate::query) fn corrected_logical_rules(rules: &[LogicalRule]) -> Vec<Lo
         }
         if rule.name() == "push_down_filter" {
             corrected.extend([Arc::new(NoRows) as LogicalRule, Arc::new(SemiJoinsFirst)]);
-            corrected.push(Arc::new(SelectiveJoinsFirst));
+            corrected.push(Arc::new(JoinOrder));
         }
     }
     corrected.push(Arc::new(SignlessZeros::Orders));
@@ -51,7 +52,7 @@ pub(in crate::query) fn corrected_logical_rules(rules: &[LogicalRule]) -> Vec<Lo
 pub fn corrected_rules(rules: Vec<Rule>) -> Vec<Rule> {
     let last_pushdown = rules.iter().rposition(|rule| is_filter_pushdown(rule.as_ref()));
     let mut corrected = Vec::with_capacity(rules.len() + 8);
-    corrected.extend([Arc::new(SetsOfGroups) as Rule, Arc::new(NullsOfJoins)]);
+    corrected.extend([Arc::new(SetsOfGroups) as Rule, Arc::new(NullsOfJoins), Arc::new(JoinsOfGroups)]);
     for (position, rule) in rules.into_iter().enumerate() {
         let places_sorts = is_sort_placement(rule.as_ref());
         if places_sorts {
@@ -124,7 +125,7 @@ mod tests {
         let place = logical.iter().position(|name| *name == "NullableLists").unwrap();
         assert_eq!(logical[place + 1..][..3], ["simplify_expressions", "SignlessZeros", "TruthTests"]);
         let place = logical.iter().position(|name| *name == "push_down_filter").unwrap();
-        assert_eq!(logical[place + 1..][..3], ["NoRows", "SemiJoinsFirst", "SelectiveJoinsFirst"]);
+        assert_eq!(logical[place + 1..][..3], ["NoRows", "SemiJoinsFirst", "JoinOrder"]);
 
         let rules = corrected_rules(PhysicalOptimizer::new().rules);
         let names_of_all = names(&rules);
@@ -132,7 +133,7 @@ mod tests {
             let position = names_of_all.iter().position(|rule| rule == name).unwrap();
             names_of_all[position + 1].as_str()
         };
-        assert_eq!(names_of_all[..2], ["SetsOfGroups", "NullsOfJoins"]);
+        assert_eq!(names_of_all[..3], ["SetsOfGroups", "NullsOfJoins", "JoinsOfGroups"]);
         assert_eq!(after("LimitsOverSorts"), "EnsureRequirements");
         assert_eq!(after("EnsureRequirements"), "WholeOrders");
         assert_eq!(after("DistinctMatches"), "FloatGroups");

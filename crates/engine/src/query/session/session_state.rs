@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use datafusion::execution::memory_pool::MemoryLimit;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::execution::{SessionState, SessionStateBuilder};
 use datafusion::optimizer::{Analyzer, AnalyzerRule};
@@ -28,6 +29,38 @@ use crate::query::optimization::optimizer_rules::{corrected_logical_rules, corre
 use crate::query::optimization::yielding::YieldingJoins;
 use crate::query::scan::named_table::NamedTable;
 
+/// Rows that one core puts into a hash table while others would distribute the rows of both sides.
+const ROWS_OF_ONE_CORE: usize = 1 << 21;
+/// Bytes of such rows.
+const BYTES_OF_ONE_CORE: usize = 128 << 20;
+/// Range of the keys for which a join has an array instead of a hash table.
+const KEYS_OF_ARRAY: usize = 1 << 18;
+/// Share of the memory of a query that such an array may take, as a divisor.
+const SHARE_OF_ARRAY: usize = 64;
+
+/// Sets when a join builds one table for all cores, and when that is an array.
+///
+/// The rows of the other side then need not be distributed, and its scans look keys up in one table
+/// rather than finding the right one for each row. With more cores, the time of building matters
+/// more, as the time of all else is divided among them.
+fn tune_hash_joins(config: &mut SessionConfig, runtime: &RuntimeEnv) {
+    let memory = match runtime.memory_pool.memory_limit() {
+        MemoryLimit::Finite(memory) => memory,
+        MemoryLimit::Infinite | MemoryLimit::Unknown => usize::MAX,
+    };
+    let options = config.options_mut();
+    let cores = options.execution.target_partitions.max(1);
+    let optimizer = &mut options.optimizer;
+    let (rows, bytes) = (
+        &mut optimizer.hash_join_single_partition_threshold_rows,
+        &mut optimizer.hash_join_single_partition_threshold,
+    );
+    *rows = (ROWS_OF_ONE_CORE / cores).max(*rows);
+    *bytes = (BYTES_OF_ONE_CORE / cores).max(*bytes);
+    let keys = &mut options.execution.perfect_hash_join_small_build_threshold;
+    *keys = (memory / SHARE_OF_ARRAY / size_of::<u32>()).min(KEYS_OF_ARRAY).max(*keys);
+}
+
 /// Returns the state for queries that run in this process. The summaries of their joins are added
 /// to `joins`.
 pub(in crate::query) fn local_state(
@@ -40,6 +73,7 @@ pub(in crate::query) fn local_state(
     config.options_mut().execution.parquet.pushdown_filters = true;
     // DataFusion 55 ends windows early that LEAD looks beyond.
     config.options_mut().optimizer.enable_window_limits = false;
+    tune_hash_joins(&mut config, &runtime);
     let mut rules = corrected_rules(PhysicalOptimizer::new().rules);
     rules.push(Arc::new(YieldingJoins));
     let snapshots = tables.iter().map(|named| Arc::clone(&named.table)).collect();

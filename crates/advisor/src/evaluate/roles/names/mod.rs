@@ -22,13 +22,13 @@ pub(in crate::evaluate::roles) use crate::evaluate::roles::names::numbers::{
 };
 pub(crate) use crate::evaluate::roles::names::things::{
     denotes_action, denotes_events, denotes_log_partition, denotes_offset, denotes_port_of_connection,
-    denotes_side, denotes_staff, denotes_topic, is_bare_id, is_derived, is_label,
+    denotes_side, denotes_staff, denotes_tenant, denotes_topic, is_bare_id, is_derived, is_label,
 };
 pub(in crate::evaluate::roles) use crate::evaluate::roles::names::things::{
     denotes_address, denotes_allele, denotes_author, denotes_block, denotes_code, denotes_deletion,
-    denotes_operation, denotes_page_view, denotes_process, denotes_span, denotes_talk, denotes_thread,
-    denotes_trace, denotes_transaction, has_end, has_several_words, is_contact, is_first_of, is_id_of_record,
-    is_of_rows, is_whole, noun, recurs,
+    denotes_operation, denotes_page_view, denotes_process, denotes_span, denotes_stored, denotes_talk,
+    denotes_thread, denotes_trace, denotes_transaction, has_end, has_several_words, is_contact, is_first_of,
+    is_id_of_record, is_of_rows, is_whole, noun, recurs,
 };
 pub(crate) use crate::evaluate::roles::names::times::{
     Lateness, denotes_birth, denotes_change, denotes_creation, denotes_creator, denotes_log, denotes_period,

@@ -5,7 +5,7 @@ use crate::evaluate::roles::names::hints::hint;
 use crate::evaluate::roles::names::unspaced::{is_unspaced_label, is_unspaced_whole, unspaced_recurs};
 use crate::evaluate::roles::names::words::{has_word, last_part, plural, words};
 use crate::evaluate::roles::words::{
-    CONTACTS, EVENTS, HANDLED, IDENTIFIERS, LABELS, LINES, NUMBERS, RECURRING, STAFF, WHOLES,
+    CONTACTS, EVENTS, HANDLED, IDENTIFIERS, LABELS, LINES, NUMBERS, RECURRING, STAFF, STORED, TENANTS, WHOLES,
 };
 
 /// Whether the name denotes a container of messages: `channel_id`, `thread`.
@@ -57,6 +57,20 @@ pub(in crate::evaluate::roles) fn denotes_page_view(name: &str) -> bool {
     match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         [.., "page" | "screen", "view", last] | [.., "pageview" | "screenview", last] => identifies(last),
         [.., last] => ["pageviewid", "screenviewid"].contains(last),
+        [] => false,
+    }
+}
+
+/// Whether the name denotes where the content of a file is stored: `cv_file`, `avatar_url`.
+pub(in crate::evaluate::roles) fn denotes_stored(name: &str) -> bool {
+    words(last_part(name)).last().is_some_and(|word| STORED.contains(&word.as_str()))
+}
+
+/// Whether the name denotes one of those that share a system: `tenant_id`, `org`, `MANDT`.
+pub(crate) fn denotes_tenant(name: &str) -> bool {
+    match words(last_part(name)).as_slice() {
+        [tenant] => TENANTS.contains(&tenant.as_str()),
+        [.., tenant, last] => TENANTS.contains(&tenant.as_str()) && IDENTIFIERS.contains(&last.as_str()),
         [] => false,
     }
 }
