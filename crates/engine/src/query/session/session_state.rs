@@ -118,3 +118,27 @@ pub(in crate::query) fn corrected_context(state: SessionState) -> SessionContext
     context.add_analyzer_rule(Arc::new(ExactSubqueries));
     context
 }
+
+#[cfg(test)]
+mod tests {
+    use datafusion::execution::memory_pool::GreedyMemoryPool;
+    use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+
+    use super::*;
+
+    #[test]
+    fn fewer_cores_and_more_memory_build_larger_tables_at_once() {
+        let tuned = |cores: usize, memory: usize| {
+            let mut config = SessionConfig::new().with_target_partitions(cores);
+            let pool = Arc::new(GreedyMemoryPool::new(memory));
+            let runtime = RuntimeEnvBuilder::new().with_memory_pool(pool).build().unwrap();
+            tune_hash_joins(&mut config, &runtime);
+            let rows = config.options().optimizer.hash_join_single_partition_threshold_rows;
+            (rows, config.options().execution.perfect_hash_join_small_build_threshold)
+        };
+        assert_eq!(tuned(2, 1 << 30), (1 << 20, 1 << 18));
+        // DataFusion's own limits.
+        assert_eq!(tuned(64, 1 << 10), (1 << 17, 1 << 10));
+        assert_eq!(tuned(16, 16 << 20), (1 << 17, 1 << 16));
+    }
+}
