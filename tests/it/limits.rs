@@ -97,6 +97,33 @@ fn what_spills_gives_the_same_answer() {
     assert_eq!(ample.stdout.iter().filter(|byte| **byte == b'\n').count(), 21);
 }
 
+/// Many inputs spill the same rows at once, which ends in an answer or an error.
+#[test]
+fn a_query_that_spills_never_waits_for_itself() {
+    let dir = tempfile::tempdir().unwrap();
+    let row = |k: u64| format!("{k},user-{:08},{},{}\n", k * 7_919 % 30_011, k * 31 % 200, k % 997);
+    let rows: String = (0..400_000).map(row).collect();
+    std::fs::write(dir.path().join("a.csv"), format!("k,u,c,a\n{rows}")).unwrap();
+    done(
+        dir.path(),
+        "create {}/table --column k:int64:not-null --column u:utf8 --column c:int64 --column a:int64 \
+         --primary-key k --partitions 16",
+    );
+    done(dir.path(), "ingest {}/table {}/a.csv");
+    let sql = "SELECT count(*) FROM t a JOIN (SELECT u, max(a) AS m, count(*) AS n, min(k) AS f FROM t \
+               GROUP BY u, c) b ON a.u = b.u AND a.k = b.f";
+    let ample = Run::from(query(&dir, sql, &["--format", "csv"]).output().unwrap());
+    assert_eq!(ample.code, 0, "{}", ample.stderr);
+    for memory in ["36MiB", "44MiB", "52MiB", "52MiB", "52MiB", "60MiB"] {
+        let limits = ["--format", "csv", "--memory", memory, "--timeout", "90s"];
+        let scarce = Run::from(query(&dir, sql, &limits).output().unwrap());
+        match scarce.code {
+            0 => assert_eq!(scarce.stdout, ample.stdout, "{memory}"),
+            _ => assert!(scarce.stderr.contains("of memory: "), "{memory}: {}", scarce.stderr),
+        }
+    }
+}
+
 #[test]
 fn sql_beyond_the_limits_is_refused_at_once() {
     let dir = table();

@@ -225,7 +225,8 @@ impl SampledColumns<'_> {
     }
 
     /// Whether several things identify rows without the time of the event: they will meet again at
-    /// another moment, even if they have not yet.
+    /// another moment, even if they have not yet. A thing that has one time, such as an auction, will
+    /// not.
     pub(super) fn meets_once(&self, key: &[usize]) -> bool {
         let is_row = |at: &usize| {
             matches!(self.role(*at), Role::RowId | Role::LineNumber)
@@ -234,7 +235,9 @@ impl SampledColumns<'_> {
         key.len() > 1
             && !self.has_time(key)
             && !key.iter().any(is_row)
-            && self.key_time().is_some_and(|time| self.is_time_of_event(time))
+            && self.key_time().is_some_and(|time| {
+                self.is_time_of_event(time) && !key.iter().any(|at| self.determines(*at, time))
+            })
     }
 
     /// Whether a column identifies rows by its values and by its name, which is not that of users or

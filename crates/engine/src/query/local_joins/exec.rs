@@ -144,6 +144,10 @@ fn optimized(
 ) -> Result<Arc<dyn ExecutionPlan>> {
     let mut config = config.clone();
     config.execution.target_partitions = 1;
+    // A hash table for all streams of a plan would stay until the query ends, that of one ends with
+    // its stream.
+    config.optimizer.hash_join_single_partition_threshold = 0;
+    config.optimizer.hash_join_single_partition_threshold_rows = 0;
     // Copies of a join share its build side unless they are reset.
     let plan = reset_plan_states(Arc::clone(plan))?;
     rules.iter().try_fold(plan, |plan, rule| rule.optimize(plan, &config))

@@ -16,10 +16,10 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::joins::utils::{ColumnIndex, JoinFilter, JoinOn};
-use datafusion::physical_plan::joins::{HashJoinExec, HashJoinExecBuilder};
+use datafusion::physical_plan::joins::{HashJoinExec, HashJoinExecBuilder, PartitionMode};
 use datafusion::physical_plan::projection::ProjectionExec;
 
-/// Looks groups up by their keys, and compares their results afterwards.
+/// Looks for groups by their keys, and compares their results afterwards.
 ///
 /// A join passes the keys of its build side down to the scans of the other side, through an
 /// aggregation if they are all keys of its groups. DataFusion 55 also joins by results, which keeps
@@ -29,8 +29,9 @@ use datafusion::physical_plan::projection::ProjectionExec;
 /// parts semi join costs            parts semi join costs
 ///   on part = part, cost = min  ──►   on part = part, if cost = min
 /// ```
-/// Since groups have all of the keys, no key has several groups, and the comparison goes through
-/// few pairs. Must run before rows are distributed by the keys of joins.
+/// Each key has one group, so that each row of the build side is compared with one result at most.
+/// The build side must be small, or it would select few groups. Must run after the build side was
+/// chosen, and before rows are distributed by the keys of joins.
 #[derive(Debug)]
 pub(in crate::query) struct JoinsOfGroups;
 
@@ -56,35 +57,39 @@ impl PhysicalOptimizerRule for JoinsOfGroups {
     }
 }
 
-/// Returns the join by the keys of groups; `None` if neither side has groups, or there are no other
-/// columns to compare.
+/// Returns the join by the keys of groups; `None` if a small build side does not look for groups, or
+/// there are no other columns to compare.
 fn joined_by_keys(join: &HashJoinExec) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     let is_matching = matches!(join.join_type(), JoinType::Inner | JoinType::LeftSemi | JoinType::RightSemi);
-    if !is_matching || join.null_equality() != NullEquality::NullEqualsNothing || join.null_aware {
+    if !is_matching
+        || *join.partition_mode() != PartitionMode::CollectLeft
+        || join.null_equality() != NullEquality::NullEqualsNothing
+        || join.null_aware
+    {
         return Ok(None);
     }
     let columns = join.on().iter().map(|(left, right)| Some((column(left)?, column(right)?)));
-    let Some((lefts, rights)) = columns.collect::<Option<(Vec<usize>, Vec<usize>)>>() else {
+    let Some(columns) = columns.collect::<Option<Vec<(usize, usize)>>>() else { return Ok(None) };
+    let Some(keys) = keys_of_groups(join.right()) else { return Ok(None) };
+    if !keys.iter().all(|key| columns.iter().any(|(_, right)| right == key)) {
         return Ok(None);
-    };
-    let keys = match (keys_of_groups(join.left()), keys_of_groups(join.right())) {
-        (_, Some(keys)) if keys.iter().all(|key| rights.contains(key)) => (&rights, keys),
-        (Some(keys), _) if keys.iter().all(|key| lefts.contains(key)) => (&lefts, keys),
-        _ => return Ok(None),
-    };
-    let (joined, keys) = keys;
-    let mut on: JoinOn = Vec::new();
-    let mut compared = Vec::new();
-    for (pair, (place, sides)) in join.on().iter().zip(joined.iter().zip(lefts.iter().zip(&rights))) {
-        // Hash tables hold equal zeros together, which a comparison tells apart.
-        let is_exact = !pair.0.data_type(&join.left().schema())?.is_floating();
-        if keys.contains(place) || !is_exact { on.push(pair.clone()) } else { compared.push(sides) }
+    }
+    let (mut on, mut compared): (JoinOn, Vec<(usize, usize)>) = (Vec::new(), Vec::new());
+    for (pair, (left, right)) in join.on().iter().zip(columns) {
+        // Hash tables hold equal zeros together, which a comparison tells apart, and find no NULL in
+        // lists.
+        let data_type = pair.0.data_type(&join.left().schema())?;
+        if keys.contains(&right) || data_type.is_floating() || data_type.is_nested() {
+            on.push(pair.clone());
+        } else {
+            compared.push((left, right));
+        }
     }
     if compared.is_empty() {
         return Ok(None);
     }
     let filter = compared.into_iter().try_fold(join.filter().cloned(), |filter, (left, right)| {
-        with_equality(filter, join, *left, *right).map(Some)
+        with_equality(filter, join, left, right).map(Some)
     })?;
     HashJoinExecBuilder::from(join)
         .with_on(on)
@@ -169,51 +174,39 @@ mod tests {
         let tables = tables().await;
         let (ours, twin) = (&tables.ours, twin(&tables.ours));
         let groups = "(SELECT game, min(points) AS least, count(*) AS n FROM big GROUP BY game)";
-        for (from, is_changed) in [
-            (format!("middle a JOIN {groups} b ON a.game = b.game AND a.points = b.least"), true),
-            (format!("{groups} b JOIN middle a ON a.game = b.game AND a.points = b.least"), true),
-            (
-                format!(
-                    "middle a JOIN {groups} b ON a.game = b.game AND a.points = b.least AND a.player = b.n"
-                ),
-                true,
-            ),
-            (
-                format!(
-                    "middle a JOIN {groups} b ON a.game = b.game AND a.points = b.least AND a.player < b.n"
-                ),
-                true,
-            ),
-            (
-                format!(
-                    "middle a JOIN {groups} b ON a.game = b.game AND a.points = b.least AND b.least IS NOT NULL"
-                ),
-                true,
-            ),
-            (format!("middle a JOIN {groups} b ON a.game = b.game"), false),
-            // Several groups may have the same result.
-            (format!("middle a JOIN {groups} b ON a.points = b.least"), false),
-            (format!("middle a LEFT JOIN {groups} b ON a.game = b.game AND a.points = b.least"), false),
-            (
-                "middle a JOIN (SELECT game, player, min(points) AS least FROM big GROUP BY game, player) b
-                 ON a.game = b.game AND a.points = b.least"
-                    .to_owned(),
-                false,
-            ),
-            (
-                "middle a JOIN (SELECT game, min(points * 0.5::double) AS least FROM big GROUP BY game) b
-                 ON a.game = b.game AND a.points * 0.5::double = b.least"
-                    .to_owned(),
-                false,
-            ),
+        for from in [
+            format!("middle a JOIN {groups} b ON a.game = b.game AND a.points = b.least"),
+            format!("{groups} b JOIN middle a ON a.game = b.game AND a.points = b.least"),
+            format!("middle a JOIN {groups} b ON a.game = b.game AND a.points = b.least AND a.player = b.n"),
+            format!("middle a JOIN {groups} b ON a.game = b.game AND a.points = b.least AND a.player < b.n"),
+            format!("middle a LEFT JOIN {groups} b ON a.game = b.game AND a.points = b.least"),
         ] {
             let sql = format!("SELECT a.player, a.game, a.points FROM {from} ORDER BY 1, 2, 3");
             assert_eq!(answer(ours, &sql).await, answer(&twin, &sql).await, "{sql}");
+        }
+        for (condition, is_changed) in [
+            (format!("EXISTS (SELECT 1 FROM {groups} b WHERE b.game = a.game AND b.least = a.points)"), true),
+            (
+                format!(
+                    "EXISTS (SELECT 1 FROM {groups} b WHERE b.game = a.game AND b.least = a.points AND b.least > -3)"
+                ),
+                true,
+            ),
+            ("points = (SELECT min(points) FROM big b WHERE b.game = a.game)".to_owned(), true),
+            (format!("game IN (SELECT game FROM {groups} b)"), false),
+            // Several groups may have the same result.
+            (format!("points IN (SELECT least FROM {groups} b)"), false),
+            // Joins and comparisons differ for floating-point numbers and lists.
+            (
+                "points * 0.5::double = (SELECT min(points * 0.5::double) FROM big b WHERE b.game = a.game)"
+                    .to_owned(),
+                false,
+            ),
+            ("[points] = (SELECT min([points]) FROM big b WHERE b.game = a.game)".to_owned(), false),
+        ] {
+            let sql = format!("SELECT * FROM small a WHERE {condition} ORDER BY player");
+            assert_eq!(answer(ours, &sql).await, answer(&twin, &sql).await, "{sql}");
             assert_eq!(plan(ours, &sql).await != plan(&twin, &sql).await, is_changed, "{sql}");
         }
-        let sql = "SELECT * FROM middle a WHERE points =
-            (SELECT min(points) FROM big b WHERE b.game = a.game) ORDER BY player";
-        assert_eq!(answer(ours, sql).await, answer(&twin, sql).await);
-        assert_ne!(plan(ours, sql).await, plan(&twin, sql).await);
     }
 }

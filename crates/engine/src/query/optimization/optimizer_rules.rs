@@ -52,11 +52,11 @@ pub(in crate::query) fn corrected_logical_rules(rules: &[LogicalRule]) -> Vec<Lo
 pub fn corrected_rules(rules: Vec<Rule>) -> Vec<Rule> {
     let last_pushdown = rules.iter().rposition(|rule| is_filter_pushdown(rule.as_ref()));
     let mut corrected = Vec::with_capacity(rules.len() + 8);
-    corrected.extend([Arc::new(SetsOfGroups) as Rule, Arc::new(NullsOfJoins), Arc::new(JoinsOfGroups)]);
+    corrected.extend([Arc::new(SetsOfGroups) as Rule, Arc::new(NullsOfJoins)]);
     for (position, rule) in rules.into_iter().enumerate() {
         let places_sorts = is_sort_placement(rule.as_ref());
         if places_sorts {
-            corrected.push(Arc::new(LimitsOverSorts) as Rule);
+            corrected.extend([Arc::new(LimitsOverSorts) as Rule, Arc::new(JoinsOfGroups)]);
         }
         if Some(position) == last_pushdown {
             corrected.extend([
@@ -133,8 +133,9 @@ mod tests {
             let position = names_of_all.iter().position(|rule| rule == name).unwrap();
             names_of_all[position + 1].as_str()
         };
-        assert_eq!(names_of_all[..3], ["SetsOfGroups", "NullsOfJoins", "JoinsOfGroups"]);
-        assert_eq!(after("LimitsOverSorts"), "EnsureRequirements");
+        assert_eq!(names_of_all[..2], ["SetsOfGroups", "NullsOfJoins"]);
+        assert_eq!(after("LimitsOverSorts"), "JoinsOfGroups");
+        assert_eq!(after("JoinsOfGroups"), "EnsureRequirements");
         assert_eq!(after("EnsureRequirements"), "WholeOrders");
         assert_eq!(after("DistinctMatches"), "FloatGroups");
         assert_eq!(after("FloatGroups"), "LimitBarrier");

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use datafusion::config::ConfigNonZeroUsize;
 use datafusion::execution::memory_pool::MemoryLimit;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::execution::{SessionState, SessionStateBuilder};
@@ -35,8 +36,13 @@ const ROWS_OF_ONE_CORE: usize = 1 << 21;
 const BYTES_OF_ONE_CORE: usize = 128 << 20;
 /// Range of the keys for which a join has an array instead of a hash table.
 const KEYS_OF_ARRAY: usize = 1 << 18;
-/// Share of the memory of a query that such an array may take, as a divisor.
+/// Share of the memory of a query that one such array may take for its keys, as a divisor. A join
+/// has one for each of its partitions.
 const SHARE_OF_ARRAY: usize = 64;
+/// Share of the memory of a query that one table for all cores may take, as a divisor.
+const SHARE_OF_TABLE: usize = 8;
+/// Bytes of a row in such a table (assumed).
+const BYTES_PER_ROW: usize = 64;
 
 /// Sets when a join builds one table for all cores, and when that is an array.
 ///
@@ -55,8 +61,9 @@ fn tune_hash_joins(config: &mut SessionConfig, runtime: &RuntimeEnv) {
         &mut optimizer.hash_join_single_partition_threshold_rows,
         &mut optimizer.hash_join_single_partition_threshold,
     );
-    *rows = (ROWS_OF_ONE_CORE / cores).max(*rows);
-    *bytes = (BYTES_OF_ONE_CORE / cores).max(*bytes);
+    let at_most = memory / SHARE_OF_TABLE;
+    *rows = (ROWS_OF_ONE_CORE / cores).min(at_most / BYTES_PER_ROW).max(*rows);
+    *bytes = (BYTES_OF_ONE_CORE / cores).min(at_most).max(*bytes);
     let keys = &mut options.execution.perfect_hash_join_small_build_threshold;
     *keys = (memory / SHARE_OF_ARRAY / size_of::<u32>()).min(KEYS_OF_ARRAY).max(*keys);
 }
@@ -73,6 +80,12 @@ pub(in crate::query) fn local_state(
     config.options_mut().execution.parquet.pushdown_filters = true;
     // DataFusion 55 ends windows early that LEAD looks beyond.
     config.options_mut().optimizer.enable_window_limits = false;
+    // DataFusion 55 waits forever if two inputs of a repartitioning write spilled batches to a file
+    // each, and the reader waits for one that nobody writes to. With a file for each batch, each is
+    // complete at once.
+    if let Ok(one_batch) = ConfigNonZeroUsize::try_new(1) {
+        config.options_mut().execution.max_spill_file_size_bytes = one_batch;
+    }
     tune_hash_joins(&mut config, &runtime);
     let mut rules = corrected_rules(PhysicalOptimizer::new().rules);
     rules.push(Arc::new(YieldingJoins));

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use datafusion::common::tree_node::TreeNode;
 use datafusion::common::{JoinConstraint, JoinType, NullEquality, Result, internal_datafusion_err};
-use datafusion::logical_expr::utils::{conjunction, split_conjunction};
-use datafusion::logical_expr::{Expr, ExprSchemable, Filter, Join, LogicalPlan};
+use datafusion::logical_expr::utils::conjunction;
+use datafusion::logical_expr::{Expr, Filter, Join, LogicalPlan};
 
 use crate::query::optimization::join_order::estimate::{Expected, expected, share_of_rows};
+use crate::query::optimization::join_order::parts::{Member, Parts};
+use crate::query::optimization::join_order::placed::Placed;
 use crate::query::optimization::join_order::relations::{MAX_RELATIONS, Relations};
 use crate::query::optimization::join_order::search::JoinTree;
 
@@ -29,13 +30,15 @@ pub(super) struct Relation {
     plan: LogicalPlan,
     /// Expected number of rows.
     pub(super) rows: f64,
+    /// Placement of its rows, and the classes of the columns of its partition key.
+    place: Option<(Placed, Vec<usize>)>,
 }
 
 /// Columns, or expressions of columns, that are all equal in each joined row.
 #[derive(Debug, Default)]
 struct EqualColumns {
     /// Expressions, each of one relation; at most one of each.
-    members: Vec<(usize, Expr)>,
+    members: Vec<Member>,
     /// Expected number of distinct values.
     values: f64,
     /// Table rows of the relation of each member.
@@ -49,115 +52,22 @@ struct Condition {
     relations: Relations,
 }
 
-/// Whether a plan is an inner join on equal keys.
-pub(super) fn is_inner(plan: &LogicalPlan) -> bool {
-    matches!(plan, LogicalPlan::Join(join) if join.join_type == JoinType::Inner
-        && !join.on.is_empty()
-        && !join.null_aware
-        && join.null_equality == NullEquality::NullEqualsNothing)
-}
-
-/// Whether the value of an expression depends on nothing but columns of the rows that are joined.
-fn is_plain(expr: &Expr) -> Result<bool> {
-    let is_other = |part: &Expr| {
-        Ok(matches!(
-            part,
-            Expr::ScalarSubquery(_) | Expr::Exists(_) | Expr::InSubquery(_) | Expr::OuterReferenceColumn(..)
-        ))
-    };
-    Ok(!expr.is_volatile() && !expr.exists(is_other)?)
-}
-
-/// Parts of a tree of joins.
-#[derive(Debug, Default)]
-struct Parts {
-    relations: Vec<LogicalPlan>,
-    pairs: Vec<(Expr, Expr)>,
-    conditions: Vec<Expr>,
-}
-
-impl Parts {
-    fn add(&mut self, plan: &LogicalPlan) -> JoinTree {
-        match plan {
-            LogicalPlan::Join(join) if is_inner(plan) => {
-                let (left, right) = (self.add(&join.left), self.add(&join.right));
-                self.pairs.extend(join.on.iter().cloned());
-                self.conditions.extend(join.filter.iter().flat_map(split_conjunction).cloned());
-                JoinTree::Join(Box::new(left), Box::new(right))
-            }
-            _ => {
-                self.relations.push(plan.clone());
-                JoinTree::Relation(self.relations.len() - 1)
-            }
-        }
-    }
-
-    /// Relations whose columns an expression has.
-    fn relations_of(&self, expr: &Expr) -> Relations {
-        let columns = expr.column_refs();
-        let has_any = |plan: &LogicalPlan| columns.iter().any(|column| plan.schema().has_column(column));
-        let with_any = self.relations.iter().enumerate().filter(|(_, plan)| has_any(plan));
-        with_any.map(|(at, _)| Relations::one(at)).fold(Relations::default(), Relations::with)
-    }
-
-    /// The member of a class for one side of a pair; `None` if it has columns of no or several
-    /// relations.
-    fn member(&self, expr: &Expr) -> Option<(usize, Expr)> {
-        let relations = self.relations_of(expr);
-        relations.iter().next().filter(|_| relations.len() == 1).map(|relation| (relation, expr.clone()))
-    }
-
-    /// Returns the classes of equal columns; `None` if the trees of joins cannot tell them, since a
-    /// relation has several columns of one.
-    fn classes(&self, expected: &[Expected]) -> Result<Option<Vec<EqualColumns>>> {
-        let mut classes: Vec<Vec<(usize, Expr)>> = Vec::new();
-        for (left, right) in &self.pairs {
-            if !is_plain(left)? || !is_plain(right)? {
-                return Ok(None);
-            }
-            let (Some(left), Some(right)) = (self.member(left), self.member(right)) else { return Ok(None) };
-            let type_of = |(relation, expr): &(usize, Expr)| {
-                self.relations.get(*relation).map(|plan| expr.get_type(plan.schema())).transpose()
-            };
-            if type_of(&left)? != type_of(&right)? {
-                return Ok(None);
-            }
-            let mut together = vec![left, right];
-            let (with_either, others) =
-                classes.into_iter().partition(|class| class.iter().any(|member| together.contains(member)));
-            classes = others;
-            let with_either: Vec<Vec<_>> = with_either;
-            for member in with_either.into_iter().flatten() {
-                if !together.contains(&member) {
-                    together.push(member);
-                }
-            }
-            classes.push(together);
-        }
-        let mut all = Vec::with_capacity(classes.len());
-        for members in classes {
-            let relations: Relations = members
-                .iter()
-                .map(|(relation, _)| Relations::one(*relation))
-                .fold(Relations::default(), Relations::with);
-            if relations.len() != members.len() {
-                return Ok(None);
-            }
-            let table_rows: Vec<f64> = members
-                .iter()
-                .filter_map(|(relation, _)| Some(expected.get(*relation)?.table_rows))
-                .collect();
-            // The smallest table usually has each value once: the customers, of all that orders name.
-            let values = table_rows.iter().copied().fold(f64::INFINITY, f64::min).max(1.0);
-            all.push(EqualColumns { members, values, table_rows });
-        }
-        Ok(Some(all))
-    }
-}
-
 impl EqualColumns {
+    fn new(members: Vec<Member>, expected: &[Expected]) -> Self {
+        let rows = |(relation, _): &Member| expected.get(*relation).map_or(1.0, |known| known.table_rows);
+        let table_rows: Vec<f64> = members.iter().map(rows).collect();
+        // The smallest table is taken to have each value once, as the customers that orders name.
+        let values = table_rows.iter().copied().fold(f64::INFINITY, f64::min).max(1.0);
+        Self { members, values, table_rows }
+    }
+
+    fn relations(&self) -> Relations {
+        let relations = self.members.iter().map(|(relation, _)| Relations::one(*relation));
+        relations.fold(Relations::default(), Relations::with)
+    }
+
     /// The first member of a set of relations, and the rows of its table.
-    fn member_in(&self, set: Relations) -> Option<(&(usize, Expr), f64)> {
+    fn member_in(&self, set: Relations) -> Option<(&Member, f64)> {
         let members = self.members.iter().zip(self.table_rows.iter().copied());
         members.into_iter().find(|((relation, _), _)| set.overlaps(Relations::one(*relation)))
     }
@@ -174,30 +84,45 @@ impl JoinGraph {
         }
         let known: Option<Vec<Expected>> = parts.relations.iter().map(expected).collect();
         let Some(known) = known else { return Ok(None) };
-        let Some(classes) = parts.classes(&known)? else { return Ok(None) };
+        let Some(classes) = parts.take_classes()? else { return Ok(None) };
+        let classes: Vec<EqualColumns> =
+            classes.into_iter().map(|members| EqualColumns::new(members, &known)).collect();
         let mut conditions = Vec::with_capacity(parts.conditions.len());
         for condition in &parts.conditions {
             let relations = parts.relations_of(condition);
-            if relations == Relations::default() || !is_plain(condition)? {
+            if relations == Relations::default() || !parts.is_certain(condition)? {
                 return Ok(None);
             }
             conditions.push(Condition { condition: condition.clone(), relations });
         }
-        let of_class = |class: &EqualColumns| {
-            class
-                .members
-                .iter()
-                .map(|(relation, _)| Relations::one(*relation))
-                .fold(Relations::default(), Relations::with)
-        };
         let neighbours = |at: usize| {
-            let shared = classes.iter().map(of_class).filter(|class| class.overlaps(Relations::one(at)));
+            let relations = classes.iter().map(EqualColumns::relations);
+            let shared = relations.filter(|class| class.overlaps(Relations::one(at)));
             shared.fold(Relations::default(), Relations::with).without(Relations::one(at))
         };
         let neighbours = (0..parts.relations.len()).map(neighbours).collect();
-        let relations = parts.relations.into_iter().zip(&known);
-        let relations = relations.map(|(plan, expected)| Relation { plan, rows: expected.rows }).collect();
+        let class_of = |member: Member| classes.iter().position(|class| class.members.contains(&member));
+        let relation = |(at, (plan, known)): (usize, (LogicalPlan, &Expected))| {
+            let place = Placed::of(&plan).and_then(|placed| {
+                let classes = placed.key.iter().map(|column| class_of((at, Expr::Column(column.clone()))));
+                let classes: Option<Vec<usize>> = classes.collect();
+                Some((placed, classes?))
+            });
+            Relation { plan, rows: known.rows, place }
+        };
+        let relations = parts.relations.into_iter().zip(&known).enumerate().map(relation).collect();
         Ok(Some(Self { relations, classes, conditions, neighbours, written }))
+    }
+
+    /// Number of the partitions in which the relations of a set are joined one by one; 1 if they
+    /// are not.
+    pub(super) fn partitions_joined(&self, set: Relations) -> usize {
+        let mut places = set.iter().map(|at| self.relations.get(at)?.place.as_ref());
+        let Some(Some((first, key))) = places.next() else { return 1 };
+        let fits = |place: Option<&(Placed, Vec<usize>)>| {
+            place.is_some_and(|(other, other_key)| other_key == key && other.fits(first))
+        };
+        if places.all(fits) { first.placement.partitions().len() } else { 1 }
     }
 
     pub(super) fn relations(&self) -> &[Relation] {

@@ -5,10 +5,14 @@
 //!                        relations, classes of equal columns, other conditions
 //! ```
 //! Estimates come from the numbers of rows of tables and from the forms of conditions; see
-//! `estimate`.
+//! `estimate`. Joins whose conditions or keys can fail stay as they are, since an earlier join may
+//! remove the rows on which they would.
 
+mod certain;
 mod estimate;
 mod graph;
+mod parts;
+mod placed;
 mod relations;
 mod search;
 
@@ -19,14 +23,15 @@ use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::{Expr, LogicalPlan, Projection};
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
-use crate::query::optimization::join_order::graph::{JoinGraph, is_inner};
+use crate::query::optimization::join_order::graph::JoinGraph;
+use crate::query::optimization::join_order::parts::is_inner;
 use crate::query::optimization::join_order::search::best_tree;
 
 /// Largest cost of another order, relative to that of the order in the query, with which it is
 /// taken: estimates are rough, and authors of queries know their tables.
 const CLEARLY_LESS: f64 = 0.75;
 
-/// Joins tables so that few rows are joined.
+/// Joins tables in the order with the least expected cost.
 ///
 /// DataFusion 55 joins tables in the order in which a query names them. The suppliers of all parts
 /// are then found before a condition selects a few of the parts:

@@ -12,6 +12,15 @@ const MAX_COMPARED: usize = 10;
 /// Cost of a row that goes into a hash table, relative to a row that is looked up in it.
 const BUILD: f64 = 2.0;
 
+/// Rows of a hash table that the processor's caches hold.
+const CACHED: f64 = 65_536.0;
+
+/// Rows of a hash table from which the rows of both sides are distributed first.
+const DISTRIBUTED: f64 = 1_048_576.0;
+
+/// Cost of a row that is distributed.
+const DISTRIBUTE: f64 = 1.0;
+
 /// Tree of joins over the relations of a graph.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum JoinTree {
@@ -75,7 +84,12 @@ impl Estimates<'_> {
     /// Cost of the join of two sets, beyond that of computing them.
     fn join_cost(&mut self, one: Relations, other: Relations) -> f64 {
         let (one_rows, other_rows) = (self.rows(one), self.rows(other));
-        BUILD * one_rows.min(other_rows) + one_rows.max(other_rows) + self.rows(one.with(other))
+        let (built, looked_up) = (one_rows.min(other_rows), one_rows.max(other_rows));
+        let partitions = self.graph.partitions_joined(one.with(other)) as f64;
+        // Each row of a table that exceeds the caches costs more, the more it exceeds them.
+        let misses = 1.0 + (built / partitions / CACHED).log2().max(0.0) / 2.0;
+        let distributed = if partitions > 1.0 || built < DISTRIBUTED { 0.0 } else { DISTRIBUTE };
+        (BUILD * built + looked_up) * misses + (built + looked_up) * distributed + self.rows(one.with(other))
     }
 
     /// Cost of all joins of a tree.
