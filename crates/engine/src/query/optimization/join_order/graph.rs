@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use datafusion::common::{JoinConstraint, JoinType, NullEquality, Result, internal_datafusion_err};
+use datafusion::common::{Column, JoinConstraint, JoinType, NullEquality, Result, internal_datafusion_err};
 use datafusion::logical_expr::utils::conjunction;
 use datafusion::logical_expr::{Expr, Filter, Join, LogicalPlan};
 
 use crate::query::optimization::join_order::estimate::{Expected, expected, share_of_rows};
 use crate::query::optimization::join_order::parts::{Member, Parts};
-use crate::query::optimization::join_order::placed::Placed;
+use crate::query::optimization::join_order::placed::{Placed, unique_columns};
 use crate::query::optimization::join_order::relations::{MAX_RELATIONS, Relations};
 use crate::query::optimization::join_order::search::JoinTree;
 
@@ -30,8 +30,12 @@ pub(super) struct Relation {
     plan: LogicalPlan,
     /// Expected number of rows.
     pub(super) rows: f64,
+    /// Number of rows of its table.
+    table_rows: f64,
     /// Placement of its rows, and the classes of the columns of its partition key.
     place: Option<(Placed, Vec<usize>)>,
+    /// Classes of columns that no two rows share.
+    unique: Option<Vec<usize>>,
 }
 
 /// Columns, or expressions of columns, that are all equal in each joined row.
@@ -41,8 +45,6 @@ struct EqualColumns {
     members: Vec<Member>,
     /// Expected number of distinct values.
     values: f64,
-    /// Table rows of the relation of each member.
-    table_rows: Vec<f64>,
 }
 
 /// Other condition, and the relations whose columns it has.
@@ -53,12 +55,23 @@ struct Condition {
 }
 
 impl EqualColumns {
-    fn new(members: Vec<Member>, expected: &[Expected]) -> Self {
-        let rows = |(relation, _): &Member| expected.get(*relation).map_or(1.0, |known| known.table_rows);
-        let table_rows: Vec<f64> = members.iter().map(rows).collect();
-        // The smallest table is taken to have each value once, as the customers that orders name.
-        let values = table_rows.iter().copied().fold(f64::INFINITY, f64::min).max(1.0);
-        Self { members, values, table_rows }
+    fn new(members: Vec<Member>, relations: &[LogicalPlan], expected: &[Expected]) -> Self {
+        let rows = |relation: usize| expected.get(relation).map_or(1.0, |known| known.table_rows);
+        let is_unique = |(relation, expr): &&Member| {
+            let unique = relations.get(*relation).and_then(unique_columns);
+            unique.is_some_and(
+                |unique| matches!((unique.as_slice(), expr), ([only], Expr::Column(c)) if only == c),
+            )
+        };
+        let fewest = |rows: &mut dyn Iterator<Item = f64>| rows.fold(f64::INFINITY, f64::min);
+        let unique = fewest(&mut members.iter().filter(is_unique).map(|(relation, _)| rows(*relation)));
+        // Tables may share no more than a status or a country: to find too few rows expected costs
+        // far more than to find too many.
+        let values = match unique.is_finite() {
+            true => unique,
+            false => fewest(&mut members.iter().map(|(relation, _)| rows(*relation))).sqrt(),
+        };
+        Self { members, values: values.max(1.0) }
     }
 
     fn relations(&self) -> Relations {
@@ -66,10 +79,9 @@ impl EqualColumns {
         relations.fold(Relations::default(), Relations::with)
     }
 
-    /// The first member of a set of relations, and the rows of its table.
-    fn member_in(&self, set: Relations) -> Option<(&Member, f64)> {
-        let members = self.members.iter().zip(self.table_rows.iter().copied());
-        members.into_iter().find(|((relation, _), _)| set.overlaps(Relations::one(*relation)))
+    /// The first member of a set of relations.
+    fn member_in(&self, set: Relations) -> Option<&Member> {
+        self.members.iter().find(|(relation, _)| set.overlaps(Relations::one(*relation)))
     }
 }
 
@@ -86,7 +98,7 @@ impl JoinGraph {
         let Some(known) = known else { return Ok(None) };
         let Some(classes) = parts.take_classes()? else { return Ok(None) };
         let classes: Vec<EqualColumns> =
-            classes.into_iter().map(|members| EqualColumns::new(members, &known)).collect();
+            classes.into_iter().map(|members| EqualColumns::new(members, &parts.relations, &known)).collect();
         let mut conditions = Vec::with_capacity(parts.conditions.len());
         for condition in &parts.conditions {
             let relations = parts.relations_of(condition);
@@ -103,12 +115,12 @@ impl JoinGraph {
         let neighbours = (0..parts.relations.len()).map(neighbours).collect();
         let class_of = |member: Member| classes.iter().position(|class| class.members.contains(&member));
         let relation = |(at, (plan, known)): (usize, (LogicalPlan, &Expected))| {
-            let place = Placed::of(&plan).and_then(|placed| {
-                let classes = placed.key.iter().map(|column| class_of((at, Expr::Column(column.clone()))));
-                let classes: Option<Vec<usize>> = classes.collect();
-                Some((placed, classes?))
-            });
-            Relation { plan, rows: known.rows, place }
+            let classes_of = |columns: &[Column]| {
+                columns.iter().map(|column| class_of((at, Expr::Column(column.clone())))).collect()
+            };
+            let place = Placed::of(&plan).and_then(|placed| Some((placed.clone(), classes_of(&placed.key)?)));
+            let unique = unique_columns(&plan).and_then(|columns| classes_of(&columns));
+            Relation { plan, rows: known.rows, table_rows: known.table_rows, place, unique }
         };
         let relations = parts.relations.into_iter().zip(&known).enumerate().map(relation).collect();
         Ok(Some(Self { relations, classes, conditions, neighbours, written }))
@@ -153,31 +165,32 @@ impl JoinGraph {
         }
     }
 
-    /// Expected share of all pairs of rows of two sets that a join returns: one in as many as the
-    /// joined columns have distinct values together, which are no more than the rows of a table
-    /// that has all of them.
+    /// Expected share of all pairs of rows of two sets that a join returns: one in as many as there
+    /// are rows of a table of which each has another key, otherwise one in as many as the joined
+    /// columns have distinct values together, which are no more than the rows of a table that has
+    /// all of them.
     pub(super) fn share_of_pairs(&self, one: Relations, other: Relations) -> f64 {
-        let mut values = 1.0;
-        let mut sides: [Vec<(usize, f64)>; 2] = Default::default();
-        for class in &self.classes {
-            let (Some((left, of_left)), Some((right, of_right))) =
-                (class.member_in(one), class.member_in(other))
-            else {
+        let joins =
+            |class: &&EqualColumns| class.member_in(one).is_some() && class.member_in(other).is_some();
+        let mut values: f64 = self.classes.iter().filter(joins).map(|class| class.values).product();
+        let mut of_unique: Option<f64> = None;
+        for side in [one, other] {
+            let members = self.classes.iter().enumerate().filter(|(_, class)| joins(class));
+            let members: Vec<(usize, usize)> =
+                members.filter_map(|(at, class)| Some((at, class.member_in(side)?.0))).collect();
+            let Some((_, first)) = members.first() else { continue };
+            let Some(relation) = self.relations.get(*first) else { continue };
+            if !members.iter().all(|(_, relation)| relation == first) {
                 continue;
-            };
-            values *= class.values;
-            let [lefts, rights] = &mut sides;
-            lefts.push((left.0, of_left));
-            rights.push((right.0, of_right));
-        }
-        for side in sides {
-            let Some((relation, table_rows)) = side.first() else { continue };
-            if side.iter().all(|(other, _)| other == relation) {
-                values = f64::min(values, *table_rows);
+            }
+            values = values.min(relation.table_rows);
+            let joined = |class: &usize| members.iter().any(|(at, _)| at == class);
+            if relation.unique.as_ref().is_some_and(|unique| unique.iter().all(joined)) {
+                of_unique = Some(of_unique.unwrap_or(1.0).max(relation.table_rows));
             }
         }
         let conditions = self.conditions_between(one, other).map(share_of_rows);
-        conditions.product::<f64>() / values.max(1.0)
+        conditions.product::<f64>() / of_unique.unwrap_or(values).max(1.0)
     }
 
     /// Conditions that need columns of both sets, and no others.
@@ -217,8 +230,8 @@ impl JoinGraph {
             JoinTree::Join(left, right) => {
                 let (one, other) = (left.relations(), right.relations());
                 let pair = |class: &EqualColumns| {
-                    let ((_, left), _) = class.member_in(one)?;
-                    let ((_, right), _) = class.member_in(other)?;
+                    let (_, left) = class.member_in(one)?;
+                    let (_, right) = class.member_in(other)?;
                     Some((left.clone(), right.clone()))
                 };
                 let join = Join::try_new(

@@ -161,3 +161,18 @@ async fn trees_of_many_tables_keep_their_rows() {
     assert_eq!(answer(&tables.ours, &sql).await, answer(&tables.plain, &sql).await);
     assert_ne!(scans(&tables.ours, &sql).await, scans(&tables.plain, &sql).await);
 }
+
+#[tokio::test]
+async fn only_keys_are_expected_to_have_many_values() {
+    let tables = tables().await;
+    let sql = "SELECT * FROM big a JOIN middle b ON a.game = b.game JOIN small c ON c.player = b.player AND c.game = b.game";
+    let mut plan = tables.plain.sql(sql).await.unwrap().into_optimized_plan().unwrap();
+    while let LogicalPlan::Projection(projection) = plan {
+        plan = projection.input.as_ref().clone();
+    }
+    let graph = JoinGraph::new(&plan).unwrap().unwrap();
+    let share = |one, other| graph.share_of_pairs(Relations::one(one), Relations::one(other));
+    // The smallest table has 6 rows, and the primary key of all is (player, game).
+    assert!((share(0, 1) - 1.0 / 6f64.sqrt()).abs() < 1e-9, "{}", share(0, 1));
+    assert!((share(1, 2) - 1.0 / 40.0).abs() < 1e-9, "{}", share(1, 2));
+}
