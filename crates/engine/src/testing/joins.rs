@@ -56,6 +56,14 @@ pub(crate) fn with_own_rule(
     SessionContext::new_with_state(state.build())
 }
 
+/// Returns the same session without one of its physical rules.
+pub(crate) fn without_rule(context: &SessionContext, name: &str) -> SessionContext {
+    let state = context.state();
+    let others = state.physical_optimizers().iter().filter(|rule| rule.name() != name).cloned().collect();
+    let state = SessionStateBuilder::new_from_existing(state).with_physical_optimizer_rules(others);
+    SessionContext::new_with_state(state.build())
+}
+
 pub(crate) async fn answer(context: &SessionContext, sql: &str) -> String {
     let batches = context.sql(sql).await.unwrap().collect().await;
     pretty_format_batches(&batches.unwrap_or_else(|error| panic!("{sql}: {error}"))).unwrap().to_string()

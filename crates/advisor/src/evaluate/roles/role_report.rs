@@ -64,8 +64,8 @@ pub struct RoleReport {
     /// Whether its values are IP addresses or URLs, which many share and few are looked up by.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_address: bool,
-    /// Whether its values are URLs, of pages that were requested, not of who requested them, or
-    /// places where contents are stored.
+    /// Whether its values are URLs of requested pages, rather than of who requested them, or places
+    /// of stored files.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_page: bool,
     /// Whether its rows are read as parts of something larger: the author of messages in a channel,

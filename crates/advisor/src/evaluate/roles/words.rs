@@ -1284,7 +1284,7 @@ pub(super) const RECORDED: &[&str] =
 /// Those whose rows a multi-tenant system keeps apart; codes and numbers are only unique within one.
 pub(super) const TENANTS: &[&str] =
     &["tenant", "org", "organization", "organisation", "workspace", "company", "mandant", "mandt"];
-/// Words for where the content of a file is stored.
+/// Words for the place of a stored file.
 pub(super) const STORED: &[&str] =
     &["file", "filename", "filepath", "path", "url", "uri", "link", "href", "attachment"];
 /// Things that recur, even if an export of a short time has few rows of each.

@@ -212,7 +212,7 @@ impl<'w, Q: Fn(&PartitionKeyReport) -> bool> EntityWeights<'w, Q> {
         };
         // Reads name the client more often than the page that it requested.
         let page = match report.is_page {
-            // A page with one row or two is where the row comes from.
+            // A page with one row or two is the source of the row.
             true if rows_each < ROWS_OF_A_THING => OF_PLACES,
             true => OF_PAGES,
             false => 1.0,

@@ -155,12 +155,11 @@ fn is_grouped(plan: &Arc<dyn ExecutionPlan>, columns: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use datafusion::common::tree_node::TreeNodeRecursion;
-    use datafusion::execution::SessionStateBuilder;
     use datafusion::physical_plan::{collect, displayable};
     use datafusion::prelude::SessionContext;
 
     use super::*;
-    use crate::testing::joins::{Tables, answer, tables};
+    use crate::testing::joins::{Tables, answer, tables, without_rule};
 
     const CONDITIONS: [&str; 16] = [
         "a.game IN (SELECT game FROM big)",
@@ -186,15 +185,6 @@ mod tests {
          OR a.game = 1",
     ];
 
-    /// Returns the same session without the rule.
-    fn twin(context: &SessionContext) -> SessionContext {
-        let state = context.state();
-        let others = state.physical_optimizers().iter().filter(|rule| rule.name() != "DistinctMatches");
-        let others = others.cloned().collect();
-        let state = SessionStateBuilder::new_from_existing(state).with_physical_optimizer_rules(others);
-        SessionContext::new_with_state(state.build())
-    }
-
     /// Runs a query and returns its plan and the rows into the first steps of aggregations and out
     /// of them.
     async fn reduction(context: &SessionContext, sql: &str) -> (String, usize, usize) {
@@ -217,7 +207,7 @@ mod tests {
     #[tokio::test]
     async fn answers_do_not_depend_on_how_often_a_match_is_found() {
         let Tables { ours, .. } = &tables().await;
-        let twin = twin(ours);
+        let twin = without_rule(ours, "DistinctMatches");
         for table in ["big", "middle"] {
             for condition in CONDITIONS {
                 let sql =
@@ -233,7 +223,7 @@ mod tests {
     #[tokio::test]
     async fn one_row_answers_whether_there_are_any() {
         let Tables { ours, .. } = &tables().await;
-        let twin = twin(ours);
+        let twin = without_rule(ours, "DistinctMatches");
         for condition in [
             "EXISTS (SELECT b.points FROM big b WHERE b.game > 1)",
             "NOT EXISTS (SELECT b.points FROM big b WHERE b.game > 1)",

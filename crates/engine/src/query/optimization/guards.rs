@@ -82,9 +82,13 @@ pub(in crate::query) fn risk(expression: &Expr) -> Risk {
 
 /// Whether a node compares two values, or combines two conditions.
 pub(in crate::query) fn compares(node: &Expr) -> bool {
+    node.downcast_ref::<BinaryExpr>().is_some_and(|binary| is_comparison(*binary.op()))
+}
+
+/// Whether an operator compares two values, or combines two conditions.
+pub(in crate::query) fn is_comparison(operator: Operator) -> bool {
     use Operator::{And, Eq, Gt, GtEq, IsDistinctFrom, IsNotDistinctFrom, Lt, LtEq, NotEq, Or};
-    let operators = [Eq, NotEq, Lt, LtEq, Gt, GtEq, IsDistinctFrom, IsNotDistinctFrom, And, Or];
-    node.downcast_ref::<BinaryExpr>().is_some_and(|binary| operators.contains(binary.op()))
+    [Eq, NotEq, Lt, LtEq, Gt, GtEq, IsDistinctFrom, IsNotDistinctFrom, And, Or].contains(&operator)
 }
 
 /// Whether NULL may be replaced by false.

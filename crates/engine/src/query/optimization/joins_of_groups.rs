@@ -155,24 +155,13 @@ fn with_equality(
 
 #[cfg(test)]
 mod tests {
-    use datafusion::execution::SessionStateBuilder;
-    use datafusion::prelude::SessionContext;
 
-    use crate::testing::joins::{answer, plan, tables};
-
-    /// Returns the same session without the rule.
-    fn twin(context: &SessionContext) -> SessionContext {
-        let state = context.state();
-        let others = state.physical_optimizers().iter().filter(|rule| rule.name() != "JoinsOfGroups");
-        let others = others.cloned().collect();
-        let state = SessionStateBuilder::new_from_existing(state).with_physical_optimizer_rules(others);
-        SessionContext::new_with_state(state.build())
-    }
+    use crate::testing::joins::{answer, plan, tables, without_rule};
 
     #[tokio::test]
     async fn groups_are_joined_by_their_keys() {
         let tables = tables().await;
-        let (ours, twin) = (&tables.ours, twin(&tables.ours));
+        let (ours, twin) = (&tables.ours, without_rule(&tables.ours, "JoinsOfGroups"));
         let groups = "(SELECT game, min(points) AS least, count(*) AS n FROM big GROUP BY game)";
         for from in [
             format!("middle a JOIN {groups} b ON a.game = b.game AND a.points = b.least"),

@@ -61,7 +61,7 @@ pub(in crate::evaluate::roles) fn denotes_page_view(name: &str) -> bool {
     }
 }
 
-/// Whether the name denotes where the content of a file is stored: `cv_file`, `avatar_url`.
+/// Whether the name denotes the place of a stored file: `cv_file`, `avatar_url`.
 pub(in crate::evaluate::roles) fn denotes_stored(name: &str) -> bool {
     words(last_part(name)).last().is_some_and(|word| STORED.contains(&word.as_str()))
 }

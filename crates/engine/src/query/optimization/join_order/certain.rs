@@ -4,7 +4,9 @@ use datafusion::arrow::datatypes::DataType;
 use datafusion::common::DFSchema;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::error::Result;
-use datafusion::logical_expr::{Expr, ExprSchemable, Operator};
+use datafusion::logical_expr::{Expr, ExprSchemable};
+
+use crate::query::optimization::guards::is_comparison;
 
 /// Whether the value of an expression depends on nothing but the columns of a row, and can be
 /// computed for every row: comparisons of columns and values, and casts that lose nothing. Others
@@ -13,7 +15,7 @@ pub(super) fn is_certain(expr: &Expr, schema: &DFSchema) -> Result<bool> {
     let mut is_certain = true;
     expr.apply(|node| {
         is_certain = match node {
-            Expr::BinaryExpr(binary) => compares(binary.op),
+            Expr::BinaryExpr(binary) => is_comparison(binary.op),
             Expr::Cast(cast) => widens(&cast.expr.get_type(schema)?, cast.field.data_type()),
             Expr::Column(_)
             | Expr::Literal(..)
@@ -33,11 +35,6 @@ pub(super) fn is_certain(expr: &Expr, schema: &DFSchema) -> Result<bool> {
         Ok(if is_certain { TreeNodeRecursion::Continue } else { TreeNodeRecursion::Stop })
     })?;
     Ok(is_certain)
-}
-
-fn compares(operator: Operator) -> bool {
-    use Operator::{And, Eq, Gt, GtEq, IsDistinctFrom, IsNotDistinctFrom, Lt, LtEq, NotEq, Or};
-    [Eq, NotEq, Lt, LtEq, Gt, GtEq, IsDistinctFrom, IsNotDistinctFrom, And, Or].contains(&operator)
 }
 
 /// Whether a cast keeps every value.

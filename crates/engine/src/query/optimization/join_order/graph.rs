@@ -55,20 +55,18 @@ struct Condition {
 }
 
 impl EqualColumns {
-    fn new(members: Vec<Member>, relations: &[LogicalPlan], expected: &[Expected]) -> Self {
+    fn new(members: Vec<Member>, unique: &[Option<Vec<Column>>], expected: &[Expected]) -> Self {
         let rows = |relation: usize| expected.get(relation).map_or(1.0, |known| known.table_rows);
-        let is_unique = |(relation, expr): &&Member| {
-            let unique = relations.get(*relation).and_then(unique_columns);
-            unique.is_some_and(
-                |unique| matches!((unique.as_slice(), expr), ([only], Expr::Column(c)) if only == c),
-            )
+        let is_unique = |(relation, expr): &&Member| match (unique.get(*relation), expr) {
+            (Some(Some(unique)), Expr::Column(column)) => unique.as_slice() == [column.clone()],
+            _ => false,
         };
         let fewest = |rows: &mut dyn Iterator<Item = f64>| rows.fold(f64::INFINITY, f64::min);
-        let unique = fewest(&mut members.iter().filter(is_unique).map(|(relation, _)| rows(*relation)));
+        let of_unique = fewest(&mut members.iter().filter(is_unique).map(|(relation, _)| rows(*relation)));
         // Tables may share no more than a status or a country: to find too few rows expected costs
         // far more than to find too many.
-        let values = match unique.is_finite() {
-            true => unique,
+        let values = match of_unique.is_finite() {
+            true => of_unique,
             false => fewest(&mut members.iter().map(|(relation, _)| rows(*relation))).sqrt(),
         };
         Self { members, values: values.max(1.0) }
@@ -97,8 +95,9 @@ impl JoinGraph {
         let known: Option<Vec<Expected>> = parts.relations.iter().map(expected).collect();
         let Some(known) = known else { return Ok(None) };
         let Some(classes) = parts.take_classes()? else { return Ok(None) };
+        let unique: Vec<Option<Vec<Column>>> = parts.relations.iter().map(unique_columns).collect();
         let classes: Vec<EqualColumns> =
-            classes.into_iter().map(|members| EqualColumns::new(members, &parts.relations, &known)).collect();
+            classes.into_iter().map(|members| EqualColumns::new(members, &unique, &known)).collect();
         let mut conditions = Vec::with_capacity(parts.conditions.len());
         for condition in &parts.conditions {
             let relations = parts.relations_of(condition);
@@ -118,8 +117,11 @@ impl JoinGraph {
             let classes_of = |columns: &[Column]| {
                 columns.iter().map(|column| class_of((at, Expr::Column(column.clone())))).collect()
             };
-            let place = Placed::of(&plan).and_then(|placed| Some((placed.clone(), classes_of(&placed.key)?)));
-            let unique = unique_columns(&plan).and_then(|columns| classes_of(&columns));
+            let place = Placed::of(&plan).and_then(|placed| {
+                let classes = classes_of(&placed.key)?;
+                Some((placed, classes))
+            });
+            let unique = unique.get(at).and_then(|columns| classes_of(columns.as_ref()?));
             Relation { plan, rows: known.rows, table_rows: known.table_rows, place, unique }
         };
         let relations = parts.relations.into_iter().zip(&known).enumerate().map(relation).collect();

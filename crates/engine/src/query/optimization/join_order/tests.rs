@@ -16,21 +16,23 @@ async fn scans(context: &SessionContext, sql: &str) -> Vec<String> {
     lines.lines().filter_map(table).collect()
 }
 
+/// The tree of joins of a statement, as the optimizer of DataFusion leaves it.
+async fn joins(tables: &Tables, sql: &str) -> LogicalPlan {
+    let mut plan = tables.plain.sql(sql).await.unwrap().into_optimized_plan().unwrap();
+    while !matches!(plan, LogicalPlan::Join(_)) {
+        let Some(input) = plan.inputs().first().map(|input| (*input).clone()) else { break };
+        plan = input;
+    }
+    plan
+}
+
 /// Graphs of the inner joins of random statements, as the optimizer of DataFusion leaves them.
 pub(super) async fn graphs(tables: &Tables, count: usize) -> Vec<JoinGraph> {
     let mut random = ChaCha8Rng::seed_from_u64(11);
     let mut graphs = Vec::new();
     while graphs.len() < count {
         let sql = Statement::with_inner_joins(&mut random).sql(Names::Distinct);
-        let mut plan = tables.plain.sql(&sql).await.unwrap().into_optimized_plan().unwrap();
-        while !is_inner(&plan) {
-            let LogicalPlan::Join(_) = plan else {
-                let Some(input) = plan.inputs().first().map(|input| (*input).clone()) else { break };
-                plan = input;
-                continue;
-            };
-            break;
-        }
+        let plan = joins(tables, &sql).await;
         if is_inner(&plan) {
             graphs.extend(JoinGraph::new(&plan).unwrap().filter(|graph| graph.relations().len() > 2));
         }
@@ -137,11 +139,7 @@ async fn tables_are_joined_in_their_partitions_if_that_costs_no_more() {
         ),
     ] {
         let sql = format!("SELECT * FROM {from}");
-        let mut plan = tables.plain.sql(&sql).await.unwrap().into_optimized_plan().unwrap();
-        while let LogicalPlan::Projection(projection) = plan {
-            plan = projection.input.as_ref().clone();
-        }
-        let graph = JoinGraph::new(&plan).unwrap();
+        let graph = JoinGraph::new(&joins(&tables, &sql).await).unwrap();
         let partitions = graph.map(|graph| graph.partitions_joined(Relations::first(2)));
         assert_eq!(partitions.is_some_and(|partitions| partitions > 1), are_local, "{from}");
     }
@@ -166,11 +164,7 @@ async fn trees_of_many_tables_keep_their_rows() {
 async fn only_keys_are_expected_to_have_many_values() {
     let tables = tables().await;
     let sql = "SELECT * FROM big a JOIN middle b ON a.game = b.game JOIN small c ON c.player = b.player AND c.game = b.game";
-    let mut plan = tables.plain.sql(sql).await.unwrap().into_optimized_plan().unwrap();
-    while let LogicalPlan::Projection(projection) = plan {
-        plan = projection.input.as_ref().clone();
-    }
-    let graph = JoinGraph::new(&plan).unwrap().unwrap();
+    let graph = JoinGraph::new(&joins(&tables, sql).await).unwrap().unwrap();
     let share = |one, other| graph.share_of_pairs(Relations::one(one), Relations::one(other));
     // The smallest table has 6 rows, and the primary key of all is (player, game).
     assert!((share(0, 1) - 1.0 / 6f64.sqrt()).abs() < 1e-9, "{}", share(0, 1));
