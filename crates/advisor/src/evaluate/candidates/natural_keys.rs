@@ -225,8 +225,8 @@ impl SampledColumns<'_> {
     }
 
     /// Whether several things identify rows without the time of the event: they will meet again at
-    /// another moment, even if they have not yet. A thing that has one time, such as an auction, will
-    /// not.
+    /// another moment, even if they have not yet. A thing that has one time, such as an auction,
+    /// will not.
     pub(super) fn meets_once(&self, key: &[usize]) -> bool {
         let is_row = |at: &usize| {
             matches!(self.role(*at), Role::RowId | Role::LineNumber)

@@ -13,8 +13,8 @@ const MIN_FOR_KEYS: ByteSize = ByteSize::mib(32);
 
 const MIN_PER_KEY: ByteSize = ByteSize::mib(9);
 
-/// One in this many bytes of the remaining memory is left unused, because freed memory cannot always
-/// be reused (measured).
+/// One in this many bytes of the remaining memory is left unused, because freed memory cannot
+/// always be reused (measured).
 const UNUSED: u64 = 16;
 
 /// Memory of the candidates.

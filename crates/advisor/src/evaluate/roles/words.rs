@@ -1281,7 +1281,7 @@ pub(super) const RECEIPT: &[&str] = &[
 /// later one beside the time of the event.
 pub(super) const RECORDED: &[&str] =
     &["record", "recorded", "erfasst", "captured", "saisie", "registrado", "gravado", "zapisano"];
-/// Those whose rows a multi-tenant system keeps apart; codes and numbers are only unique within one.
+/// Those whose rows a multi-tenant system keeps apart; codes are only unique within one.
 pub(super) const TENANTS: &[&str] =
     &["tenant", "org", "organization", "organisation", "workspace", "company", "mandant", "mandt"];
 /// Words for the place of a stored file.

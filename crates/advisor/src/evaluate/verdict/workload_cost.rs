@@ -224,7 +224,7 @@ impl<'a> Workload<'a> {
         if self.entities.is_empty() {
             return self.row_reads(key);
         }
-        // Every tenant has a customer 1, so such codes alone gather rows that have nothing in common.
+        // Every tenant has a customer 1, so such codes alone gather rows with nothing in common.
         if self.codes.iter().any(|(code, tenant)| key.contains(code) && !key.contains(tenant)) {
             return 1.0;
         }

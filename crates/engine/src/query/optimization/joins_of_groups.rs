@@ -57,7 +57,7 @@ impl PhysicalOptimizerRule for JoinsOfGroups {
     }
 }
 
-/// Returns the join by the keys of groups; `None` if a small build side does not look for groups, or
+/// Returns the join by the keys of groups; `None` if no small build side looks for groups, or if
 /// there are no other columns to compare.
 fn joined_by_keys(join: &HashJoinExec) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     let is_matching = matches!(join.join_type(), JoinType::Inner | JoinType::LeftSemi | JoinType::RightSemi);
@@ -76,8 +76,8 @@ fn joined_by_keys(join: &HashJoinExec) -> Result<Option<Arc<dyn ExecutionPlan>>>
     }
     let (mut on, mut compared): (JoinOn, Vec<(usize, usize)>) = (Vec::new(), Vec::new());
     for (pair, (left, right)) in join.on().iter().zip(columns) {
-        // Hash tables hold equal zeros together, which a comparison tells apart, and find no NULL in
-        // lists.
+        // Hash tables hold equal zeros together, which a comparison tells apart, and find no NULL
+        // in lists.
         let data_type = pair.0.data_type(&join.left().schema())?;
         if keys.contains(&right) || data_type.is_floating() || data_type.is_nested() {
             on.push(pair.clone());

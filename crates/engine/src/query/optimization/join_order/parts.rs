@@ -62,8 +62,8 @@ impl Parts {
         is_certain(expr, &schema)
     }
 
-    /// Turns the keys into classes of columns that are equal in each joined row, with one member for
-    /// each relation; that others of its columns equal the member becomes a condition. `None` if
+    /// Turns the keys into classes of columns that are equal in each joined row, with one member
+    /// for each relation; that others of its columns equal the member becomes a condition. `None` if
     /// joins cannot be reordered: a key can fail, or has columns of several relations.
     pub(super) fn take_classes(&mut self) -> Result<Option<Vec<Vec<Member>>>> {
         let mut classes: Vec<Vec<Member>> = Vec::new();
@@ -102,7 +102,7 @@ impl Parts {
         Ok(Some(classes))
     }
 
-    /// The member of a class for an expression; `None` if it has columns of no or several relations.
+    /// The member of a class for an expression; `None` if it does not have columns of one relation.
     fn member(&self, expr: Expr) -> Option<Member> {
         let relations = self.relations_of(&expr);
         relations.iter().next().filter(|_| relations.len() == 1).map(|relation| (relation, expr))

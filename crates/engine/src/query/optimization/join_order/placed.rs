@@ -17,8 +17,8 @@ pub(super) struct Placed {
     pub(super) key: Vec<Column>,
 }
 
-/// Columns of a table in the output of a plan, by their names in the table; `None` if the rows of the
-/// plan are not those of one table, or it does not return all of the columns.
+/// Columns of a table in the output of a plan, by their names in the table; `None` if the rows of
+/// the plan are not those of one table, or it does not return all of the columns.
 fn outputs(
     plan: &LogicalPlan,
     names: &dyn Fn(&TableSpec) -> Vec<String>,
