@@ -10,7 +10,7 @@ use datafusion::execution::SessionState;
 use datafusion::prelude::SessionConfig;
 
 use crate::{ClientSecurity, MESSAGE_BYTES};
-use evenkeel_engine::query::{aggregates, functions, window_functions};
+use evenkeel_engine::query::{aggregates, functions, spill_without_waiting, window_functions};
 
 /// Returns the base configuration of every process of a cluster.
 pub(super) fn base_config() -> SessionConfig {
@@ -43,6 +43,7 @@ pub(super) fn client_config(security: &ClientSecurity, partitions: usize) -> Ses
     options.optimizer.prefer_hash_join = true;
     options.optimizer.hash_join_single_partition_threshold = 0;
     options.optimizer.hash_join_single_partition_threshold_rows = 0;
+    spill_without_waiting(&mut config);
     config
 }
 
@@ -59,4 +60,21 @@ pub(super) fn state_of(config: SessionConfig) -> Result<SessionState> {
         datafusion::execution::FunctionRegistry::register_udwf(&mut state, Arc::new(function))?;
     }
     Ok(state)
+}
+
+#[cfg(test)]
+mod tests {
+    use ballista_core::extension::SessionConfigHelperExt;
+
+    use super::*;
+
+    #[test]
+    fn executors_get_the_settings_of_clients() {
+        let sent = client_config(&ClientSecurity::default(), 2).to_key_value_pairs();
+        let received = base_config().update_from_key_value_pair(&sent);
+        let of = |config: &SessionConfig| config.options().execution.max_spill_file_size_bytes.get();
+        assert_eq!(of(&received), 1);
+        assert_ne!(of(&base_config()), 1);
+        assert!(!received.options().optimizer.enable_window_limits);
+    }
 }

@@ -105,6 +105,18 @@ struct Way {
     cut: Arc<AtomicBool>,
 }
 
+/// A port that is free on two addresses, below those that systems hand out: nothing that runs
+/// beside the test takes it by chance before it is used.
+fn port_on_both(one: &str, other: &str) -> u16 {
+    let first = 20_000 + (std::process::id() % 10_000) as u16;
+    (first..first + 1_000)
+        .find(|&port| {
+            let bound = [one, other].map(|host| TcpListener::bind((host, port)));
+            bound.iter().all(Result::is_ok)
+        })
+        .expect("a free port")
+}
+
 impl Way {
     fn to(listen: &str, target: std::net::SocketAddr) -> Self {
         let listener = TcpListener::bind(listen).unwrap();
@@ -151,7 +163,7 @@ fn an_executor_that_is_cut_off_and_comes_back_changes_no_row() {
     let scheduler = cluster_of_one.url.trim_start_matches("http://").parse().unwrap();
     // The executor reaches the scheduler, and others reach the executor, by ways that are cut.
     let out = Way::to("127.0.0.1:0", scheduler);
-    let port = TcpListener::bind("127.0.0.7:0").unwrap().local_addr().unwrap().port();
+    let port = port_on_both("127.0.0.1", "127.0.0.7");
     let inward = Way::to(&format!("127.0.0.7:{port}"), format!("127.0.0.1:{port}").parse().unwrap());
     let (url, listen) = (format!("http://{}", out.address), format!("127.0.0.1:{port}"));
     let far = ["executor", "--scheduler", &url, "--listen", &listen, "--host", "127.0.0.7", "--cores", "2"];

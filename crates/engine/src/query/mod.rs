@@ -49,5 +49,6 @@ pub use crate::query::session::progress::QueryProgress;
 pub use crate::query::session::run_queries::RunQueries;
 pub use crate::query::session::runtime::QueryEnvironment;
 pub(crate) use crate::query::session::runtime::{runtime_within, shared_runtime};
+pub use crate::query::session::session_state::spill_without_waiting;
 pub use crate::query::session::table_session::{QueryDescription, QueryResult, TableSession};
 pub use crate::sql::{ParamError, Params, SqlLimitError};

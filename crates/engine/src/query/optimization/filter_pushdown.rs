@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
-use arrow::datatypes::Schema;
+use arrow::datatypes::{DataType, Schema};
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{JoinType, Result, internal_err};
 use datafusion::config::ConfigOptions;
@@ -96,7 +96,7 @@ fn with_barriers(node: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn Exe
     for (position, input) in node.children().into_iter().enumerate() {
         let mut passed = certain_columns(node.as_ref(), position, &input.schema());
         passed.retain(|column| !is_drawn(input, *column));
-        for column in fractional_keys(node.as_ref(), position, &input.schema()) {
+        for column in otherwise_ordered(node.as_ref(), position, &input.schema()) {
             passed.remove(&column);
         }
         inputs.push(match passed.len() < input.schema().fields().len() {
@@ -114,14 +114,23 @@ fn with_barriers(node: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn Exe
     }
 }
 
-/// Columns of an input of a hash join whose keys of floating-point numbers they are. To a join -0.0
-/// equals 0.0, but the least and the greatest key that it passes on while it runs exclude the
-/// other.
-fn fractional_keys(node: &dyn ExecutionPlan, position: usize, input: &Schema) -> Vec<usize> {
-    let Some(join) = node.downcast_ref::<HashJoinExec>() else { return Vec::new() };
-    let keys = join.on().iter().map(|(left, right)| if position == 0 { left } else { right });
-    let fractional = keys.filter(|key| key.data_type(input).is_ok_and(|data_type| data_type.is_floating()));
-    fractional.flat_map(collect_columns).map(|column| column.index()).collect()
+/// Returns the columns of an input by whose values a node may find conditions while it runs that
+/// exclude rows it needs, since the conditions order the values otherwise than the node does.
+///
+/// To a join, -0.0 equals 0.0, but the least and the greatest key exclude the other. Of lists and
+/// structs with a NULL inside, comparisons take another for the least than `min` does.
+fn otherwise_ordered(node: &dyn ExecutionPlan, position: usize, input: &Schema) -> Vec<usize> {
+    let mut values = Vec::new();
+    let join = node.downcast_ref::<HashJoinExec>();
+    if let Some(join) = join {
+        values.extend(join.on().iter().map(|(left, right)| if position == 0 { left } else { right }.clone()));
+    } else if let Some(aggregate) = node.downcast_ref::<AggregateExec>() {
+        values.extend(aggregate.aggr_expr().iter().flat_map(|function| function.expressions()));
+    }
+    let is_otherwise =
+        |data_type: &DataType| data_type.is_nested() || (join.is_some() && data_type.is_floating());
+    values.retain(|value| value.data_type(input).is_ok_and(|data_type| is_otherwise(&data_type)));
+    values.iter().flat_map(collect_columns).map(|column| column.index()).collect()
 }
 
 fn without_barrier(node: Arc<dyn ExecutionPlan>) -> Transformed<Arc<dyn ExecutionPlan>> {
@@ -266,83 +275,5 @@ impl ExecutionPlan for Barrier {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use arrow::array::{ArrayRef, AsArray, Float64Array, Int64Array, RecordBatch};
-    use arrow::datatypes::Int64Type;
-    use rand::SeedableRng;
-    use rand_chacha::ChaCha8Rng;
-
-    use crate::testing::joins::{Names, Statement, answer, plan, tables};
-    use crate::testing::{create, ingest};
-
-    #[tokio::test]
-    async fn joins_find_zeros_of_either_sign() {
-        let ddl = "CREATE TABLE zeros (k Int64 NOT NULL, f Double, PRIMARY KEY (k)) PARTITION BY HASH(k) \
-                   WITH (STORE = COLUMN, AUTO_PARTITIONING_MIN_PARTITIONS_COUNT = 2)";
-        let mut tables = Vec::new();
-        for zero in [-0.0, 0.0] {
-            let (folder, mut table) = create(ddl).await;
-            let keys: ArrayRef = Arc::new(Int64Array::from_iter_values(0..20));
-            let values: ArrayRef = Arc::new(Float64Array::from_iter_values([zero; 20]));
-            ingest(&mut table, RecordBatch::try_from_iter([("k", keys), ("f", values)]).unwrap()).await;
-            tables.push((folder, table));
-        }
-        let session = tables[0].1.session().unwrap();
-        let context = session.context();
-        for (name, (_, table)) in ["a", "b"].into_iter().zip(&tables) {
-            context.register_table(name, table.provider().unwrap()).unwrap();
-        }
-        for (sql, expected) in [
-            ("SELECT count(*) FROM a JOIN b ON a.f = b.f", 400),
-            ("SELECT count(*) FROM b JOIN a ON b.f * 2 = a.f", 400),
-            ("SELECT count(*) FROM a JOIN b ON a.f = b.f AND a.k = b.k", 20),
-            ("SELECT count(*) FROM a WHERE f IN (SELECT f FROM b)", 20),
-            ("SELECT count(*) FROM b WHERE NOT EXISTS (SELECT 1 FROM a WHERE a.f = b.f)", 0),
-        ] {
-            let batches = context.sql(sql).await.unwrap().collect().await.unwrap();
-            assert_eq!(batches[0].column(0).as_primitive::<Int64Type>().value(0), expected, "{sql}");
-        }
-    }
-
-    #[tokio::test]
-    async fn conditions_stay_with_their_columns_although_tables_share_names() {
-        let tables = tables().await;
-        let mut random = ChaCha8Rng::seed_from_u64(11);
-        for _ in 0..150 {
-            let statement = Statement::new(&mut random);
-            let sql = statement.sql(Names::Shared);
-            let expected = answer(&tables.plain, &statement.sql(Names::Distinct)).await;
-            assert_eq!(answer(&tables.ours, &sql).await, expected, "{sql}");
-        }
-    }
-
-    #[tokio::test]
-    async fn a_random_column_is_filtered_by_the_values_that_it_returns() {
-        let tables = tables().await;
-        for contradiction in [
-            "SELECT count(*) FROM (SELECT random() AS x FROM big) WHERE x > 0.5 AND x < 0.1",
-            "SELECT count(*) FROM (SELECT x AS a, x AS b FROM (SELECT random() AS x FROM big)) WHERE a <> b",
-            "SELECT count(*) FROM (SELECT x FROM (SELECT random() AS x FROM big) WHERE x > 0.3) WHERE x < 0.3",
-            "SELECT count(*) FROM (SELECT points, random() AS x FROM big WHERE points > 0) WHERE x < 0",
-        ] {
-            let printed = answer(&tables.ours, contradiction).await;
-            assert!(printed.contains("| 0 "), "{contradiction}\n{printed}");
-        }
-    }
-
-    #[tokio::test]
-    async fn only_filters_on_shared_names_stay_above() {
-        let tables = tables().await;
-        let joined = "SELECT a.player, b.points FROM small a RIGHT JOIN big b ON a.player = b.game";
-        for (condition, is_pushed) in [
-            ("b.player + coalesce(b.points, 0) > 3", true),
-            ("b.points IS NULL OR b.points > a.points", false),
-        ] {
-            let plan = plan(&tables.ours, &format!("{joined} WHERE {condition}")).await;
-            assert_eq!(plan.contains("FilterExec"), !is_pushed, "{plan}");
-            assert!(!plan.contains("Barrier"), "{plan}");
-        }
-    }
-}
+#[path = "filter_pushdown_tests.rs"]
+mod tests;

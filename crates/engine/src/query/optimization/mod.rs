@@ -13,6 +13,7 @@ pub(in crate::query) mod join_order;
 pub(in crate::query) mod joins_of_groups;
 pub(in crate::query) mod limit_barrier;
 pub(in crate::query) mod missing_sorts;
+pub(in crate::query) mod nested_tops;
 pub(in crate::query) mod no_rows;
 pub(in crate::query) mod nullable_lists;
 pub(in crate::query) mod nulls_of_joins;

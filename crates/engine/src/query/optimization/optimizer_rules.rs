@@ -18,6 +18,7 @@ use crate::query::optimization::join_order::JoinOrder;
 use crate::query::optimization::joins_of_groups::JoinsOfGroups;
 use crate::query::optimization::limit_barrier::{LimitBarrier, LimitsOverSorts};
 use crate::query::optimization::missing_sorts::MissingSorts;
+use crate::query::optimization::nested_tops::NestedTops;
 use crate::query::optimization::no_rows::NoRows;
 use crate::query::optimization::nullable_lists::NullableLists;
 use crate::query::optimization::nulls_of_joins::NullsOfJoins;
@@ -63,6 +64,7 @@ pub fn corrected_rules(rules: Vec<Rule>) -> Vec<Rule> {
                 Arc::new(DistinctMatches) as Rule,
                 Arc::new(FloatGroups),
                 Arc::new(LimitBarrier),
+                Arc::new(NestedTops),
             ]);
         }
         if is_check(rule.as_ref()) {
@@ -139,7 +141,8 @@ mod tests {
         assert_eq!(after("EnsureRequirements"), "WholeOrders");
         assert_eq!(after("DistinctMatches"), "FloatGroups");
         assert_eq!(after("FloatGroups"), "LimitBarrier");
-        assert_eq!(after("LimitBarrier"), "FilterPushdown(Post)");
+        assert_eq!(after("LimitBarrier"), "NestedTops");
+        assert_eq!(after("NestedTops"), "FilterPushdown(Post)");
         assert_eq!(after("MissingSorts"), "SanityCheckPlan");
         assert_eq!(after("SanityCheckPlan"), "WholeOrders");
         assert_eq!(names_of_all.last().map(String::as_str), Some("GuardedConditions"));

@@ -68,6 +68,16 @@ fn tune_hash_joins(config: &mut SessionConfig, runtime: &RuntimeEnv) {
     *keys = (memory / SHARE_OF_ARRAY / size_of::<u32>()).min(KEYS_OF_ARRAY).max(*keys);
 }
 
+/// Has each spilled batch written to a file of its own, which is complete at once.
+///
+/// DataFusion 55 waits forever if two inputs of a repartitioning write spilled batches to a file
+/// each, and the reader waits for one that nobody writes to.
+pub fn spill_without_waiting(config: &mut SessionConfig) {
+    if let Ok(one_batch) = ConfigNonZeroUsize::try_new(1) {
+        config.options_mut().execution.max_spill_file_size_bytes = one_batch;
+    }
+}
+
 /// Returns the state for queries that run in this process. The summaries of their joins are added
 /// to `joins`.
 pub(in crate::query) fn local_state(
@@ -80,12 +90,7 @@ pub(in crate::query) fn local_state(
     config.options_mut().execution.parquet.pushdown_filters = true;
     // DataFusion 55 ends windows early that LEAD looks beyond.
     config.options_mut().optimizer.enable_window_limits = false;
-    // DataFusion 55 waits forever if two inputs of a repartitioning write spilled batches to a file
-    // each, and the reader waits for one that nobody writes to. With a file for each batch, each is
-    // complete at once.
-    if let Ok(one_batch) = ConfigNonZeroUsize::try_new(1) {
-        config.options_mut().execution.max_spill_file_size_bytes = one_batch;
-    }
+    spill_without_waiting(&mut config);
     tune_hash_joins(&mut config, &runtime);
     let mut rules = corrected_rules(PhysicalOptimizer::new().rules);
     rules.push(Arc::new(YieldingJoins));
