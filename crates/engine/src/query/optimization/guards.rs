@@ -33,6 +33,7 @@ use datafusion::physical_expr_common::physical_expr::is_volatile;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::filter::{FilterExec, FilterExecBuilder};
+use datafusion::physical_plan::joins::HashTableLookupExpr;
 
 use crate::query::optimization::join_filters::with_condition;
 
@@ -51,6 +52,7 @@ pub(in crate::query) fn can_fail(expression: &Expr) -> bool {
             || node.is::<NotExpr>()
             || node.is::<LikeExpr>()
             || node.is::<DynamicFilterPhysicalExpr>()
+            || node.is::<HashTableLookupExpr>()
     };
     !matches!(expression.exists(|node| Ok(!is_safe(node))), Ok(false))
 }

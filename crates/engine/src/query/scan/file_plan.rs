@@ -29,7 +29,8 @@ use parquet::arrow::arrow_reader::statistics::StatisticsConverter;
 use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 use parquet::schema::types::SchemaDescriptor;
 
-use crate::query::scan::scan_filters;
+use crate::query::scan::late_filter::LateFilter;
+use crate::query::scan::scan_filters::may_see_all_rows;
 
 /// A scan, in terms of the columns of the table.
 #[derive(Debug)]
@@ -42,6 +43,8 @@ pub(super) struct TableScan {
     pub(super) predicate: Option<Arc<dyn PhysicalExpr>>,
     /// Columns of the projection and of the conditions.
     read: HashSet<Column>,
+    /// Whether the conditions may be evaluated in another order.
+    may_be_reordered: bool,
     /// Maximum number of values of a list by which row groups are excluded.
     pub(super) max_in_list_size: usize,
 }
@@ -56,12 +59,13 @@ impl TableScan {
         columns: SchemaRef,
         projection: ProjectionExprs,
         predicate: Option<Arc<dyn PhysicalExpr>>,
+        may_be_reordered: bool,
         max_in_list_size: usize,
     ) -> Result<Self> {
         let output = Arc::new(projection.project_schema(&columns)?);
         let parts = projection.expr_iter().chain(predicate.clone());
         let read = parts.flat_map(|part| collect_columns(&part)).collect();
-        Ok(Self { columns, projection, output, predicate, read, max_in_list_size })
+        Ok(Self { columns, projection, output, predicate, read, may_be_reordered, max_in_list_size })
     }
 
     /// Returns the columns of a file that the scan reads and that have one value in all of its
@@ -96,6 +100,8 @@ pub(super) struct FilePlan {
     pub(super) may_be_reordered: bool,
     row_groups: Option<Arc<PruningPredicate>>,
     pages: Option<PagePruningAccessPlanFilter>,
+    /// The conditions on decoded rows; `None` if one can fail, or if there are none.
+    pub(super) late: Option<Arc<LateFilter>>,
     /// Positions of the columns that are decoded for the output.
     decoded: Vec<usize>,
     projector: Projector,
@@ -140,13 +146,25 @@ impl FilePlan {
         let projector =
             projection.try_map_exprs(|part| reassign_expr_columns(part, &stream))?.make_projector(&stream)?;
         let returned_as = (*projector.output_schema() != scan.output).then(|| Arc::clone(&scan.output));
-        let may_be_reordered = scan.predicate.as_ref().is_some_and(scan_filters::may_be_reordered);
-        Ok(Self { columns, predicate, may_be_reordered, row_groups, pages, decoded, projector, returned_as })
+        let late = predicate.as_ref().filter(|predicate| may_see_all_rows(predicate));
+        let late = late.map(|predicate| LateFilter::new(predicate, &decoded, &columns)).transpose()?;
+        Ok(Self {
+            late: late.map(Arc::new),
+            columns,
+            predicate,
+            may_be_reordered: scan.may_be_reordered,
+            row_groups,
+            pages,
+            decoded,
+            projector,
+            returned_as,
+        })
     }
 
-    /// Columns to decode for the output.
-    pub(super) fn mask(&self, file: &SchemaDescriptor) -> ProjectionMask {
-        ProjectionMask::roots(file, self.decoded.iter().copied())
+    /// Columns to decode: for the output, and for conditions on decoded rows, if any.
+    pub(super) fn mask(&self, late: Option<&LateFilter>, file: &SchemaDescriptor) -> ProjectionMask {
+        let decoded = late.map_or(&self.decoded, |late| &late.decoded);
+        ProjectionMask::roots(file, decoded.iter().copied())
     }
 
     /// Returns the decoded rows as the scan returns them.

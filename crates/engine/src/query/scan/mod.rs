@@ -5,6 +5,7 @@ pub(in crate::query) mod count;
 pub(in crate::query) mod export_table;
 mod file_plan;
 pub(in crate::query) mod key_order;
+mod late_filter;
 pub(in crate::query) mod merge_runs;
 pub(in crate::query) mod named_table;
 pub(in crate::query) mod newest_wins;

@@ -20,6 +20,7 @@ use datafusion::datasource::physical_plan::{
 use datafusion::datasource::source::{DataSource, DataSourceExec, OpenArgs};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::expressions::DynamicFilterTracking;
 use datafusion::physical_expr::projection::ProjectionExprs;
 use datafusion::physical_expr::{
     EquivalenceProperties, LexOrdering, Partitioning, PhysicalExpr, PhysicalSortExpr,
@@ -27,8 +28,11 @@ use datafusion::physical_expr::{
 use datafusion::physical_plan::execution_plan::SchedulingType;
 use datafusion::physical_plan::filter_pushdown::{FilterPushdownPropagation, PushedDown};
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayFormatType, ExecutionPlan, SortOrderPushdownResult};
+use futures::TryStreamExt;
 
+use crate::query::scan::late_filter::Density;
 use crate::query::scan::portion_readers::PortionReaders;
 use crate::query::scan::portion_source::PortionSource;
 use crate::query::scan::scan_filters::with_conditions;
@@ -41,6 +45,8 @@ pub(in crate::query) struct OrderedScan {
     readers: PortionReaders,
     /// Whether row groups may be read in another order than that of the file.
     is_sorted: bool,
+    /// What its conditions keep, also in scans of some of its files.
+    density: Arc<Density>,
     /// The scan as it is opened.
     opened: Arc<OnceLock<Arc<dyn DataSource>>>,
 }
@@ -48,11 +54,18 @@ pub(in crate::query) struct OrderedScan {
 impl OrderedScan {
     /// Returns a plan of one scan, whose files are read by `readers`.
     pub(in crate::query) fn plan(config: FileScanConfig, readers: PortionReaders) -> Arc<dyn ExecutionPlan> {
-        DataSourceExec::from_data_source(Self::new(Arc::new(config), readers, false))
+        DataSourceExec::from_data_source(Self {
+            scan: Arc::new(config),
+            readers,
+            is_sorted: false,
+            density: Arc::default(),
+            opened: Arc::default(),
+        })
     }
 
-    fn new(scan: Arc<dyn DataSource>, readers: PortionReaders, is_sorted: bool) -> Self {
-        Self { scan, readers, is_sorted, opened: Arc::default() }
+    /// The same scan in another form.
+    fn with_scan(&self, scan: Arc<dyn DataSource>) -> Self {
+        Self { scan, opened: Arc::default(), ..self.clone() }
     }
 
     /// Scan in a plan node; `None` if the node is of another kind.
@@ -67,37 +80,61 @@ impl OrderedScan {
 
     /// Returns a plan of the scan with another configuration.
     pub(in crate::query) fn with_config(&self, config: FileScanConfig) -> Arc<dyn ExecutionPlan> {
-        let scan = Self::new(Arc::new(config), self.readers.clone(), self.is_sorted);
-        DataSourceExec::from_data_source(scan)
+        DataSourceExec::from_data_source(self.with_scan(Arc::new(config)))
     }
 
     /// Returns the scan as DataFusion opens it: one that may be sorted otherwise is left to it.
     #[cfg(test)]
     pub(in crate::query) fn left_to_datafusion(&self) -> Arc<dyn ExecutionPlan> {
-        let scan = Self::new(Arc::clone(&self.scan), self.readers.clone(), true);
-        DataSourceExec::from_data_source(scan)
+        let scan = self.with_scan(Arc::clone(&self.scan));
+        DataSourceExec::from_data_source(Self { is_sorted: true, ..scan })
     }
 
-    /// Whether the files are opened by a [`PortionSource`].
+    /// Whether the files were opened by a [`PortionSource`].
     #[cfg(test)]
-    pub(in crate::query) fn is_prepared(&self) -> bool {
-        let opened = self.opened().downcast_ref::<FileScanConfig>();
+    pub(in crate::query) fn was_prepared(&self) -> bool {
+        let opened = self.opened.get().and_then(|scan| scan.downcast_ref::<FileScanConfig>());
         opened.is_some_and(|config| config.file_source().is::<PortionSource>())
     }
 
+    /// Whether conditions are evaluated on decoded rows by now.
+    #[cfg(test)]
+    pub(in crate::query) fn is_filtered_late(&self) -> bool {
+        self.was_prepared() && self.density.is_high()
+    }
+
     fn wrap(&self, scan: Arc<dyn DataSource>) -> Arc<dyn DataSource> {
-        Arc::new(Self::new(scan, self.readers.clone(), self.is_sorted))
+        Arc::new(self.with_scan(scan))
     }
 
     /// Returns the scan to open, by plans of its files that all partitions share.
     fn opened(&self) -> &dyn DataSource {
         let prepared = || {
             let config = self.scan.downcast_ref::<FileScanConfig>().filter(|_| !self.is_sorted)?;
-            let source = PortionSource::new(config, &self.readers)?;
+            let source = PortionSource::new(config, &self.readers, &self.density)?;
             let config = FileScanConfigBuilder::from(config.clone()).with_source(Arc::new(source)).build();
             Some(Arc::new(config) as Arc<dyn DataSource>)
         };
         self.opened.get_or_init(|| prepared().unwrap_or_else(|| Arc::clone(&self.scan))).as_ref()
+    }
+
+    /// Opens the scan, when its first row is asked for if its conditions may change until then. A
+    /// join knows the keys to look for before it asks for rows.
+    fn open_when_settled(
+        &self,
+        open: impl FnOnce(&dyn DataSource) -> Result<SendableRecordBatchStream> + Send + 'static,
+    ) -> Result<SendableRecordBatchStream> {
+        let config = self.scan.downcast_ref::<FileScanConfig>().filter(|_| !self.is_sorted);
+        let predicate = config.and_then(|config| config.file_source().filter());
+        let may_change =
+            |predicate| !matches!(DynamicFilterTracking::classify(predicate), DynamicFilterTracking::Static);
+        if !predicate.as_ref().is_some_and(may_change) {
+            return open(self.opened());
+        }
+        let scan = self.clone();
+        let rows = futures::stream::once(async move { open(scan.opened()) }).try_flatten();
+        let schema = Arc::clone(self.eq_properties().schema());
+        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, rows)))
     }
 
     /// Returns the scan with its conditions in their fastest form, and with readers that keep the
@@ -114,7 +151,7 @@ impl OrderedScan {
 
 impl DataSource for OrderedScan {
     fn open(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
-        self.opened().open(partition, context)
+        self.open_when_settled(move |scan| scan.open(partition, context))
     }
 
     fn fmt_as(&self, format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -190,7 +227,7 @@ impl DataSource for OrderedScan {
         if self.fetch().is_some() {
             return Ok(SortOrderPushdownResult::Unsupported);
         }
-        let sorted = |scan| Arc::new(Self::new(scan, self.readers.clone(), true)) as Arc<dyn DataSource>;
+        let sorted = |scan| Arc::new(Self { is_sorted: true, ..self.with_scan(scan) }) as Arc<dyn DataSource>;
         Ok(self.scan.try_pushdown_sort(order)?.map(sorted))
     }
 
@@ -215,7 +252,7 @@ impl DataSource for OrderedScan {
     }
 
     fn open_with_args(&self, args: OpenArgs) -> Result<SendableRecordBatchStream> {
-        self.opened().open_with_args(args)
+        self.open_when_settled(move |scan| scan.open_with_args(args))
     }
 }
 

@@ -11,8 +11,9 @@
 //!                                  footer (cached) ─► FilePlan of its columns ─► row groups ─►
 //!                                  Bloom filters ─► pages ─► reader with the conditions
 //! ```
-//! A scan is left to DataFusion if its conditions change while it runs or have a value that is not
-//! known before, or if it reads row groups in another order. Joins that are computed partition by
+//! A scan is left to DataFusion if its conditions may still change when its first row is asked for,
+//! as that of a sort with a limit, or have a value that is not known before, or if it reads row
+//! groups in another order. Joins that are computed partition by
 //! partition have a scan, and so plans, for each partition.
 
 use std::fmt;
@@ -31,7 +32,7 @@ use datafusion::datasource::physical_plan::{
 };
 use datafusion::datasource::table_schema::TableSchema;
 use datafusion::error::{DataFusionError, Result};
-use datafusion::physical_expr::expressions::{Column, DynamicFilterTracking, Literal};
+use datafusion::physical_expr::expressions::{Column, Literal};
 use datafusion::physical_expr::projection::ProjectionExprs;
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use datafusion::physical_plan::filter_pushdown::{FilterPushdownPropagation, PushedDown};
@@ -44,7 +45,9 @@ use parquet::arrow::async_reader::{AsyncFileReader, ParquetRecordBatchStreamBuil
 use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData};
 
 use crate::query::scan::file_plan::{Constants, FilePlan, TableScan};
+use crate::query::scan::late_filter::{Density, measured};
 use crate::query::scan::portion_readers::PortionReaders;
+use crate::query::scan::scan_filters::{Conditions, may_be_reordered, settled};
 
 type Builder = ParquetRecordBatchStreamBuilder<Box<dyn AsyncFileReader>>;
 
@@ -54,22 +57,22 @@ pub(in crate::query) struct PortionSource {
     source: ParquetSource,
     readers: PortionReaders,
     plans: Arc<FilePlans>,
+    density: Arc<Density>,
     batch_size: Option<usize>,
 }
 
 impl PortionSource {
-    /// Returns the source for a scan; `None` if the scan is left to DataFusion.
-    pub(in crate::query) fn new(config: &FileScanConfig, readers: &PortionReaders) -> Option<Self> {
+    /// Returns the source for a scan; `None` if the scan is left to DataFusion. `density` is that
+    /// of all scans that are parts of the same.
+    pub(in crate::query) fn new(
+        config: &FileScanConfig,
+        readers: &PortionReaders,
+        density: &Arc<Density>,
+    ) -> Option<Self> {
         let source = config.file_source().downcast_ref::<ParquetSource>()?;
         let table = source.table_schema();
         let projection = source.projection()?.clone();
-        let predicate = source.filter();
-        let is_static = predicate.as_ref().is_none_or(|predicate| {
-            matches!(DynamicFilterTracking::classify(predicate), DynamicFilterTracking::Static)
-                && !has_unknown_value(predicate)
-        });
-        let is_plain = is_static
-            && source.table_parquet_options().global.pushdown_filters
+        let is_plain = source.table_parquet_options().global.pushdown_filters
             && table.table_partition_cols().is_empty()
             && table.virtual_columns().is_empty()
             && config.expr_adapter_factory.is_none()
@@ -78,10 +81,24 @@ impl PortionSource {
             return None;
         }
         let columns = Arc::clone(table.file_schema());
+        let conditions = source.filter();
+        // What a join found is one condition here.
+        let is_reordered = conditions.as_ref().is_some_and(may_be_reordered);
+        let predicate = match conditions {
+            Some(predicate) => match settled(&predicate, &columns).ok()? {
+                Conditions::Settled(predicate) => predicate,
+                Conditions::Open => return None,
+            },
+            None => None,
+        };
+        if predicate.as_ref().is_some_and(has_unknown_value) {
+            return None;
+        }
         let readers = if predicate.is_some() { readers.clone().with_pages() } else { readers.clone() };
-        let scan = TableScan::new(columns, projection, predicate, source.max_in_list_size()).ok()?;
+        let scan =
+            TableScan::new(columns, projection, predicate, is_reordered, source.max_in_list_size()).ok()?;
         let plans = Arc::new(FilePlans { scan, known: Mutex::default() });
-        Some(Self { source: source.clone(), readers, plans, batch_size: None })
+        Some(Self { source: source.clone(), readers, plans, density: Arc::clone(density), batch_size: None })
     }
 }
 
@@ -125,6 +142,7 @@ impl FileSource for PortionSource {
         Ok(Arc::new(PortionOpener(Arc::new(Opening {
             readers: self.readers.clone(),
             plans: Arc::clone(&self.plans),
+            density: Arc::clone(&self.density),
             batch_size,
             limit: config.limit,
             max_predicate_cache_size: self.source.max_predicate_cache_size(),
@@ -258,6 +276,7 @@ impl FileOpener for PortionOpener {
 struct Opening {
     readers: PortionReaders,
     plans: Arc<FilePlans>,
+    density: Arc<Density>,
     batch_size: usize,
     limit: Option<usize>,
     max_predicate_cache_size: Option<usize>,
@@ -294,10 +313,16 @@ impl Opening {
         if positions.is_empty() {
             return Ok(futures::stream::empty().boxed());
         }
-        let mask = plan.mask(builder.parquet_schema());
+        let late = plan.late.clone().filter(|_| self.density.is_high());
+        let mask = plan.mask(late.as_deref(), builder.parquet_schema());
         builder = builder.with_projection(mask).with_batch_size(self.batch_size).with_row_groups(positions);
         if let Some(rows) = access.into_overall_row_selection(row_groups)? {
             builder = builder.with_row_selection(rows);
+        }
+        if let Some(late) = late {
+            let rows = builder.build()?.map_err(DataFusionError::from);
+            let kept = late.filtered(rows, self.batch_size);
+            return Ok(kept.map(move |rows| plan.output(&rows?)).boxed());
         }
         if let Some(predicate) = &plan.predicate {
             // Conditions are not evaluated again above the scan, so an error must not be ignored.
@@ -309,7 +334,7 @@ impl Opening {
                 &self.file_metrics,
             )?;
             if let Some(filter) = filter {
-                builder = builder.with_row_filter(filter);
+                builder = builder.with_row_filter(measured(filter, &self.density));
             }
             if let Some(bytes) = self.max_predicate_cache_size {
                 builder = builder.with_max_predicate_cache_size(bytes);

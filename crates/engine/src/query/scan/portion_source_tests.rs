@@ -71,15 +71,24 @@ async fn table(primary_key: &str) -> (tempfile::TempDir, Table) {
     (folder, table)
 }
 
-/// Number of scans of a plan that are opened by shared plans.
-fn prepared_scans(plan: &Arc<dyn ExecutionPlan>) -> usize {
-    let mut prepared = 0;
+/// Number of scans of a plan to which something applies.
+fn scans(plan: &Arc<dyn ExecutionPlan>, applies: fn(&OrderedScan) -> bool) -> usize {
+    let mut found = 0;
     plan.apply(|node| {
-        prepared += usize::from(OrderedScan::from_plan(node.as_ref()).is_some_and(OrderedScan::is_prepared));
+        found += usize::from(OrderedScan::from_plan(node.as_ref()).is_some_and(applies));
         Ok(TreeNodeRecursion::Continue)
     })
     .unwrap();
-    prepared
+    found
+}
+
+/// Scans that a query has run.
+#[derive(Debug)]
+struct Scans {
+    /// Those opened by shared plans.
+    prepared: usize,
+    /// Those that filter decoded rows.
+    late: usize,
 }
 
 async fn returned(session: &TableSession, plan: Arc<dyn ExecutionPlan>) -> String {
@@ -87,25 +96,25 @@ async fn returned(session: &TableSession, plan: Arc<dyn ExecutionPlan>) -> Strin
     pretty_format_batches(&batches).unwrap().to_string()
 }
 
-/// Returns the rows of a query, and the number of its prepared scans, after comparing the rows with
-/// those of the scans that DataFusion opens.
-async fn compared(session: &TableSession, sql: &str) -> (String, usize) {
+/// Returns the rows of a query, and its scans, after comparing the rows with those of the scans that
+/// DataFusion opens.
+async fn compared(session: &TableSession, sql: &str) -> (String, Scans) {
     let params = Params::default();
     let prepared = session.physical_plan(sql, &params).await.unwrap();
-    let count = prepared_scans(&prepared);
     let left_to_datafusion = |node: Arc<dyn ExecutionPlan>| {
         let scan = OrderedScan::from_plan(node.as_ref()).map(OrderedScan::left_to_datafusion);
         Ok(scan.map_or_else(|| Transformed::no(node), Transformed::yes))
     };
     let plain =
         session.physical_plan(sql, &params).await.unwrap().transform_up(left_to_datafusion).unwrap().data;
-    assert_eq!(prepared_scans(&plain), 0, "{sql}");
-    let rows = returned(session, prepared).await;
-    assert_eq!(rows, returned(session, plain).await, "{sql}");
-    (rows, count)
+    let rows = returned(session, Arc::clone(&prepared)).await;
+    assert_eq!(rows, returned(session, Arc::clone(&plain)).await, "{sql}");
+    assert_eq!(scans(&plain, OrderedScan::was_prepared), 0, "{sql}");
+    let late = scans(&prepared, OrderedScan::is_filtered_late);
+    (rows, Scans { prepared: scans(&prepared, OrderedScan::was_prepared), late })
 }
 
-const CONDITIONS: [&str; 22] = [
+const CONDITIONS: [&str; 28] = [
     "true",
     "k = 20011",
     "k = 20011 AND line = 1",
@@ -128,19 +137,27 @@ const CONDITIONS: [&str; 22] = [
     "100 / n > 40 AND n <> 0",
     "k > 9999999",
     "line = 5",
+    "line <> 1",
+    "kind <> 'b'",
+    "n < 700 AND line <> 2",
+    "name > 'name 10000' AND kind <> 'd' AND n > 100",
+    "extra > 120000 OR extra IS NULL AND line = 1",
+    "n IS NOT NULL AND name LIKE '%7%'",
 ];
 
-/// Compares queries with all conditions, on several lists of columns.
-async fn compare_all(session: &TableSession) {
+/// Compares queries with all conditions, on several lists of columns; returns how many scans filter
+/// decoded rows.
+async fn compare_all(session: &TableSession) -> usize {
     let lists =
         ["*", "name, k, line", "k, line, extra + 1 AS x, upper(kind) AS u", "k, line, 'constant' AS c"];
-    let (mut some, mut none, mut opened) = (0, 0, 0);
+    let (mut some, mut none, mut opened, mut late) = (0, 0, 0, 0);
     for condition in CONDITIONS {
         for list in lists {
             let sql = format!("SELECT {list} FROM t WHERE {condition} ORDER BY k, line");
-            let (rows, prepared) = compared(session, &sql).await;
+            let (rows, scans) = compared(session, &sql).await;
             let has_rows = rows.lines().count() > 4;
-            opened += prepared;
+            opened += scans.prepared;
+            late += scans.late;
             some += usize::from(has_rows);
             none += usize::from(!has_rows);
         }
@@ -151,12 +168,14 @@ async fn compare_all(session: &TableSession) {
     assert!(some > 40 && none > 8, "{some} with rows, {none} without");
     // A scan that reads row groups in the order of the statement is left to DataFusion.
     assert!(opened >= some / 2, "{opened} scans");
+    late
 }
 
 #[tokio::test]
 async fn rows_are_those_of_datafusion_whatever_the_conditions_and_columns() {
     let (_folder, table) = table("k, line").await;
-    compare_all(&table.session().unwrap()).await;
+    let late = compare_all(&table.session().unwrap()).await;
+    assert!(late > 20, "{late} scans");
 }
 
 #[tokio::test]
@@ -185,8 +204,8 @@ async fn columns_with_one_value_in_a_file_are_known_without_reading_them() {
         ("SELECT line + 1 AS next, k FROM t WHERE line < 9 AND k > 497 ORDER BY 1, 2", "| 9 "),
         ("SELECT count(*) FROM t WHERE line > 7 AND name > 'name 1'", "count"),
     ] {
-        let (rows, prepared) = compared(&session, sql).await;
-        assert!(prepared > 0 && rows.contains(expected), "{sql}: {rows}");
+        let (rows, scans) = compared(&session, sql).await;
+        assert!(scans.prepared > 0 && rows.contains(expected), "{sql}: {rows}");
     }
 }
 
@@ -203,13 +222,24 @@ async fn limits_and_conditions_that_change_return_the_same_rows() {
         // The value of the condition is known only when the query runs.
         ("SELECT k, name FROM t WHERE k = (SELECT max(extra) / 3 FROM t WHERE n < 10) ORDER BY 1, 2", true),
     ] {
-        let (_, prepared) = compared(&session, sql).await;
-        assert_eq!(prepared > 0, is_prepared, "{sql}");
+        let (_, scans) = compared(&session, sql).await;
+        assert_eq!(scans.prepared > 0, is_prepared, "{sql}");
     }
+    // A join knows the keys before it asks for rows: those of few rows, and those of many.
     for sql in [
         "SELECT a.k, b.name FROM t a JOIN t b ON a.extra = b.k WHERE a.n = 8 AND b.line = 0 ORDER BY 1, 2",
         "SELECT count(*) FROM t WHERE k IN (SELECT extra FROM t WHERE n < 9)",
+        "SELECT count(*) FROM t a JOIN t b ON a.k = b.k WHERE a.n < 0",
     ] {
-        compared(&session, sql).await;
+        let (_, scans) = compared(&session, sql).await;
+        assert!(scans.prepared >= 1, "{sql}: {scans:?}");
+    }
+    for sql in [
+        "SELECT count(*) FROM t a JOIN t b ON a.n = b.n WHERE a.k < 200",
+        "SELECT count(*), max(b.name) FROM t a JOIN t b ON a.n = b.n AND a.line = b.line WHERE a.k < 200",
+        "SELECT count(*), max(b.f) FROM t a JOIN t b ON a.n = b.n WHERE a.k < 90 AND b.kind <> 'a'",
+    ] {
+        let (_, scans) = compared(&session, sql).await;
+        assert!(scans.late >= 1, "{sql}: {scans:?}");
     }
 }

@@ -32,7 +32,8 @@ use datafusion::datasource::physical_plan::{FileSource, ParquetSource};
 use datafusion::functions::core::file_row_index;
 use datafusion::logical_expr::ColumnarValue;
 use datafusion::physical_expr::expressions::{
-    Column, InListExpr, IsNotNullExpr, IsNullExpr, Literal, NotExpr,
+    Column, DynamicFilterPhysicalExpr, DynamicFilterTracking, InListExpr, IsNotNullExpr, IsNullExpr, Literal,
+    NotExpr,
 };
 use datafusion::physical_expr::utils::{collect_columns, split_conjunction};
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr, conjunction};
@@ -49,9 +50,63 @@ pub(in crate::query) fn with_conditions(
     Ok(source.with_predicate(predicate).with_reorder_filters(is_reordered))
 }
 
-/// Whether conditions may be evaluated in another order: none can fail.
-pub(in crate::query) fn may_be_reordered(predicate: &Arc<dyn PhysicalExpr>) -> bool {
+/// Whether the reader may evaluate conditions in the order of the bytes that they read: none can
+/// fail, and none is evaluated as a whole, which comes first.
+pub(super) fn may_be_reordered(predicate: &Arc<dyn PhysicalExpr>) -> bool {
     !split_conjunction(predicate).into_iter().any(can_fail)
+}
+
+/// Whether conditions can be evaluated on any rows.
+pub(super) fn may_see_all_rows(predicate: &Arc<dyn PhysicalExpr>) -> bool {
+    evaluated_parts(predicate).iter().all(|part| match part.downcast_ref::<WholeConjunction>() {
+        Some(together) => !can_fail(&together.parts),
+        None => !can_fail(part),
+    })
+}
+
+/// Conditions of a scan, as far as they are known.
+pub(super) enum Conditions {
+    /// No longer change; `None` if there are none.
+    Settled(Option<Arc<dyn PhysicalExpr>>),
+    /// May still change.
+    Open,
+}
+
+/// Returns the conditions of a scan with the values that no longer change.
+pub(super) fn settled(predicate: &Arc<dyn PhysicalExpr>, schema: &Schema) -> Result<Conditions> {
+    match DynamicFilterTracking::classify(predicate) {
+        DynamicFilterTracking::Static => return Ok(Conditions::Settled(Some(Arc::clone(predicate)))),
+        DynamicFilterTracking::AllComplete => {}
+        DynamicFilterTracking::Watching(_) => return Ok(Conditions::Open),
+    }
+    let mut parts = Vec::new();
+    for part in split_conjunction(predicate) {
+        match part.downcast_ref::<DynamicFilterPhysicalExpr>() {
+            Some(filter) => parts.extend(known_conditions(&filter.current()?, schema)?),
+            None => parts.push(Arc::clone(part)),
+        }
+    }
+    Ok(Conditions::Settled((!parts.is_empty()).then(|| conjunction(parts))))
+}
+
+/// Returns the conditions that a join found, evaluated together since they are on the same columns.
+/// Joins compare the rows again, so that values alone can be left out.
+fn known_conditions(found: &Arc<dyn PhysicalExpr>, schema: &Schema) -> Result<Vec<Arc<dyn PhysicalExpr>>> {
+    let parts: Vec<_> = split_conjunction(found).into_iter().filter(|part| !part.is::<Literal>()).collect();
+    if parts.len() < 2 {
+        return Ok(parts.into_iter().cloned().collect());
+    }
+    let for_pages = parts.iter().filter(|part| is_cheap(part, schema));
+    let for_pages = for_pages.map(|part| Ok(Arc::new(ForPages::new(part, schema)?) as _));
+    let for_pages = for_pages.collect::<Result<Vec<_>>>()?;
+    let together = WholeConjunction { parts: conjunction(parts.into_iter().cloned()) };
+    Ok(std::iter::once(Arc::new(together) as _).chain(for_pages).collect())
+}
+
+/// Returns the conditions of a scan that are evaluated on rows, in their order.
+pub(super) fn evaluated_parts(predicate: &Arc<dyn PhysicalExpr>) -> Vec<Arc<dyn PhysicalExpr>> {
+    let parts = split_conjunction(predicate).into_iter();
+    parts.filter(|part| part.downcast_ref::<ForPages>().is_none()).cloned().collect()
 }
 
 /// Returns the conditions of a scan in their fastest form. `predicate` may have that form already.
