@@ -13,8 +13,8 @@
 //! ```
 //! A scan is left to DataFusion if its conditions may still change when its first row is asked for,
 //! as that of a sort with a limit, or have a value that is not known before, or if it reads row
-//! groups in another order. Joins that are computed partition by
-//! partition have a scan, and so plans, for each partition.
+//! groups in another order. Joins that are computed partition by partition have a scan, and so
+//! plans, for each partition.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
