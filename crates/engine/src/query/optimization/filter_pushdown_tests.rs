@@ -2,12 +2,23 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray, Float64Array, Int64Array, RecordBatch};
 use arrow::datatypes::Int64Type;
-use arrow::util::pretty::pretty_format_batches;
+use datafusion::prelude::SessionContext;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use tempfile::TempDir;
 
+use crate::Table;
 use crate::testing::joins::{Names, Statement, answer, plan, tables};
 use crate::testing::{create, ingest};
+
+/// A session in which two tables are called `a` and `b`.
+fn named(tables: &[(TempDir, Table)]) -> SessionContext {
+    let context = tables[0].1.session().unwrap().context().clone();
+    for (name, (_, table)) in ["a", "b"].into_iter().zip(tables) {
+        context.register_table(name, table.provider().unwrap()).unwrap();
+    }
+    context
+}
 
 #[tokio::test]
 async fn joins_find_zeros_of_either_sign() {
@@ -21,11 +32,7 @@ async fn joins_find_zeros_of_either_sign() {
         ingest(&mut table, RecordBatch::try_from_iter([("k", keys), ("f", values)]).unwrap()).await;
         tables.push((folder, table));
     }
-    let session = tables[0].1.session().unwrap();
-    let context = session.context();
-    for (name, (_, table)) in ["a", "b"].into_iter().zip(&tables) {
-        context.register_table(name, table.provider().unwrap()).unwrap();
-    }
+    let context = &named(&tables);
     for (sql, expected) in [
         ("SELECT count(*) FROM a JOIN b ON a.f = b.f", 400),
         ("SELECT count(*) FROM b JOIN a ON b.f * 2 = a.f", 400),
@@ -56,15 +63,7 @@ async fn lists_and_structs_with_nulls_are_found() {
         ingest(&mut table, RecordBatch::try_from_iter([("k", k), ("v", v), ("w", w)]).unwrap()).await;
         tables.push((folder, table));
     }
-    let session = tables[0].1.session().unwrap();
-    let context = session.context();
-    for (name, (_, table)) in ["a", "b"].into_iter().zip(&tables) {
-        context.register_table(name, table.provider().unwrap()).unwrap();
-    }
-    let answer = async |sql: &str| {
-        let batches = context.sql(sql).await.unwrap().collect().await.unwrap();
-        pretty_format_batches(&batches).unwrap().to_string()
-    };
+    let context = &named(&tables);
     let same = "(a.v IS NOT DISTINCT FROM b.v) AND (a.w IS NOT DISTINCT FROM b.w)";
     for nested in
         ["make_array(T.v, T.w)", "named_struct('x', T.v, 'y', T.w)", "make_array(make_array(T.v, T.w))"]
@@ -77,8 +76,8 @@ async fn lists_and_structs_with_nulls_are_found() {
             "SELECT count(*) AS n FROM b WHERE EXISTS (SELECT 1 FROM a WHERE ?)",
             "SELECT count(*) AS n FROM b WHERE NOT EXISTS (SELECT 1 FROM a WHERE ?)",
         ] {
-            let found = answer(&query.replace('?', &equal)).await;
-            assert_eq!(found, answer(&query.replace('?', same)).await, "{query} {equal}");
+            let found = answer(context, &query.replace('?', &equal)).await;
+            assert_eq!(found, answer(context, &query.replace('?', same)).await, "{query} {equal}");
         }
         let nested = nested.replace("T.", "");
         for order in ["", "DESC", "NULLS FIRST", "DESC NULLS LAST"] {
@@ -89,7 +88,7 @@ async fn lists_and_structs_with_nulls_are_found() {
             );
             let first = format!("SELECT n, count(*) FROM ({sorted} LIMIT 900) GROUP BY n ORDER BY n");
             let all = format!("SELECT n, count(*) FROM ({numbered}) WHERE r <= 900 GROUP BY n ORDER BY n");
-            assert_eq!(answer(&first).await, answer(&all).await, "{sorted}");
+            assert_eq!(answer(context, &first).await, answer(context, &all).await, "{sorted}");
         }
     }
 }

@@ -76,8 +76,8 @@ fn joined_by_keys(join: &HashJoinExec) -> Result<Option<Arc<dyn ExecutionPlan>>>
     }
     let (mut on, mut compared): (JoinOn, Vec<(usize, usize)>) = (Vec::new(), Vec::new());
     for (pair, (left, right)) in join.on().iter().zip(columns) {
-        // Hash tables hold equal zeros together, which a comparison tells apart, and find no NULL
-        // in lists.
+        // Hash tables hold equal zeros together, which a comparison tells apart, and which lists
+        // may contain.
         let data_type = pair.0.data_type(&join.left().schema())?;
         if keys.contains(&right) || data_type.is_floating() || data_type.is_nested() {
             on.push(pair.clone());

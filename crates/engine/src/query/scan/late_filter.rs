@@ -285,7 +285,7 @@ mod tests {
         // All rows, or long runs of them: little to describe.
         assert!(!density(&[|_| true]));
         assert!(!density(&[|row| row % 400 < 200]));
-        // What one condition keeps far apart, another cannot bring together.
+        // The rows that all conditions keep matter, not those of the first.
         assert!(!density(&[|row| row % 3 == 0, |row| row == 5]));
         assert!(!density(&[|row| row % 3 == 0, |_| false]));
         assert!(density(&[|row| row % 3 == 0, |_| true]));

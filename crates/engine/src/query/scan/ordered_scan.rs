@@ -45,7 +45,7 @@ pub(in crate::query) struct OrderedScan {
     readers: PortionReaders,
     /// Whether row groups may be read in another order than that of the file.
     is_sorted: bool,
-    /// What its conditions keep, also in scans of some of its files.
+    /// Density of the rows that its conditions keep, shared with scans of some of its files.
     density: Arc<Density>,
     /// The scan as it is opened.
     opened: Arc<OnceLock<Arc<dyn DataSource>>>,
@@ -118,23 +118,22 @@ impl OrderedScan {
         self.opened.get_or_init(|| prepared().unwrap_or_else(|| Arc::clone(&self.scan))).as_ref()
     }
 
-    /// Opens the scan, when its first row is asked for if its conditions may change until then. A
-    /// join knows the keys to look for before it asks for rows.
+    /// Opens the scan: at once, or when the first row is requested if its conditions may change
+    /// until then. A join knows its keys before it requests rows.
     fn open_when_settled(
         &self,
         open: impl FnOnce(&dyn DataSource) -> Result<SendableRecordBatchStream> + Send + 'static,
     ) -> Result<SendableRecordBatchStream> {
-        let config = self.scan.downcast_ref::<FileScanConfig>().filter(|_| !self.is_sorted);
-        let predicate = config.and_then(|config| config.file_source().filter());
-        let may_change =
-            |predicate| !matches!(DynamicFilterTracking::classify(predicate), DynamicFilterTracking::Static);
-        if !predicate.as_ref().is_some_and(may_change) {
-            return open(self.opened());
-        }
+        let may_change = |config: &&FileScanConfig| {
+            let tracking = config.file_source().filter();
+            let tracking = tracking.map(|predicate| DynamicFilterTracking::classify(&predicate));
+            !self.is_sorted && !matches!(tracking, None | Some(DynamicFilterTracking::Static))
+        };
+        let config = self.scan.downcast_ref::<FileScanConfig>().filter(may_change);
+        let Some(config) = config else { return open(self.opened()) };
         let scan = self.clone();
         let rows = futures::stream::once(async move { open(scan.opened()) }).try_flatten();
-        let schema = Arc::clone(self.eq_properties().schema());
-        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, rows)))
+        Ok(Box::pin(RecordBatchStreamAdapter::new(config.projected_schema()?, rows)))
     }
 
     /// Returns the scan with its conditions in their fastest form, and with readers that keep the

@@ -11,9 +11,9 @@
 //!                                  footer (cached) ─► FilePlan of its columns ─► row groups ─►
 //!                                  Bloom filters ─► pages ─► reader with the conditions
 //! ```
-//! A scan is left to DataFusion if its conditions may still change when its first row is asked for,
-//! as that of a sort with a limit, or have a value that is not known before, or if it reads row
-//! groups in another order. Joins that are computed partition by partition have a scan, and so
+//! DataFusion opens the scan itself if a condition may still change when the first row is
+//! requested, as that of a sort with a limit does, if a value in it is not known by then, or if row
+//! groups are read in another order. Joins that are computed partition by partition have a scan, and so
 //! plans, for each partition.
 
 use std::fmt;
@@ -47,7 +47,7 @@ use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData};
 use crate::query::scan::file_plan::{Constants, FilePlan, TableScan};
 use crate::query::scan::late_filter::{Density, measured};
 use crate::query::scan::portion_readers::PortionReaders;
-use crate::query::scan::scan_filters::{Conditions, may_be_reordered, settled};
+use crate::query::scan::scan_filters::{Conditions, settled};
 
 type Builder = ParquetRecordBatchStreamBuilder<Box<dyn AsyncFileReader>>;
 
@@ -81,10 +81,8 @@ impl PortionSource {
             return None;
         }
         let columns = Arc::clone(table.file_schema());
-        let conditions = source.filter();
-        // What a join found is one condition here.
-        let is_reordered = conditions.as_ref().is_some_and(may_be_reordered);
-        let predicate = match conditions {
+        let is_reordered = source.table_parquet_options().global.reorder_filters;
+        let predicate = match source.filter() {
             Some(predicate) => match settled(&predicate, &columns).ok()? {
                 Conditions::Settled(predicate) => predicate,
                 Conditions::Open => return None,

@@ -52,7 +52,7 @@ pub(in crate::query) fn with_conditions(
 
 /// Whether the reader may evaluate conditions in the order of the bytes that they read: none can
 /// fail, and none is evaluated as a whole, which comes first.
-pub(super) fn may_be_reordered(predicate: &Arc<dyn PhysicalExpr>) -> bool {
+fn may_be_reordered(predicate: &Arc<dyn PhysicalExpr>) -> bool {
     !split_conjunction(predicate).into_iter().any(can_fail)
 }
 
@@ -82,25 +82,30 @@ pub(super) fn settled(predicate: &Arc<dyn PhysicalExpr>, schema: &Schema) -> Res
     let mut parts = Vec::new();
     for part in split_conjunction(predicate) {
         match part.downcast_ref::<DynamicFilterPhysicalExpr>() {
-            Some(filter) => parts.extend(known_conditions(&filter.current()?, schema)?),
+            Some(filter) => {
+                // They are on the same columns. Joins compare the rows again, so that values alone
+                // can be left out.
+                let found = filter.current()?;
+                let found = split_conjunction(&found).into_iter().filter(|part| !part.is::<Literal>());
+                parts.extend(together(found.cloned().collect(), schema)?);
+            }
             None => parts.push(Arc::clone(part)),
         }
     }
     Ok(Conditions::Settled((!parts.is_empty()).then(|| conjunction(parts))))
 }
 
-/// Returns the conditions that a join found, evaluated together since they are on the same columns.
-/// Joins compare the rows again, so that values alone can be left out.
-fn known_conditions(found: &Arc<dyn PhysicalExpr>, schema: &Schema) -> Result<Vec<Arc<dyn PhysicalExpr>>> {
-    let parts: Vec<_> = split_conjunction(found).into_iter().filter(|part| !part.is::<Literal>()).collect();
+/// Returns conditions in the form in which they are evaluated together. Those that are cheap can
+/// also exclude pages.
+fn together(parts: Vec<Arc<dyn PhysicalExpr>>, schema: &Schema) -> Result<Vec<Arc<dyn PhysicalExpr>>> {
     if parts.len() < 2 {
-        return Ok(parts.into_iter().cloned().collect());
+        return Ok(parts);
     }
-    let for_pages = parts.iter().filter(|part| is_cheap(part, schema));
-    let for_pages = for_pages.map(|part| Ok(Arc::new(ForPages::new(part, schema)?) as _));
-    let for_pages = for_pages.collect::<Result<Vec<_>>>()?;
-    let together = WholeConjunction { parts: conjunction(parts.into_iter().cloned()) };
-    Ok(std::iter::once(Arc::new(together) as _).chain(for_pages).collect())
+    let mut all = vec![Arc::new(WholeConjunction { parts: conjunction(parts.iter().cloned()) }) as _];
+    for part in parts.iter().filter(|part| is_cheap(part, schema)) {
+        all.push(Arc::new(ForPages::new(part, schema)?) as _);
+    }
+    Ok(all)
 }
 
 /// Returns the conditions of a scan that are evaluated on rows, in their order.
@@ -122,16 +127,10 @@ fn arranged(predicate: &Arc<dyn PhysicalExpr>, schema: &Schema) -> Result<Arc<dy
             }
         }
     }
-    let (together, mut alone): (Vec<_>, Vec<_>) = plain.into_iter().partition(|part| is_cheap(part, schema));
+    let (cheap, mut alone): (Vec<_>, Vec<_>) = plain.into_iter().partition(|part| is_cheap(part, schema));
     alone.sort_by_cached_key(risk);
     let alone = alone.into_iter().map(Guarded::both_forms).collect::<Result<Vec<_>>>()?;
-    if together.len() < 2 {
-        return Ok(conjunction(together.into_iter().chain(alone)));
-    }
-    let for_pages = together.iter().map(|part| ForPages::new(part, schema)).collect::<Result<Vec<_>>>()?;
-    let together: Arc<dyn PhysicalExpr> = Arc::new(WholeConjunction { parts: conjunction(together) });
-    let for_pages = for_pages.into_iter().map(|part| Arc::new(part) as Arc<dyn PhysicalExpr>);
-    Ok(conjunction(std::iter::once(together).chain(for_pages).chain(alone)))
+    Ok(conjunction(together(cheap, schema)?.into_iter().chain(alone)))
 }
 
 /// Whether evaluating a condition on all rows is cheap and cannot fail: it compares columns of
