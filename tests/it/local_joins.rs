@@ -189,6 +189,14 @@ const STATEMENTS: &[&str] = &[
     "SELECT a.id, b.id FROM a JOIN b ON a.v = b.v WHERE a.id < 200 AND b.id < 200",
     "SELECT a.id, b.id FROM a JOIN b ON ON_AB WHERE a.id = 77 OR b.id = 1005",
     "SELECT a.id, b.id FROM a, b WHERE a.id < 20 AND b.id < 20",
+    "SELECT c.id, j.id, j.other FROM (SELECT a.id, b.id AS other, b.v FROM a JOIN b ON ON_AB) j JOIN c ON c.v = j.v WHERE c.id < 60",
+    "SELECT c.id, a.id, b.id FROM c JOIN (a JOIN b ON ON_AB) ON c.v = a.v AND c.w = b.w WHERE c.id < 150",
+    "SELECT a.id, b.id FROM a LEFT JOIN b ON ON_AB WHERE b.v IN (SELECT c.v FROM c WHERE c.id < 40)",
+    "SELECT a.id, b.w FROM a FULL JOIN b ON ON_AB WHERE a.w IN (SELECT c.w FROM c WHERE c.id < 9) OR b.v = 3",
+    "SELECT a.id, b.id FROM a JOIN b ON ON_AB WHERE NOT EXISTS (SELECT 1 FROM c WHERE c.v = b.v AND c.id < 400)",
+    "SELECT c.id, x.n FROM (SELECT KEYS_A, a.v, count(*) AS n FROM a JOIN b ON ON_AB GROUP BY KEYS_A, a.v) x JOIN c ON c.v = x.v WHERE c.id < 90",
+    "SELECT c.id, x.n FROM (SELECT KEYS_A, count(*) AS n FROM a JOIN b ON ON_AB GROUP BY KEYS_A) x JOIN c ON c.v = x.n WHERE c.id < 90",
+    "SELECT a.id, b.id, b.v FROM a JOIN b ON ON_AB ORDER BY b.v DESC NULLS LAST, a.id, b.id, KEYS_A LIMIT 7",
     "WITH j AS (SELECT KEYS_A, a.v, b.w FROM a JOIN b ON ON_AB) SELECT x.v, y.w FROM j x JOIN j y ON ON_XY WHERE x.v = 5",
 ];
 
@@ -370,4 +378,29 @@ async fn a_join_within_partitions_shuffles_no_row_and_shows_one_partition() {
     let sql = "SELECT a.v, count(*) FROM a JOIN b ON a.k = b.k GROUP BY a.v";
     let explanation = session.explain(sql, &Params::default()).await.unwrap();
     assert!(explanation.joins[0].is_local && !explanation.joins[0].is_grouped);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn conditions_found_above_reach_the_scans_of_partitions() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut random = ChaCha8Rng::seed_from_u64(7);
+    let mut database = Database::default();
+    for (name, shape) in [
+        ("a", Shape::plain()),
+        ("b", Shape { batches: 2, is_compacted: true, ..Shape::plain() }),
+        ("c", Shape { rows: 20, partitions: 1, ..Shape::plain() }),
+    ] {
+        let (table, _) = table(&dir.path().join(name), name, &shape, &mut random).await;
+        database.add_table(name, table.provider().unwrap()).unwrap();
+    }
+    let session = database.session_with(&QueryLimits::default()).unwrap();
+    let conditions = async |sql: &str| {
+        let plan = session.explain(sql, &Params::default()).await.unwrap().plan;
+        let (_, partition) = plan.split_once("PartitionwiseExec").expect("a join within partitions");
+        partition.matches("DynamicFilter").count()
+    };
+    let joined = "SELECT a.id AS one, b.id AS other, b.v FROM a JOIN b ON a.k = b.k";
+    assert_eq!(conditions(joined).await, 1);
+    assert_eq!(conditions(&format!("SELECT c.id, j.one FROM ({joined}) j JOIN c ON c.v = j.v")).await, 2);
+    assert_eq!(conditions(&format!("SELECT * FROM ({joined}) ORDER BY v LIMIT 3")).await, 2);
 }

@@ -20,15 +20,24 @@ use datafusion::logical_expr::{
     SetMonotonicity, Signature, StatisticsArgs,
 };
 
+use crate::query::functions::nested_extremes::{End, NestedExtreme, NestedExtremes, is_compared_as_row};
+
 /// Returns `min` and `max`, to be registered instead of DataFusion's.
 pub(in crate::query) fn extremes() -> impl Iterator<Item = AggregateUDF> {
     [min_udaf(), max_udaf()].into_iter().map(|plain| AggregateUDF::from(Extreme { plain }))
 }
 
-/// One of DataFusion's functions, with a special accumulator for groups of floats.
+/// One of DataFusion's functions, with special accumulators for groups of floats, and for structs
+/// and lists.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Extreme {
     plain: Arc<AggregateUDF>,
+}
+
+impl Extreme {
+    fn end(&self) -> End {
+        if self.plain.name() == "min" { End::Least } else { End::Greatest }
+    }
 }
 
 impl AggregateUDFImpl for Extreme {
@@ -49,7 +58,11 @@ impl AggregateUDFImpl for Extreme {
     }
 
     fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
-        self.plain.accumulator(args)
+        let data_type = args.return_field.data_type();
+        match is_compared_as_row(data_type) {
+            true => Ok(Box::new(NestedExtreme::new(data_type, self.end(), false)?)),
+            false => self.plain.accumulator(args),
+        }
     }
 
     fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
@@ -57,11 +70,14 @@ impl AggregateUDFImpl for Extreme {
     }
 
     fn groups_accumulator_supported(&self, args: AccumulatorArgs) -> bool {
-        self.plain.groups_accumulator_supported(args)
+        is_compared_as_row(args.return_field.data_type()) || self.plain.groups_accumulator_supported(args)
     }
 
     fn create_groups_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn GroupsAccumulator>> {
         let data_type = args.return_field.data_type().clone();
+        if is_compared_as_row(&data_type) {
+            return Ok(Box::new(NestedExtremes::new(&data_type, self.end())?));
+        }
         if !data_type.is_floating() {
             return self.plain.create_groups_accumulator(args);
         }
@@ -71,7 +87,11 @@ impl AggregateUDFImpl for Extreme {
     }
 
     fn create_sliding_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
-        self.plain.create_sliding_accumulator(args)
+        let data_type = args.return_field.data_type();
+        match is_compared_as_row(data_type) {
+            true => Ok(Box::new(NestedExtreme::new(data_type, self.end(), true)?)),
+            false => self.plain.create_sliding_accumulator(args),
+        }
     }
 
     fn order_sensitivity(&self) -> AggregateOrderSensitivity {

@@ -3,6 +3,7 @@
 pub(in crate::query) mod array_has;
 pub(in crate::query) mod bounded;
 pub(in crate::query) mod float_extremes;
+mod nested_extremes;
 pub(in crate::query) mod time_buckets;
 
 use std::sync::Arc;

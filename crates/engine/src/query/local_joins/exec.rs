@@ -1,8 +1,7 @@
 //! Plan node that computes a part of a plan partition by partition.
 
-use std::cmp::Reverse;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use arrow::datatypes::SchemaRef;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
@@ -13,49 +12,17 @@ use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::{EquivalenceProperties, Partitioning, PhysicalExpr};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
-use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, reset_plan_states};
+use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
+use datafusion::physical_plan::filter_pushdown::{
+    ChildPushdownResult, FilterPushdownPhase, FilterPushdownPropagation, PushedDown,
+};
 use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use futures::stream::{self, StreamExt, TryStreamExt};
 
-use crate::query::local_joins::partition_scans::PartitionScans;
-use crate::query::scan::named_table::NamedTable;
-
-/// Rules that optimize the plan of one partition.
-pub(in crate::query) type Rules = Arc<[Arc<dyn PhysicalOptimizerRule + Send + Sync>]>;
-
-/// Plans of one stream each, by partition, largest first, with their rows.
-#[derive(Debug, Clone)]
-pub(super) struct PartitionPlans(Vec<(Arc<dyn ExecutionPlan>, u64)>);
-
-impl PartitionPlans {
-    /// Makes the plan of each partition from the plan of all.
-    pub(super) fn new(
-        plan: &Arc<dyn ExecutionPlan>,
-        scans: &PartitionScans,
-        tables: &[NamedTable],
-    ) -> Result<Self> {
-        let of_partition = |partition| Ok((scans.plan_of(plan, partition, tables)?, scans.rows(partition)));
-        let mut plans = scans.partitions().map(of_partition).collect::<Result<Vec<_>>>()?;
-        plans.sort_by_key(|(_, rows)| Reverse(*rows));
-        Ok(Self(plans))
-    }
-
-    /// Shares out the plans among streams, so that these read about as many rows each: every plan
-    /// to the stream that has the fewest so far.
-    fn share_out(&self, streams: usize) -> Vec<Vec<usize>> {
-        let mut shared: Vec<(u64, Vec<usize>)> = vec![(0, Vec::new()); streams.clamp(1, self.0.len().max(1))];
-        for (position, (_, rows)) in self.0.iter().enumerate() {
-            if let Some((sum, plans)) = shared.iter_mut().min_by_key(|(rows, plans)| (*rows, plans.len())) {
-                *sum += rows;
-                plans.push(position);
-            }
-        }
-        shared.into_iter().map(|(_, plans)| plans).collect()
-    }
-}
+use crate::query::local_joins::partition_plans::PartitionPlans;
 
 /// Computes the same plan for each partition of its tables, and returns the rows of all.
 ///
@@ -65,18 +32,25 @@ impl PartitionPlans {
 #[derive(Debug)]
 pub(in crate::query) struct PartitionwiseExec {
     schema: SchemaRef,
-    plans: PartitionPlans,
-    streams: Vec<Vec<usize>>,
-    rules: Rules,
-    /// Optimized plan of the partition with the most rows, shown as an example once the whole plan
-    /// is optimized.
-    example: Arc<dyn ExecutionPlan>,
-    is_shown: bool,
+    plans: Arc<PartitionPlans>,
+    streams: Arc<[Vec<usize>]>,
+    /// Conditions on the rows, found at run time by the nodes above.
+    conditions: Vec<Arc<dyn PhysicalExpr>>,
+    /// Plan of the partition with the most rows, shown as an example once the whole plan is
+    /// optimized.
+    example: Option<Arc<Example>>,
     statistics: Arc<Statistics>,
     /// Plans that have been started.
     started: Arc<Mutex<Vec<Arc<dyn ExecutionPlan>>>>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
+}
+
+/// The plan of a partition, made when it is first asked for, as only few plans are shown.
+#[derive(Debug)]
+struct Example {
+    config: ConfigOptions,
+    plan: OnceLock<Option<Arc<dyn ExecutionPlan>>>,
 }
 
 impl PartitionwiseExec {
@@ -85,13 +59,7 @@ impl PartitionwiseExec {
         whole: &Arc<dyn ExecutionPlan>,
         plans: PartitionPlans,
         streams: usize,
-        rules: Rules,
-        config: &ConfigOptions,
     ) -> Result<Self> {
-        let Some((largest, _)) = plans.0.first() else {
-            return internal_err!("PartitionwiseExec needs a partition");
-        };
-        let example = optimized(largest, &rules, config)?;
         let streams = plans.share_out(streams);
         let schema = whole.schema();
         let statistics = StatisticsContext::new().compute(whole.as_ref(), &StatisticsArgs::new())?;
@@ -103,11 +71,10 @@ impl PartitionwiseExec {
         );
         Ok(Self {
             schema,
-            plans,
-            streams,
-            rules,
-            example,
-            is_shown: false,
+            plans: Arc::new(plans),
+            streams: streams.into(),
+            conditions: Vec::new(),
+            example: None,
             statistics: Arc::new(statistics.as_ref().clone().to_inexact()),
             started: Arc::default(),
             properties: Arc::new(properties),
@@ -120,14 +87,14 @@ impl PartitionwiseExec {
         self.started.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn copy(&self, is_shown: bool) -> Self {
+    /// The same node, not started.
+    fn copy(&self) -> Self {
         Self {
             schema: Arc::clone(&self.schema),
-            plans: self.plans.clone(),
-            streams: self.streams.clone(),
-            rules: Arc::clone(&self.rules),
-            example: Arc::clone(&self.example),
-            is_shown,
+            plans: Arc::clone(&self.plans),
+            streams: Arc::clone(&self.streams),
+            conditions: self.conditions.clone(),
+            example: self.example.clone(),
             statistics: Arc::clone(&self.statistics),
             started: Arc::default(),
             properties: Arc::clone(&self.properties),
@@ -136,26 +103,9 @@ impl PartitionwiseExec {
     }
 }
 
-/// Optimizes the plan of one partition, for one core.
-fn optimized(
-    plan: &Arc<dyn ExecutionPlan>,
-    rules: &Rules,
-    config: &ConfigOptions,
-) -> Result<Arc<dyn ExecutionPlan>> {
-    let mut config = config.clone();
-    config.execution.target_partitions = 1;
-    // A hash table for all streams of a plan would stay until the query ends, that of one ends with
-    // its stream.
-    config.optimizer.hash_join_single_partition_threshold = 0;
-    config.optimizer.hash_join_single_partition_threshold_rows = 0;
-    // Copies of a join share its build side unless they are reset.
-    let plan = reset_plan_states(Arc::clone(plan))?;
-    rules.iter().try_fold(plan, |plan, rule| rule.optimize(plan, &config))
-}
-
 impl DisplayAs for PartitionwiseExec {
     fn fmt_as(&self, _format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "PartitionwiseExec: partitions={}, streams={}", self.plans.0.len(), self.streams.len())
+        write!(f, "PartitionwiseExec: partitions={}, streams={}", self.plans.len(), self.streams.len())
     }
 }
 
@@ -169,7 +119,9 @@ impl ExecutionPlan for PartitionwiseExec {
     }
 
     fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        if self.is_shown { vec![&self.example] } else { Vec::new() }
+        let Some(example) = &self.example else { return Vec::new() };
+        let plan = || self.plans.plan(0, &self.conditions, &example.config).ok();
+        example.plan.get_or_init(plan).iter().collect()
     }
 
     fn benefits_from_input_partitioning(&self) -> Vec<bool> {
@@ -182,8 +134,13 @@ impl ExecutionPlan for PartitionwiseExec {
 
     fn apply_expressions(
         &self,
-        _f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+        f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
     ) -> Result<TreeNodeRecursion> {
+        for condition in &self.conditions {
+            if f(condition)? == TreeNodeRecursion::Stop {
+                return Ok(TreeNodeRecursion::Stop);
+            }
+        }
         Ok(TreeNodeRecursion::Continue)
     }
 
@@ -192,20 +149,19 @@ impl ExecutionPlan for PartitionwiseExec {
         self: Arc<Self>,
         _children: Vec<Arc<dyn ExecutionPlan>>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(Arc::new(self.copy(self.is_shown)))
+        Ok(Arc::new(self.copy()))
     }
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let Some(positions) = self.streams.get(partition) else {
             return internal_err!("PartitionwiseExec has no stream {partition}");
         };
-        let of_position = |position: &usize| self.plans.0.get(*position).map(|(plan, _)| Arc::clone(plan));
-        let plans: Vec<Arc<dyn ExecutionPlan>> = positions.iter().filter_map(of_position).collect();
-        let (rules, started) = (Arc::clone(&self.rules), Arc::clone(&self.started));
+        let (plans, conditions) = (Arc::clone(&self.plans), self.conditions.clone());
+        let started = Arc::clone(&self.started);
         let metrics = BaselineMetrics::new(&self.metrics, partition);
-        let rows = stream::iter(plans)
-            .map(move |plan| {
-                let plan = optimized(&plan, &rules, context.session_config().options())?;
+        let rows = stream::iter(positions.clone())
+            .map(move |position| {
+                let plan = plans.plan(position, &conditions, context.session_config().options())?;
                 started.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&plan));
                 match plan.properties().partitioning.partition_count() {
                     1 => plan.execute(0, Arc::clone(&context)),
@@ -231,6 +187,23 @@ impl ExecutionPlan for PartitionwiseExec {
             None => Arc::clone(&self.statistics),
         })
     }
+
+    /// Keeps the conditions that the nodes above find at run time for the scans of each partition.
+    fn handle_child_pushdown_result(
+        &self,
+        phase: FilterPushdownPhase,
+        child_pushdown_result: ChildPushdownResult,
+        _config: &ConfigOptions,
+    ) -> Result<FilterPushdownPropagation<Arc<dyn ExecutionPlan>>> {
+        let conditions: Vec<_> =
+            child_pushdown_result.parent_filters.into_iter().map(|result| result.filter).collect();
+        let none = vec![PushedDown::No; conditions.len()];
+        let propagation = FilterPushdownPropagation::with_parent_pushdown_result(none);
+        if conditions.is_empty() || phase != FilterPushdownPhase::Post {
+            return Ok(propagation);
+        }
+        Ok(propagation.with_updated_node(Arc::new(Self { conditions, ..self.copy() })))
+    }
 }
 
 /// Shows the plan of one partition below each node that computes several. Runs after all other
@@ -242,11 +215,14 @@ impl PhysicalOptimizerRule for ShowPartitions {
     fn optimize(
         &self,
         plan: Arc<dyn ExecutionPlan>,
-        _config: &ConfigOptions,
+        config: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let shown = plan.transform_down(|node| match node.downcast_ref::<PartitionwiseExec>() {
-            Some(hidden) if !hidden.is_shown => {
-                Ok(Transformed::new(Arc::new(hidden.copy(true)) as _, true, TreeNodeRecursion::Jump))
+            Some(hidden) if hidden.example.is_none() => {
+                let example = Example { config: config.clone(), plan: OnceLock::new() };
+                let example = Some(Arc::new(example));
+                let shown = PartitionwiseExec { example, ..hidden.copy() };
+                Ok(Transformed::new(Arc::new(shown) as _, true, TreeNodeRecursion::Jump))
             }
             _ => Ok(Transformed::no(node)),
         })?;

@@ -6,7 +6,8 @@
 //!
 //! plan -> locality: which part of the plan can be computed partition by partition, else why not
 //!      -> scans of one partition each (partition_scans)
-//!      -> PartitionwiseExec: one plan per partition, a few of them at a time
+//!      -> plans of partitions, optimized once for all (partition_plans)
+//!      -> PartitionwiseExec: computes a few of them at a time
 //! ```
 //! Equal keys are in equal partitions, so a join on at least the partition key pairs no rows of
 //! different partitions, and a group of rows with one partition key has no row in another. The plan
@@ -17,9 +18,11 @@
 mod exec;
 mod locality;
 pub(in crate::query) mod partition_aware;
+mod partition_plans;
 mod partition_scans;
 mod placed;
 mod summary;
+mod template;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -32,9 +35,10 @@ use datafusion::physical_plan::ExecutionPlan;
 pub(super) use crate::query::local_joins::exec::{PartitionwiseExec, ShowPartitions};
 pub use crate::query::local_joins::summary::JoinSummary;
 
-use crate::query::local_joins::exec::{PartitionPlans, Rules};
 use crate::query::local_joins::locality::{Locality, Obstacle};
 use crate::query::local_joins::partition_aware::combines;
+use crate::query::local_joins::partition_plans::PartitionPlans;
+pub(super) use crate::query::local_joins::partition_plans::Rules;
 use crate::query::local_joins::partition_scans::PartitionScans;
 use crate::query::scan::named_table::NamedTable;
 
@@ -70,9 +74,8 @@ impl LocalJoins {
         if let Some(obstacle) = scans.unevenness(cores) {
             return Ok(Err(obstacle));
         }
-        let plans = PartitionPlans::new(plan, &scans, &self.tables)?;
-        let exec = PartitionwiseExec::try_new(plan, plans, cores, self.rules.clone(), config)?;
-        Ok(Ok(Arc::new(exec)))
+        let plans = PartitionPlans::new(plan, scans, &self.tables, self.rules.clone(), config)?;
+        Ok(Ok(Arc::new(PartitionwiseExec::try_new(plan, plans, cores)?)))
     }
 
     fn record(&self, summaries: Vec<JoinSummary>) {

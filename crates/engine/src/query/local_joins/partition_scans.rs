@@ -22,6 +22,7 @@ use evenkeel_placement::placement::{Nesting, Placement};
 use evenkeel_store::log::PortionEntry;
 
 /// The rows of one scan that are in one partition.
+#[derive(Debug)]
 struct Part {
     scan: Arc<dyn ExecutionPlan>,
     rows: u64,
@@ -31,6 +32,7 @@ struct Part {
 type Parts = BTreeMap<PartitionId, Part>;
 
 /// The scans of a plan, in top-down order.
+#[derive(Debug)]
 pub(super) struct PartitionScans {
     scans: Vec<Parts>,
     /// Partitions that any of them reads.
@@ -48,7 +50,7 @@ impl PartitionScans {
         let mut failed = None;
         plan.apply(|node| {
             let Some(named) = scanned(node, tables) else { return Ok(TreeNodeRecursion::Continue) };
-            match parts_of(node, &named.table, &locality.coarsest.1)? {
+            match parts_of(node, scans.len(), &named.table, &locality.coarsest.1)? {
                 Ok(parts) => {
                     scans.push(parts);
                     Ok(TreeNodeRecursion::Jump)
@@ -71,6 +73,11 @@ impl PartitionScans {
     /// Returns the number of rows that all scans read of a partition.
     pub(super) fn rows(&self, partition: PartitionId) -> u64 {
         self.scans.iter().filter_map(|parts| parts.get(&partition)).map(|part| part.rows).sum()
+    }
+
+    /// Returns the scans of a partition; `None` where it has no files.
+    pub(super) fn of_partition(&self, partition: PartitionId) -> Vec<Option<&Arc<dyn ExecutionPlan>>> {
+        self.scans.iter().map(|parts| parts.get(&partition).map(|part| &part.scan)).collect()
     }
 
     /// Returns the reason why partitions cannot divide the work among cores; `None` if they can.
@@ -112,13 +119,15 @@ impl PartitionScans {
     }
 }
 
-/// Cuts a scan into parts by the partitions of `coarsest`, each of which has one stream.
+/// Cuts the scan at a position among those of the plan into parts by the partitions of `coarsest`,
+/// each of which has one stream.
 fn parts_of(
     scan: &Arc<dyn ExecutionPlan>,
+    number: usize,
     table: &SnapshotTable,
     coarsest: &Placement,
 ) -> Result<std::result::Result<Parts, Obstacle>> {
-    let files = TableFiles::new(table)?;
+    let files = TableFiles::new(table, number)?;
     let Some(single) = files.singles(scan)? else {
         return Ok(Err(Obstacle("rows are limited first".to_owned())));
     };
@@ -150,14 +159,17 @@ fn parts_of(
 /// The files of a table by their names in scans.
 struct TableFiles<'a> {
     table: &'a SnapshotTable,
+    /// Position of the scan among those of the plan.
+    number: usize,
     portions: HashMap<String, Arc<PortionEntry>>,
 }
 
 impl<'a> TableFiles<'a> {
-    fn new(table: &'a SnapshotTable) -> Result<Self> {
+    fn new(table: &'a SnapshotTable, number: usize) -> Result<Self> {
         let name = |portion: Arc<PortionEntry>| Ok((table.files().path(&portion)?, portion));
         Ok(Self {
             table,
+            number,
             portions: table.snapshot().portions().into_iter().map(name).collect::<Result<_>>()?,
         })
     }
@@ -224,7 +236,7 @@ impl<'a> TableFiles<'a> {
             .with_statistics(statistics)
             .with_output_partitioning(partitioning)
             .build();
-        Ok(Some((ordered.with_config(narrowed), portions)))
+        Ok(Some((ordered.numbered(self.number).with_config(narrowed), portions)))
     }
 
     fn portions_of(&self, config: &FileScanConfig, groups: &[usize]) -> Option<Vec<Arc<PortionEntry>>> {

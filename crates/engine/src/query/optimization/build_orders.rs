@@ -55,19 +55,18 @@ impl PhysicalOptimizerRule for BuildOrders {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let hidden = plan.transform_up(|node| with_build_side(node, |side| Ok(UnorderedExec::new(side))))?;
         let placed = self.rule.optimize(hidden.data, config)?;
-        let shown = placed.transform_up(|node| {
-            Ok(match node.downcast_ref::<UnorderedExec>() {
-                Some(unordered) => Transformed::yes(Arc::clone(&unordered.input)),
-                None => Transformed::no(node),
-            })
-        })?;
         let without_order = |side: Arc<dyn ExecutionPlan>| {
             if side.equivalence_properties().oeq_class().is_empty() {
                 return Ok(side);
             }
             within_streams_without_knowledge(&side)
         };
-        Ok(shown.data.transform_up(|node| with_build_side(node, without_order))?.data)
+        // Inputs are visited first: the sides of a join are shown by then.
+        let shown = placed.transform_up(|node| match node.downcast_ref::<UnorderedExec>() {
+            Some(unordered) => Ok(Transformed::yes(Arc::clone(&unordered.input))),
+            None => with_build_side(node, without_order),
+        })?;
+        Ok(shown.data)
     }
 
     fn name(&self) -> &str {

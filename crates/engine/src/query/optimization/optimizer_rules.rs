@@ -100,7 +100,8 @@ fn is_check(rule: &dyn PhysicalOptimizerRule) -> bool {
     rule.name() == "SanityCheckPlan"
 }
 
-fn is_filter_pushdown(rule: &dyn PhysicalOptimizerRule) -> bool {
+/// Whether a rule pushes conditions down; the last one those that are found at run time.
+pub(in crate::query) fn is_filter_pushdown(rule: &dyn PhysicalOptimizerRule) -> bool {
     rule.name().starts_with("FilterPushdown")
 }
 

@@ -14,11 +14,11 @@ use datafusion::datasource::physical_plan::parquet::{
     PagePruningAccessPlanFilter, ParquetAccessPlan, ParquetFileMetrics,
 };
 use datafusion::error::Result;
-use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::projection::{ProjectionExprs, Projector};
 use datafusion::physical_expr::simplifier::PhysicalExprSimplifier;
 use datafusion::physical_expr::utils::{collect_columns, reassign_expr_columns};
+use datafusion::physical_expr::{PhysicalExpr, conjunction};
 use datafusion::physical_expr_adapter::{
     DefaultPhysicalExprAdapterFactory, PhysicalExprAdapterFactory, replace_columns_with_literals,
 };
@@ -29,8 +29,9 @@ use parquet::arrow::arrow_reader::statistics::StatisticsConverter;
 use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 use parquet::schema::types::SchemaDescriptor;
 
+use crate::query::scan::kept_rows::Cost;
 use crate::query::scan::late_filter::LateFilter;
-use crate::query::scan::scan_filters::may_see_all_rows;
+use crate::query::scan::scan_filters::{cost, evaluated_parts, may_see_all_rows};
 
 /// A scan, in terms of the columns of the table.
 #[derive(Debug)]
@@ -95,9 +96,10 @@ pub(super) type Constants = HashMap<String, ScalarValue>;
 pub(super) struct FilePlan {
     /// Columns of the files, with the types that the scan reads them as.
     pub(super) columns: SchemaRef,
+    /// Conditions that are evaluated on rows, in their order.
     pub(super) predicate: Option<Arc<dyn PhysicalExpr>>,
-    /// Whether the conditions may be evaluated in another order.
-    pub(super) may_be_reordered: bool,
+    /// The cost of each; `None` if one can fail on rows that another does not keep.
+    pub(super) costs: Option<Vec<Cost>>,
     row_groups: Option<Arc<PruningPredicate>>,
     pages: Option<PagePruningAccessPlanFilter>,
     /// The conditions on decoded rows; `None` if one can fail, or if there are none.
@@ -110,13 +112,18 @@ pub(super) struct FilePlan {
 }
 
 impl FilePlan {
-    /// Prepares a scan of files with these columns, and with these constants. They may lack columns
-    /// that were added to the table later.
+    /// Prepares a scan of files with the columns of one, whose metadata is given, and with these
+    /// constants. They may lack columns that were added to the table later.
     ///
     /// # Errors
     /// [`DataFusionError`](datafusion::error::DataFusionError) if a condition or the projection
     /// cannot be adapted.
-    pub(super) fn new(scan: &TableScan, columns: SchemaRef, constants: &Constants) -> Result<Self> {
+    pub(super) fn new(
+        scan: &TableScan,
+        columns: SchemaRef,
+        file: &ParquetMetaData,
+        constants: &Constants,
+    ) -> Result<Self> {
         let adapter =
             DefaultPhysicalExprAdapterFactory.create(Arc::clone(&scan.columns), Arc::clone(&columns))?;
         let simplifier = PhysicalExprSimplifier::new(&columns);
@@ -146,13 +153,17 @@ impl FilePlan {
         let projector =
             projection.try_map_exprs(|part| reassign_expr_columns(part, &stream))?.make_projector(&stream)?;
         let returned_as = (*projector.output_schema() != scan.output).then(|| Arc::clone(&scan.output));
-        let late = predicate.as_ref().filter(|predicate| may_see_all_rows(predicate));
-        let late = late.map(|predicate| LateFilter::new(predicate, &decoded, &columns)).transpose()?;
+        let mut conditions = predicate.as_ref().map(evaluated_parts).unwrap_or_default();
+        if scan.may_be_reordered {
+            conditions.sort_by_cached_key(|condition| bytes_read(condition, file));
+        }
+        let can_be_late = !conditions.is_empty() && may_see_all_rows(&conditions);
+        let late = can_be_late.then(|| LateFilter::new(&conditions, &decoded, &columns)).transpose()?;
         Ok(Self {
             late: late.map(Arc::new),
             columns,
-            predicate,
-            may_be_reordered: scan.may_be_reordered,
+            costs: can_be_late.then(|| conditions.iter().map(cost).collect()),
+            predicate: (!conditions.is_empty()).then(|| conjunction(conditions)),
             row_groups,
             pages,
             decoded,
@@ -234,6 +245,16 @@ impl FilePlan {
             None => access,
         }
     }
+}
+
+/// Bytes of the columns of a file that a condition reads.
+fn bytes_read(condition: &Arc<dyn PhysicalExpr>, file: &ParquetMetaData) -> i64 {
+    let read: HashSet<String> =
+        collect_columns(condition).iter().map(|column| column.name().to_owned()).collect();
+    let columns = file.row_groups().iter().flat_map(RowGroupMetaData::columns);
+    let is_read = |name: Option<&String>| name.is_some_and(|name| read.contains(name));
+    let own = columns.filter(|column| is_read(column.column_path().parts().first()));
+    own.map(|column| column.compressed_size()).sum()
 }
 
 /// Leaves out the row groups for which `keep` is false.

@@ -1,119 +1,20 @@
 //! Conditions that are evaluated after decoding, for scans that keep rows close to each other.
-//!
-//! The reader of Parquet evaluates conditions first, and decodes the other columns for the rows
-//! left. If those are far apart, pages are skipped. Otherwise it decodes all rows anyway, and
-//! describing which to keep, run by run, takes longer than to decode the columns and to filter
-//! them. So the first files of a scan are measured:
-//!
-//! ```text
-//! file 1, 2  reader with conditions ── Measured ──► Density
-//! file 3...  Density::is_high ─► reader without conditions ─► LateFilter
-//!            else             ─► reader with conditions
-//! ```
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use arrow::array::{Array, BooleanArray, RecordBatch, RecordBatchOptions};
-use arrow::buffer::BooleanBuffer;
-use arrow::compute::{BatchCoalescer, and_kleene, prep_null_mask_filter};
+use arrow::array::{BooleanArray, RecordBatch, RecordBatchOptions};
+use arrow::compute::BatchCoalescer;
 use arrow::datatypes::Schema;
-use arrow::error::ArrowError;
 use datafusion::common::cast::as_boolean_array;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::utils::{collect_columns, reassign_expr_columns};
 use futures::stream::BoxStream;
 use futures::{Stream, StreamExt};
-use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{ArrowPredicate, RowFilter};
 
-use crate::query::scan::scan_filters::evaluated_parts;
-
-/// Rows from one that is kept to the next, at most, for which reading decodes all rows. The reader
-/// of Parquet has the same limit.
-const ROWS_APART: f64 = 64.0;
-
-/// How close to each other the rows are that the conditions of a scan keep.
-#[derive(Debug, Default)]
-pub(super) struct Density {
-    stages: Mutex<Vec<Stage>>,
-}
-
-/// Rows that one condition saw, of those that the conditions before it kept.
-#[derive(Debug, Default, Clone, Copy)]
-struct Stage {
-    rows: u64,
-    kept: u64,
-    /// Number of groups of adjacent rows that it kept.
-    runs: u64,
-}
-
-impl Density {
-    fn add(&self, stage: usize, selected: &BooleanArray) {
-        let selected = match selected.null_count() {
-            0 => selected.clone(),
-            _ => prep_null_mask_filter(selected),
-        };
-        let mut stages = self.stages.lock().unwrap_or_else(PoisonError::into_inner);
-        if stages.len() <= stage {
-            stages.resize(stage + 1, Stage::default());
-        }
-        if let Some(of) = stages.get_mut(stage) {
-            of.rows += selected.len() as u64;
-            of.kept += selected.true_count() as u64;
-            of.runs += runs(selected.values());
-        }
-    }
-
-    /// Whether the rows that all conditions keep are so close together that reading decodes all.
-    /// Groups of adjacent rows are taken to be as long as those of the condition that keeps the
-    /// shortest.
-    pub(super) fn is_high(&self) -> bool {
-        let stages = self.stages.lock().unwrap_or_else(PoisonError::into_inner);
-        let (Some(first), Some(last)) = (stages.first(), stages.last()) else { return false };
-        let lengths = stages.iter().filter(|of| of.runs > 0).map(|of| of.kept as f64 / of.runs as f64);
-        let length = lengths.fold(f64::INFINITY, f64::min);
-        last.kept as f64 / length * ROWS_APART > first.rows as f64
-    }
-}
-
-/// Number of groups of adjacent ones.
-fn runs(bits: &BooleanBuffer) -> u64 {
-    let mut last = 0;
-    let starts = bits.bit_chunks().iter_padded().map(|chunk| {
-        let starts = chunk & !(chunk << 1 | last);
-        last = chunk >> 63;
-        u64::from(starts.count_ones())
-    });
-    starts.sum()
-}
-
-/// A condition of a reader, whose results are counted.
-struct Measured {
-    condition: Box<dyn ArrowPredicate>,
-    stage: usize,
-    density: Arc<Density>,
-}
-
-impl ArrowPredicate for Measured {
-    fn projection(&self) -> &ProjectionMask {
-        self.condition.projection()
-    }
-
-    fn evaluate(&mut self, batch: RecordBatch) -> Result<BooleanArray, ArrowError> {
-        let selected = self.condition.evaluate(batch)?;
-        self.density.add(self.stage, &selected);
-        Ok(selected)
-    }
-}
-
-/// Counts what the conditions of a reader keep.
-pub(super) fn measured(filter: RowFilter, density: &Arc<Density>) -> RowFilter {
-    let conditions = filter.into_predicates().into_iter().enumerate().map(|(stage, condition)| {
-        Box::new(Measured { condition, stage, density: Arc::clone(density) }) as Box<dyn ArrowPredicate>
-    });
-    RowFilter::new(conditions.collect())
-}
+use crate::query::scan::density::Density;
+use crate::query::scan::kept_rows::{Cost, KeptRows};
+use crate::query::scan::scan_filters::cost;
 
 /// Conditions on decoded rows.
 #[derive(Debug)]
@@ -123,21 +24,22 @@ pub(super) struct LateFilter {
     /// Positions of the columns to return among those.
     returned: Vec<usize>,
     /// Conditions, each with the positions of its columns among those decoded.
-    parts: Vec<(Vec<usize>, Arc<dyn PhysicalExpr>)>,
+    parts: Vec<(Vec<usize>, Cost, Arc<dyn PhysicalExpr>)>,
 }
 
 impl LateFilter {
-    /// Prepares conditions on rows of which some columns, in order, are to be returned.
+    /// Prepares conditions, in this order, on rows of which some columns, in order, are to be
+    /// returned.
     ///
     /// # Errors
     /// [`DataFusionError`] if a condition has a column that the file does not have.
     pub(super) fn new(
-        predicate: &Arc<dyn PhysicalExpr>,
+        conditions: &[Arc<dyn PhysicalExpr>],
         returned: &[usize],
         columns: &Schema,
     ) -> Result<Self> {
         let mut decoded: Vec<usize> =
-            collect_columns(predicate).iter().map(|column| column.index()).collect();
+            conditions.iter().flat_map(collect_columns).map(|column| column.index()).collect();
         decoded.extend(returned);
         decoded.sort_unstable();
         decoded.dedup();
@@ -145,54 +47,42 @@ impl LateFilter {
             file.iter().filter_map(|column| decoded.binary_search(column).ok()).collect()
         };
         let mut parts = Vec::new();
-        for part in evaluated_parts(predicate) {
-            let mut own: Vec<usize> = collect_columns(&part).iter().map(|column| column.index()).collect();
+        for part in conditions {
+            let mut own: Vec<usize> = collect_columns(part).iter().map(|column| column.index()).collect();
             own.sort_unstable();
             own.dedup();
-            let part = reassign_expr_columns(part, &columns.project(&own)?)?;
-            parts.push((among(&own), part));
+            let part = reassign_expr_columns(Arc::clone(part), &columns.project(&own)?)?;
+            parts.push((among(&own), cost(&part), part));
         }
         Ok(Self { returned: among(returned), parts, decoded })
     }
 
-    /// Returns for each row whether it is kept. Later conditions see only the rows left if these
-    /// are few.
-    fn kept(&self, rows: &RecordBatch) -> Result<BooleanArray> {
-        let mut kept: Option<BooleanArray> = None;
-        for (columns, part) in &self.parts {
-            let own = rows.project(columns)?;
-            let value = match &kept {
-                Some(kept) if kept.true_count() * 2 < rows.num_rows() => {
-                    part.evaluate_selection(&own, kept)?
-                }
-                _ => part.evaluate(&own)?,
-            };
-            let value = value.into_array(rows.num_rows())?;
-            let selected = as_boolean_array(&value)?;
-            let both = match kept {
-                None => selected.clone(),
-                Some(kept) => and_kleene(&kept, selected)?,
-            };
-            let both = if both.null_count() > 0 { prep_null_mask_filter(&both) } else { both };
-            let is_empty = !both.has_true();
-            kept = Some(both);
-            if is_empty {
-                break;
-            }
+    /// Returns for each row whether it is kept, by conditions in an order.
+    fn kept(&self, rows: &RecordBatch, order: &[usize]) -> Result<BooleanArray> {
+        let mut kept = KeptRows::new(rows.num_rows());
+        for (columns, cost, part) in order.iter().filter_map(|position| self.parts.get(*position)) {
+            kept.retain(rows.project(columns)?, *cost, |rows| {
+                let values = part.evaluate(rows)?.into_array(rows.num_rows())?;
+                Ok::<_, DataFusionError>(as_boolean_array(&values)?.clone())
+            })?;
         }
-        Ok(kept.unwrap_or_else(|| BooleanArray::new(BooleanBuffer::new_set(rows.num_rows()), None)))
+        Ok(kept.finish())
     }
 
-    /// Returns the rows of a stream that are kept, in batches of `batch_size` rows.
+    /// Returns the rows of a stream that are kept, in batches of `batch_size` rows. `density` is what
+    /// is known of the conditions.
     pub(super) fn filtered<S>(
         self: Arc<Self>,
         rows: S,
+        density: &Density,
         batch_size: usize,
     ) -> BoxStream<'static, Result<RecordBatch>>
     where
         S: Stream<Item = Result<RecordBatch>> + Send + Unpin + 'static,
     {
-        let state = Filtering { filter: self, batch_size, waiting: None, is_done: false };
+        let costs: Vec<Cost> = self.parts.iter().map(|(_, cost, _)| *cost).collect();
+        let order = density.order(&costs);
+        let state = Filtering { filter: self, order, batch_size, waiting: None, is_done: false };
         futures::stream::try_unfold((rows, state), |(mut rows, mut state)| async move {
             loop {
                 if let Some(batch) = state.next_batch() {
@@ -218,6 +108,8 @@ impl LateFilter {
 /// Rows that are kept, until there are enough for a batch.
 struct Filtering {
     filter: Arc<LateFilter>,
+    /// Order of the conditions.
+    order: Vec<usize>,
     batch_size: usize,
     waiting: Option<BatchCoalescer>,
     is_done: bool,
@@ -226,7 +118,7 @@ struct Filtering {
 impl Filtering {
     /// Filters decoded rows. Rows without columns only have a number, and are returned at once.
     fn add(&mut self, decoded: &RecordBatch) -> Result<Option<RecordBatch>> {
-        let kept = self.filter.kept(decoded)?;
+        let kept = self.filter.kept(decoded, &self.order)?;
         let returned = decoded.project(&self.filter.returned)?;
         if returned.num_columns() == 0 {
             let options = RecordBatchOptions::new().with_row_count(Some(kept.true_count()));
@@ -249,47 +141,5 @@ impl Filtering {
             Some(waiting) => Ok(waiting.finish_buffered_batch()?),
             None => Ok(()),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn runs_are_counted_across_words() {
-        let count = |rows: Vec<bool>| runs(&BooleanBuffer::from(rows));
-        assert_eq!(count(vec![]), 0);
-        assert_eq!(count(vec![true; 1000]), 1);
-        assert_eq!(count((0..1000).map(|row| row % 2 == 0).collect()), 500);
-        assert_eq!(count((0..1000).map(|row| row / 64 % 2 == 1).collect()), 7 + 1);
-        assert_eq!(count((0..1000).map(|row| (60..70).contains(&row) || row == 127).collect()), 2);
-    }
-
-    #[test]
-    fn rows_are_close_if_the_reader_would_decode_all() {
-        let density = |stages: &[fn(usize) -> bool]| {
-            let density = Density::default();
-            let mut rows = 6400;
-            for (stage, keeps) in stages.iter().enumerate() {
-                let selected: BooleanArray = (0..rows).map(|row| Some(keeps(row))).collect();
-                density.add(stage, &selected);
-                rows = selected.true_count();
-            }
-            density.is_high()
-        };
-        assert!(!density(&[]));
-        assert!(density(&[|row| row % 3 == 0]));
-        assert!(density(&[|row| row % 63 == 0]));
-        assert!(!density(&[|row| row % 65 == 0]));
-        // All rows, or long runs of them: little to describe.
-        assert!(!density(&[|_| true]));
-        assert!(!density(&[|row| row % 400 < 200]));
-        // The rows that all conditions keep matter, not those of the first.
-        assert!(!density(&[|row| row % 3 == 0, |row| row == 5]));
-        assert!(!density(&[|row| row % 3 == 0, |_| false]));
-        assert!(density(&[|row| row % 3 == 0, |_| true]));
-        assert!(!density(&[|row| row < 640, |row| row % 8 == 0]));
-        assert!(density(&[|row| row < 3200, |row| row % 4 == 0]));
     }
 }

@@ -2,8 +2,10 @@
 //! match, their files, and the merge that keeps the newest row of each key.
 
 pub(in crate::query) mod count;
+mod density;
 pub(in crate::query) mod export_table;
 mod file_plan;
+mod kept_rows;
 pub(in crate::query) mod key_order;
 mod late_filter;
 pub(in crate::query) mod merge_runs;

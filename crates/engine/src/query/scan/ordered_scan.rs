@@ -32,7 +32,7 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayFormatType, ExecutionPlan, SortOrderPushdownResult};
 use futures::TryStreamExt;
 
-use crate::query::scan::late_filter::Density;
+use crate::query::scan::density::Density;
 use crate::query::scan::portion_readers::PortionReaders;
 use crate::query::scan::portion_source::PortionSource;
 use crate::query::scan::scan_filters::with_conditions;
@@ -47,6 +47,8 @@ pub(in crate::query) struct OrderedScan {
     is_sorted: bool,
     /// Density of the rows that its conditions keep, shared with scans of some of its files.
     density: Arc<Density>,
+    /// Position among the scans of a plan that is computed partition by partition.
+    number: Option<usize>,
     /// The scan as it is opened.
     opened: Arc<OnceLock<Arc<dyn DataSource>>>,
 }
@@ -59,6 +61,7 @@ impl OrderedScan {
             readers,
             is_sorted: false,
             density: Arc::default(),
+            number: None,
             opened: Arc::default(),
         })
     }
@@ -66,6 +69,15 @@ impl OrderedScan {
     /// The same scan in another form.
     fn with_scan(&self, scan: Arc<dyn DataSource>) -> Self {
         Self { scan, opened: Arc::default(), ..self.clone() }
+    }
+
+    /// The same scan at a position among those of a plan.
+    pub(in crate::query) fn numbered(&self, number: usize) -> Self {
+        Self { number: Some(number), ..self.with_scan(Arc::clone(&self.scan)) }
+    }
+
+    pub(in crate::query) fn number(&self) -> Option<usize> {
+        self.number
     }
 
     /// Scan in a plan node; `None` if the node is of another kind.
@@ -97,10 +109,10 @@ impl OrderedScan {
         opened.is_some_and(|config| config.file_source().is::<PortionSource>())
     }
 
-    /// Whether conditions are evaluated on decoded rows by now.
+    /// Where conditions are evaluated by now; `None` if the files were opened otherwise.
     #[cfg(test)]
-    pub(in crate::query) fn is_filtered_late(&self) -> bool {
-        self.was_prepared() && self.density.is_high()
+    pub(super) fn place(&self) -> Option<super::density::Place> {
+        self.was_prepared().then(|| self.density.place())
     }
 
     fn wrap(&self, scan: Arc<dyn DataSource>) -> Arc<dyn DataSource> {

@@ -44,8 +44,8 @@ use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use parquet::arrow::async_reader::{AsyncFileReader, ParquetRecordBatchStreamBuilder};
 use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData};
 
+use crate::query::scan::density::{Density, Place, in_reader};
 use crate::query::scan::file_plan::{Constants, FilePlan, TableScan};
-use crate::query::scan::late_filter::{Density, measured};
 use crate::query::scan::portion_readers::PortionReaders;
 use crate::query::scan::scan_filters::{Conditions, settled};
 
@@ -230,13 +230,13 @@ impl FilePlans {
         };
         let columns = Arc::clone(metadata.schema());
         if !constants.is_empty() {
-            return Ok((metadata, Arc::new(FilePlan::new(&self.scan, columns, constants)?)));
+            return Ok((metadata, Arc::new(FilePlan::new(&self.scan, columns, &footer, constants)?)));
         }
         let mut known = self.known();
         if let Some(plan) = known.iter().find(|plan| plan.columns == columns) {
             return Ok((metadata, Arc::clone(plan)));
         }
-        let plan = Arc::new(FilePlan::new(&self.scan, columns, constants)?);
+        let plan = Arc::new(FilePlan::new(&self.scan, columns, &footer, constants)?);
         known.push(Arc::clone(&plan));
         Ok((metadata, plan))
     }
@@ -311,7 +311,7 @@ impl Opening {
         if positions.is_empty() {
             return Ok(futures::stream::empty().boxed());
         }
-        let late = plan.late.clone().filter(|_| self.density.is_high());
+        let late = plan.late.clone().filter(|_| self.density.place() == Place::Decoded);
         let mask = plan.mask(late.as_deref(), builder.parquet_schema());
         builder = builder.with_projection(mask).with_batch_size(self.batch_size).with_row_groups(positions);
         if let Some(rows) = access.into_overall_row_selection(row_groups)? {
@@ -319,20 +319,16 @@ impl Opening {
         }
         if let Some(late) = late {
             let rows = builder.build()?.map_err(DataFusionError::from);
-            let kept = late.filtered(rows, self.batch_size);
+            let kept = late.filtered(rows, &self.density, self.batch_size);
             return Ok(kept.map(move |rows| plan.output(&rows?)).boxed());
         }
         if let Some(predicate) = &plan.predicate {
             // Conditions are not evaluated again above the scan, so an error must not be ignored.
-            let filter = build_row_filter(
-                predicate,
-                &plan.columns,
-                &footer,
-                plan.may_be_reordered,
-                &self.file_metrics,
-            )?;
+            let filter = build_row_filter(predicate, &plan.columns, &footer, false, &self.file_metrics)?;
             if let Some(filter) = filter {
-                builder = builder.with_row_filter(measured(filter, &self.density));
+                let costs = plan.costs.as_deref();
+                let filter = in_reader(filter, costs, &self.density, builder.parquet_schema());
+                builder = builder.with_row_filter(filter);
             }
             if let Some(bytes) = self.max_predicate_cache_size {
                 builder = builder.with_max_predicate_cache_size(bytes);

@@ -9,6 +9,7 @@ use datafusion::physical_plan::{ExecutionPlan, collect};
 use evenkeel_model::table::{Column, ColumnType};
 
 use crate::Table;
+use crate::query::scan::density::Place;
 use crate::query::scan::ordered_scan::OrderedScan;
 use crate::query::{Params, TableSession};
 use crate::testing::{create, ingest, session_on};
@@ -72,10 +73,10 @@ async fn table(primary_key: &str) -> (tempfile::TempDir, Table) {
 }
 
 /// Number of scans of a plan to which something applies.
-fn scans(plan: &Arc<dyn ExecutionPlan>, applies: fn(&OrderedScan) -> bool) -> usize {
+fn scans(plan: &Arc<dyn ExecutionPlan>, applies: impl Fn(&OrderedScan) -> bool) -> usize {
     let mut found = 0;
     plan.apply(|node| {
-        found += usize::from(OrderedScan::from_plan(node.as_ref()).is_some_and(applies));
+        found += usize::from(OrderedScan::from_plan(node.as_ref()).is_some_and(&applies));
         Ok(TreeNodeRecursion::Continue)
     })
     .unwrap();
@@ -89,6 +90,8 @@ struct Scans {
     prepared: usize,
     /// Those that filter decoded rows.
     late: usize,
+    /// Those that evaluate several conditions as one in the reader, but not on decoded rows.
+    together: usize,
 }
 
 async fn returned(session: &TableSession, plan: Arc<dyn ExecutionPlan>) -> String {
@@ -110,11 +113,13 @@ async fn compared(session: &TableSession, sql: &str) -> (String, Scans) {
     let rows = returned(session, Arc::clone(&prepared)).await;
     assert_eq!(rows, returned(session, Arc::clone(&plain)).await, "{sql}");
     assert_eq!(scans(&plain, OrderedScan::was_prepared), 0, "{sql}");
-    let late = scans(&prepared, OrderedScan::is_filtered_late);
-    (rows, Scans { prepared: scans(&prepared, OrderedScan::was_prepared), late })
+    let places = |expected: fn(Place) -> bool| scans(&prepared, |scan| scan.place().is_some_and(expected));
+    let late = places(|place| place == Place::Decoded);
+    let together = places(|place| matches!(place, Place::Reader { together: 2.. }));
+    (rows, Scans { prepared: scans(&prepared, OrderedScan::was_prepared), late, together })
 }
 
-const CONDITIONS: [&str; 28] = [
+const CONDITIONS: [&str; 32] = [
     "true",
     "k = 20011",
     "k = 20011 AND line = 1",
@@ -143,14 +148,18 @@ const CONDITIONS: [&str; 28] = [
     "name > 'name 10000' AND kind <> 'd' AND n > 100",
     "extra > 120000 OR extra IS NULL AND line = 1",
     "n IS NOT NULL AND name LIKE '%7%'",
+    "n < 600 AND kind = 'a' AND name LIKE '%777%'",
+    "n < 600 AND kind IN ('a', 'd') AND name BETWEEN 'name 10000' AND 'name 10060'",
+    "kind <> 'b' AND name = 'no such name'",
+    "line <> 1 AND kind <> 'b' AND name LIKE '%00%' AND f > 3",
 ];
 
 /// Compares queries with all conditions, on several lists of columns; returns how many scans filter
-/// decoded rows.
-async fn compare_all(session: &TableSession) -> usize {
+/// decoded rows, and how many evaluate several conditions as one.
+async fn compare_all(session: &TableSession) -> (usize, usize) {
     let lists =
         ["*", "name, k, line", "k, line, extra + 1 AS x, upper(kind) AS u", "k, line, 'constant' AS c"];
-    let (mut some, mut none, mut opened, mut late) = (0, 0, 0, 0);
+    let (mut some, mut none, mut opened, mut late, mut together) = (0, 0, 0, 0, 0);
     for condition in CONDITIONS {
         for list in lists {
             let sql = format!("SELECT {list} FROM t WHERE {condition} ORDER BY k, line");
@@ -158,6 +167,7 @@ async fn compare_all(session: &TableSession) -> usize {
             let has_rows = rows.lines().count() > 4;
             opened += scans.prepared;
             late += scans.late;
+            together += scans.together;
             some += usize::from(has_rows);
             none += usize::from(!has_rows);
         }
@@ -168,14 +178,14 @@ async fn compare_all(session: &TableSession) -> usize {
     assert!(some > 40 && none > 8, "{some} with rows, {none} without");
     // A scan that reads row groups in the order of the statement is left to DataFusion.
     assert!(opened >= some / 2, "{opened} scans");
-    late
+    (late, together)
 }
 
 #[tokio::test]
 async fn rows_are_those_of_datafusion_whatever_the_conditions_and_columns() {
     let (_folder, table) = table("k, line").await;
-    let late = compare_all(&table.session().unwrap()).await;
-    assert!(late > 20, "{late} scans");
+    let (late, together) = compare_all(&table.session().unwrap()).await;
+    assert!(late > 20 && together > 4, "{late} and {together} scans");
 }
 
 #[tokio::test]

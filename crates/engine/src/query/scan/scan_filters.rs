@@ -37,8 +37,13 @@ use datafusion::physical_expr::expressions::{
 };
 use datafusion::physical_expr::utils::{collect_columns, split_conjunction};
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr, conjunction};
+use datafusion::physical_plan::joins::HashTableLookupExpr;
 
 use crate::query::optimization::guards::{Guarded, can_fail, compares, risk};
+use crate::query::scan::kept_rows::Cost;
+
+/// Values of a list that are compared one after another about as fast as they are looked up.
+const FEW_VALUES: usize = 4;
 
 /// Returns a scan with conditions in their fastest form.
 pub(in crate::query) fn with_conditions(
@@ -57,8 +62,8 @@ fn may_be_reordered(predicate: &Arc<dyn PhysicalExpr>) -> bool {
 }
 
 /// Whether conditions can be evaluated on any rows.
-pub(super) fn may_see_all_rows(predicate: &Arc<dyn PhysicalExpr>) -> bool {
-    evaluated_parts(predicate).iter().all(|part| match part.downcast_ref::<WholeConjunction>() {
+pub(super) fn may_see_all_rows(conditions: &[Arc<dyn PhysicalExpr>]) -> bool {
+    conditions.iter().all(|part| match part.downcast_ref::<WholeConjunction>() {
         Some(together) => !can_fail(&together.parts),
         None => !can_fail(part),
     })
@@ -112,6 +117,18 @@ fn together(parts: Vec<Arc<dyn PhysicalExpr>>, schema: &Schema) -> Result<Vec<Ar
 pub(super) fn evaluated_parts(predicate: &Arc<dyn PhysicalExpr>) -> Vec<Arc<dyn PhysicalExpr>> {
     let parts = split_conjunction(predicate).into_iter();
     parts.filter(|part| part.downcast_ref::<ForPages>().is_none()).cloned().collect()
+}
+
+/// Returns what it costs to evaluate one of these conditions.
+pub(super) fn cost(condition: &Arc<dyn PhysicalExpr>) -> Cost {
+    let looks_up = |node: &Arc<dyn PhysicalExpr>| {
+        Ok(node.is::<HashTableLookupExpr>()
+            || node.downcast_ref::<InListExpr>().is_some_and(|list| list.list().len() > FEW_VALUES))
+    };
+    match condition.downcast_ref::<WholeConjunction>() {
+        Some(together) if !together.parts.exists(looks_up).unwrap_or(true) => Cost::Low,
+        _ => Cost::High,
+    }
 }
 
 /// Returns the conditions of a scan in their fastest form. `predicate` may have that form already.

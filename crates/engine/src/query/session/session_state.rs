@@ -25,7 +25,7 @@ use crate::query::analysis::window_frames::FramesWithoutOffsets;
 use crate::query::computed_once::OncePlanner;
 use crate::query::functions::{aggregates, functions, window_functions};
 use crate::query::local_joins::partition_aware::PartitionAware;
-use crate::query::local_joins::{Joins, LocalJoins, ShowPartitions};
+use crate::query::local_joins::{Joins, LocalJoins, Rules, ShowPartitions};
 use crate::query::optimization::optimizer_rules::{corrected_logical_rules, corrected_rules};
 use crate::query::optimization::yielding::YieldingJoins;
 use crate::query::scan::named_table::NamedTable;
@@ -95,7 +95,7 @@ pub(in crate::query) fn local_state(
     let mut rules = corrected_rules(PhysicalOptimizer::new().rules);
     rules.push(Arc::new(YieldingJoins));
     let snapshots = tables.iter().map(|named| Arc::clone(&named.table)).collect();
-    let local_joins = LocalJoins::new(tables.to_vec(), rules.clone().into(), Arc::clone(joins));
+    let local_joins = LocalJoins::new(tables.to_vec(), Rules::new(rules.clone()), Arc::clone(joins));
     rules.splice(0..0, [Arc::new(local_joins) as _, Arc::new(PartitionAware::new(snapshots)) as _]);
     rules.push(Arc::new(ShowPartitions));
     SessionStateBuilder::new()
