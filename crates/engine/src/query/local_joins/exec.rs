@@ -82,6 +82,11 @@ impl PartitionwiseExec {
         })
     }
 
+    #[cfg(test)]
+    pub(super) fn plans(&self) -> &Arc<PartitionPlans> {
+        &self.plans
+    }
+
     /// Returns the plans of partitions that have been started.
     pub(in crate::query) fn started(&self) -> Vec<Arc<dyn ExecutionPlan>> {
         self.started.lock().unwrap_or_else(PoisonError::into_inner).clone()

@@ -238,3 +238,7 @@ impl ExecutionPlan for FromAbove {
         Ok(FilterPushdownPropagation::if_all(child_pushdown_result))
     }
 }
+
+#[cfg(test)]
+#[path = "partition_plans_tests.rs"]
+mod tests;

@@ -22,7 +22,7 @@ use evenkeel_placement::placement::{Nesting, Placement};
 use evenkeel_store::log::PortionEntry;
 
 /// The rows of one scan that are in one partition.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Part {
     scan: Arc<dyn ExecutionPlan>,
     rows: u64,
@@ -32,7 +32,7 @@ struct Part {
 type Parts = BTreeMap<PartitionId, Part>;
 
 /// The scans of a plan, in top-down order.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct PartitionScans {
     scans: Vec<Parts>,
     /// Partitions that any of them reads.

@@ -1,5 +1,5 @@
-//! How close to each other the rows are that the conditions of a scan keep, which decides where they
-//! are evaluated.
+//! How close to each other the rows are that the conditions of a scan keep, which decides where the
+//! conditions are evaluated.
 //!
 //! The reader of Parquet evaluates conditions one after another, each on the rows that those before
 //! it have kept, and decodes the other columns for the rows left. If those are far apart, pages are
