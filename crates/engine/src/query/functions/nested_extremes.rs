@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use arrow::array::{Array, ArrayRef, BooleanArray, new_null_array};
+use arrow::compute::cast;
 use arrow::datatypes::DataType;
 use arrow::row::{OwnedRow, Row, RowConverter, SortField};
 use datafusion::common::{Result, ScalarValue, internal_err};
@@ -66,7 +67,13 @@ impl Values {
     fn of_rows(&self, rows: &[Option<OwnedRow>]) -> Result<ArrayRef> {
         let none = self.to_rows(&new_null_array(&self.data_type, 1))?;
         let rows = rows.iter().map(|row| row.as_ref().map_or_else(|| none.row(0), OwnedRow::row));
-        only(&self.converter.convert_rows(rows)?).cloned()
+        let values = self.converter.convert_rows(rows)?;
+        let values = only(&values)?;
+        match values.data_type() == &self.data_type {
+            true => Ok(ArrayRef::clone(values)),
+            // Dictionaries inside come back as their values.
+            false => Ok(cast(values, &self.data_type)?),
+        }
     }
 }
 
@@ -237,8 +244,8 @@ impl GroupsAccumulator for NestedExtremes {
 mod tests {
     use std::sync::Arc;
 
-    use arrow::array::{AsArray, Int64Array, RecordBatch, StringArray, StructArray};
-    use arrow::buffer::NullBuffer;
+    use arrow::array::{AsArray, Int64Array, ListArray, RecordBatch, StringArray, StructArray};
+    use arrow::buffer::{NullBuffer, OffsetBuffer};
     use arrow::datatypes::{Field, Int64Type, Schema};
     use arrow::util::display::array_value_to_string;
     use datafusion::datasource::MemTable;
@@ -281,6 +288,40 @@ mod tests {
         context.register_table("t", Arc::new(table.unwrap())).unwrap();
         extremes().for_each(|function| context.register_udaf(function));
         context
+    }
+
+    #[test]
+    fn values_of_other_nested_types_keep_their_types() {
+        let texts: StringArray = [Some("b"), None, Some("a"), Some("b")].into_iter().collect();
+        let texts = cast(&texts, &DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8)));
+        let texts = texts.unwrap();
+        let field = Arc::new(Field::new("item", texts.data_type().clone(), true));
+        let structs = StructArray::new(vec![Arc::clone(&field)].into(), vec![Arc::clone(&texts)], None);
+        let offsets = OffsetBuffer::from_lengths([1, 1, 2]);
+        let lists = ListArray::new(field, offsets, texts, None);
+        let arrays: [(ArrayRef, &str, &str); 2] =
+            [(Arc::new(structs), "{item: a}", "{item: }"), (Arc::new(lists), "[a, b]", "[]")];
+        for (array, least, greatest) in arrays {
+            for (end, expected) in [(End::Least, least), (End::Greatest, greatest)] {
+                for moves in [false, true] {
+                    let mut extreme = NestedExtreme::new(array.data_type(), end, moves).unwrap();
+                    extreme.update_batch(&[Arc::clone(&array)]).unwrap();
+                    let found = extreme.evaluate().unwrap().to_array().unwrap();
+                    assert_eq!(found.data_type(), array.data_type());
+                    assert_eq!(array_value_to_string(&found, 0).unwrap(), expected);
+                }
+                let mut groups = NestedExtremes::new(array.data_type(), end).unwrap();
+                let all = vec![0; array.len()];
+                let states = groups.convert_to_state(&[Arc::clone(&array)], None).unwrap();
+                groups.merge_batch(&states, &all, 2).unwrap();
+                let found = groups.evaluate(EmitTo::All).unwrap();
+                assert_eq!(array_value_to_string(&found, 0).unwrap(), expected);
+                assert!(found.is_null(1));
+                let none = BooleanArray::from(vec![false; array.len()]);
+                let states = groups.convert_to_state(&[Arc::clone(&array)], Some(&none)).unwrap();
+                assert_eq!(states[0].null_count(), array.len());
+            }
+        }
     }
 
     #[tokio::test]

@@ -1,7 +1,7 @@
 //! Plan node that computes a part of a plan partition by partition.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::datatypes::SchemaRef;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
@@ -38,19 +38,12 @@ pub(in crate::query) struct PartitionwiseExec {
     conditions: Vec<Arc<dyn PhysicalExpr>>,
     /// Plan of the partition with the most rows, shown as an example once the whole plan is
     /// optimized.
-    example: Option<Arc<Example>>,
+    example: Option<Arc<dyn ExecutionPlan>>,
     statistics: Arc<Statistics>,
     /// Plans that have been started.
     started: Arc<Mutex<Vec<Arc<dyn ExecutionPlan>>>>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
-}
-
-/// The plan of a partition, made when it is first asked for, as only few plans are shown.
-#[derive(Debug)]
-struct Example {
-    config: ConfigOptions,
-    plan: OnceLock<Option<Arc<dyn ExecutionPlan>>>,
 }
 
 impl PartitionwiseExec {
@@ -124,9 +117,7 @@ impl ExecutionPlan for PartitionwiseExec {
     }
 
     fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        let Some(example) = &self.example else { return Vec::new() };
-        let plan = || self.plans.plan(0, &self.conditions, &example.config).ok();
-        example.plan.get_or_init(plan).iter().collect()
+        self.example.iter().collect()
     }
 
     fn benefits_from_input_partitioning(&self) -> Vec<bool> {
@@ -224,8 +215,7 @@ impl PhysicalOptimizerRule for ShowPartitions {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let shown = plan.transform_down(|node| match node.downcast_ref::<PartitionwiseExec>() {
             Some(hidden) if hidden.example.is_none() => {
-                let example = Example { config: config.clone(), plan: OnceLock::new() };
-                let example = Some(Arc::new(example));
+                let example = Some(hidden.plans.plan(0, &hidden.conditions, config)?);
                 let shown = PartitionwiseExec { example, ..hidden.copy() };
                 Ok(Transformed::new(Arc::new(shown) as _, true, TreeNodeRecursion::Jump))
             }

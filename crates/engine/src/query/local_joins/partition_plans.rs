@@ -24,6 +24,7 @@ use datafusion::physical_plan::filter_pushdown::{
     ChildFilterDescription, ChildPushdownResult, FilterDescription, FilterPushdownPhase,
     FilterPushdownPropagation,
 };
+use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 
 use crate::query::local_joins::partition_scans::PartitionScans;
@@ -94,7 +95,7 @@ impl PartitionPlans {
         let of_largest = scans.plan_of(whole, *largest, tables)?;
         let config = for_one_core(config);
         let shape = |plan| rules.shape(reset_plan_states(plan)?, &config);
-        let template = Template::new(&of_largest, scans.of_partition(*largest), shape)?;
+        let template = Template::new(&of_largest, scans.of_partition(*largest), &scans.statistics()?, shape)?;
         Ok(Self { whole: Arc::clone(whole), tables: tables.to_vec(), rules, partitions, template, scans })
     }
 
@@ -119,7 +120,7 @@ impl PartitionPlans {
         };
         // Copies of a join share its build side unless they are reset.
         let shaped = match of_template {
-            Some(plan) => reset_plan_states(plan)?,
+            Some(plan) => reset_plan_states(plan)?.transform_up(without_top)?.data,
             None => {
                 let own = self.scans.plan_of(&self.whole, *partition, &self.tables)?;
                 self.rules.shape(reset_plan_states(own)?, &config)?
@@ -155,6 +156,16 @@ impl PartitionPlans {
     }
 }
 
+/// Takes from a sort that returns all rows the condition for its first rows, which DataFusion 55 adds
+/// when it resets the sort, and which would never be known.
+fn without_top(node: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
+    let sort = node.downcast_ref::<SortExec>().filter(|sort| sort.fetch().is_none());
+    Ok(match sort {
+        Some(sort) => Transformed::yes(Arc::new(sort.with_fetch(None)) as _),
+        None => Transformed::no(node),
+    })
+}
+
 fn for_one_core(config: &ConfigOptions) -> ConfigOptions {
     let mut config = config.clone();
     config.execution.target_partitions = 1;
@@ -165,8 +176,8 @@ fn for_one_core(config: &ConfigOptions) -> ConfigOptions {
     config
 }
 
-/// Passes conditions of the plan above down to the plan of a partition. Only there while these are
-/// pushed down.
+/// Passes conditions of the plan above down to the plan of a partition. Exists only during that
+/// pushdown.
 #[derive(Debug)]
 struct FromAbove {
     input: Arc<dyn ExecutionPlan>,

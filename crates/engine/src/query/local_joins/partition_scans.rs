@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
+use datafusion::common::Statistics;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::datasource::physical_plan::{FileScanConfig, FileScanConfigBuilder};
 use datafusion::error::Result;
@@ -78,6 +79,22 @@ impl PartitionScans {
     /// Returns the scans of a partition; `None` where it has no files.
     pub(super) fn of_partition(&self, partition: PartitionId) -> Vec<Option<&Arc<dyn ExecutionPlan>>> {
         self.scans.iter().map(|parts| parts.get(&partition).map(|part| &part.scan)).collect()
+    }
+
+    /// Returns what is known of the rows of each scan in all partitions together; `None` for scans
+    /// of other kinds.
+    pub(super) fn statistics(&self) -> Result<Vec<Option<Statistics>>> {
+        let of_parts = |parts: &Parts| {
+            let of_part = |part: &Part| Some(OrderedScan::config_of(part.scan.as_ref())?.statistics());
+            let known = parts.values().map(of_part).collect::<Option<Vec<_>>>();
+            let schema = parts.values().next().and_then(|part| {
+                let config = OrderedScan::config_of(part.scan.as_ref())?;
+                Some(Arc::clone(config.file_source().table_schema().table_schema()))
+            });
+            let merged = known.zip(schema).map(|(known, schema)| Statistics::try_merge_iter(&known, &schema));
+            merged.transpose()
+        };
+        self.scans.iter().map(of_parts).collect()
     }
 
     /// Returns the reason why partitions cannot divide the work among cores; `None` if they can.

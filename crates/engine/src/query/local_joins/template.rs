@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use datafusion::common::Statistics;
 use datafusion::datasource::physical_plan::{FileScanConfig, FileScanConfigBuilder};
 use datafusion::error::Result;
 use datafusion::physical_plan::empty::EmptyExec;
@@ -20,28 +21,33 @@ pub(super) struct Template {
 impl Template {
     /// Makes a template of the plan of one partition. `None` if it cannot serve for others: if a
     /// scan is `None`, because the partition has no files, or of another kind, or is not read
-    /// exactly once after the rules of `shape`.
+    /// exactly once after the rules of `shape`. `of_all` has what is known of each scan in all
+    /// partitions.
     ///
     /// # Errors
     /// Those of `shape`.
     pub(super) fn new(
         plan: &Arc<dyn ExecutionPlan>,
         scans: Vec<Option<&Arc<dyn ExecutionPlan>>>,
+        of_all: &[Option<Statistics>],
         shape: impl FnOnce(Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>>,
     ) -> Result<Option<Self>> {
         let scans = scans.into_iter().map(|scan| scan.cloned()).collect::<Option<Vec<_>>>();
         let is_plain = |scan: &Arc<dyn ExecutionPlan>| OrderedScan::config_of(scan.as_ref()).is_some();
         let Some(scans) = scans.filter(|scans| scans.iter().all(is_plain)) else { return Ok(None) };
-        // Exact statistics would let rules answer for the rows of this partition alone.
-        let inexact = |_, config: &FileScanConfig| {
-            let statistics = config.statistics().to_inexact();
+        // The values in this partition alone would make columns constant that are not so in others.
+        let of_all = |number: usize, config: &FileScanConfig| {
+            let Statistics { num_rows, total_byte_size, .. } = config.statistics();
+            let ranges = of_all.get(number)?.clone()?;
+            let statistics = Statistics { num_rows, total_byte_size, ..ranges }.to_inexact();
             Some(FileScanConfigBuilder::from(config.clone()).with_statistics(statistics).build())
         };
-        let Some(plan) = with_configs(plan, &inexact)? else { return Ok(None) };
+        let recompute = ChildrenPropertiesMode::Recompute;
+        let Some(plan) = with_configs(plan, recompute, &of_all)? else { return Ok(None) };
         let plan = shape(plan)?;
         let mut numbers = Vec::new();
         visit_leaves(&plan, &mut |leaf| {
-            // A node without rows hides an order, and is the same for all.
+            // An `EmptyExec` was added to hide an order; it reads no files and fits every partition.
             if !leaf.is::<EmptyExec>() {
                 numbers.push(OrderedScan::from_plan(leaf).and_then(OrderedScan::number));
             }
@@ -75,7 +81,7 @@ impl Template {
                 .with_statistics(other.statistics());
             Some(config.build())
         };
-        with_configs(&self.plan, &of_files)
+        with_configs(&self.plan, ChildrenPropertiesMode::Keep, &of_files)
     }
 }
 
@@ -87,10 +93,11 @@ fn visit_leaves(plan: &Arc<dyn ExecutionPlan>, visit: &mut impl FnMut(&dyn Execu
     children.into_iter().for_each(|child| visit_leaves(child, visit));
 }
 
-/// Changes the numbered scans of a plan, but not their rows' order; `None` if there is no such
-/// change of one of them. The properties of all nodes stay.
+/// Changes the numbered scans of a plan; `None` if `change` returns none for one of them. With
+/// [`ChildrenPropertiesMode::Keep`], neither the order nor the number of their streams may change.
 fn with_configs(
     plan: &Arc<dyn ExecutionPlan>,
+    properties: ChildrenPropertiesMode,
     change: &impl Fn(usize, &FileScanConfig) -> Option<FileScanConfig>,
 ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     let scan = OrderedScan::from_plan(plan.as_ref()).zip(OrderedScan::config_of(plan.as_ref()));
@@ -100,12 +107,12 @@ fn with_configs(
     }
     let mut children = Vec::new();
     for child in plan.children() {
-        let Some(child) = with_configs(child, change)? else { return Ok(None) };
+        let Some(child) = with_configs(child, properties, change)? else { return Ok(None) };
         children.push(child);
     }
     if children.is_empty() {
         return Ok(Some(Arc::clone(plan)));
     }
-    let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Keep);
+    let options = ReplaceChildrenOptions::new(properties);
     Arc::clone(plan).replace_children(children, options).map(Some)
 }

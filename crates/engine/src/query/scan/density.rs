@@ -47,7 +47,8 @@ struct Stage {
 /// Where conditions are evaluated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
-    /// In the reader: so many of them as one, at least the first, and the others one after another.
+    /// In the reader: the first `together` conditions as one (at least one), the others one after
+    /// another.
     Reader { together: usize },
     /// On decoded rows.
     Decoded,

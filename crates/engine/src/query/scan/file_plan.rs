@@ -159,10 +159,12 @@ impl FilePlan {
         }
         let can_be_late = !conditions.is_empty() && may_see_all_rows(&conditions);
         let late = can_be_late.then(|| LateFilter::new(&conditions, &decoded, &columns)).transpose()?;
+        let costs = || conditions.iter().map(|condition| cost(condition, &columns)).collect();
+        let costs = can_be_late.then(costs);
         Ok(Self {
             late: late.map(Arc::new),
             columns,
-            costs: can_be_late.then(|| conditions.iter().map(cost).collect()),
+            costs,
             predicate: (!conditions.is_empty()).then(|| conjunction(conditions)),
             row_groups,
             pages,

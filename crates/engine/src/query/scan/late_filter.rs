@@ -51,8 +51,9 @@ impl LateFilter {
             let mut own: Vec<usize> = collect_columns(part).iter().map(|column| column.index()).collect();
             own.sort_unstable();
             own.dedup();
+            let cost = cost(part, columns);
             let part = reassign_expr_columns(Arc::clone(part), &columns.project(&own)?)?;
-            parts.push((among(&own), cost(&part), part));
+            parts.push((among(&own), cost, part));
         }
         Ok(Self { returned: among(returned), parts, decoded })
     }

@@ -154,14 +154,14 @@ const CONDITIONS: [&str; 32] = [
     "line <> 1 AND kind <> 'b' AND name LIKE '%00%' AND f > 3",
 ];
 
-/// Compares queries with all conditions, on several lists of columns; returns how many scans filter
+/// Compares queries with all conditions, each on two lists of columns; returns how many scans filter
 /// decoded rows, and how many evaluate several conditions as one.
 async fn compare_all(session: &TableSession) -> (usize, usize) {
     let lists =
         ["*", "name, k, line", "k, line, extra + 1 AS x, upper(kind) AS u", "k, line, 'constant' AS c"];
     let (mut some, mut none, mut opened, mut late, mut together) = (0, 0, 0, 0, 0);
-    for condition in CONDITIONS {
-        for list in lists {
+    for (position, condition) in CONDITIONS.iter().enumerate() {
+        for list in lists.iter().cycle().skip(position).take(2) {
             let sql = format!("SELECT {list} FROM t WHERE {condition} ORDER BY k, line");
             let (rows, scans) = compared(session, &sql).await;
             let has_rows = rows.lines().count() > 4;
@@ -175,7 +175,7 @@ async fn compare_all(session: &TableSession) -> (usize, usize) {
             format!("SELECT count(*), sum(k), min(name), max(f), count(extra) FROM t WHERE {condition}");
         compared(session, &sql).await;
     }
-    assert!(some > 40 && none > 8, "{some} with rows, {none} without");
+    assert!(some > 30 && none > 6, "{some} with rows, {none} without");
     // A scan that reads row groups in the order of the statement is left to DataFusion.
     assert!(opened >= some / 2, "{opened} scans");
     (late, together)
@@ -185,7 +185,7 @@ async fn compare_all(session: &TableSession) -> (usize, usize) {
 async fn rows_are_those_of_datafusion_whatever_the_conditions_and_columns() {
     let (_folder, table) = table("k, line").await;
     let (late, together) = compare_all(&table.session().unwrap()).await;
-    assert!(late > 20 && together > 4, "{late} and {together} scans");
+    assert!(late > 10 && together > 2, "{late} and {together} scans");
 }
 
 #[tokio::test]

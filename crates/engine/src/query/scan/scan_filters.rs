@@ -56,7 +56,7 @@ pub(in crate::query) fn with_conditions(
 }
 
 /// Whether the reader may evaluate conditions in the order of the bytes that they read: none can
-/// fail, and none is evaluated as a whole, which comes first.
+/// fail.
 fn may_be_reordered(predicate: &Arc<dyn PhysicalExpr>) -> bool {
     !split_conjunction(predicate).into_iter().any(can_fail)
 }
@@ -119,16 +119,16 @@ pub(super) fn evaluated_parts(predicate: &Arc<dyn PhysicalExpr>) -> Vec<Arc<dyn 
     parts.filter(|part| part.downcast_ref::<ForPages>().is_none()).cloned().collect()
 }
 
-/// Returns what it costs to evaluate one of these conditions.
-pub(super) fn cost(condition: &Arc<dyn PhysicalExpr>) -> Cost {
+/// Returns what it costs to evaluate one of these conditions on rows of a schema.
+pub(super) fn cost(condition: &Arc<dyn PhysicalExpr>, schema: &Schema) -> Cost {
     let looks_up = |node: &Arc<dyn PhysicalExpr>| {
         Ok(node.is::<HashTableLookupExpr>()
             || node.downcast_ref::<InListExpr>().is_some_and(|list| list.list().len() > FEW_VALUES))
     };
-    match condition.downcast_ref::<WholeConjunction>() {
-        Some(together) if !together.parts.exists(looks_up).unwrap_or(true) => Cost::Low,
-        _ => Cost::High,
-    }
+    let together = condition.downcast_ref::<WholeConjunction>();
+    let parts = together.map_or(condition, |together| &together.parts);
+    let compares = together.is_some() || is_cheap(condition, schema);
+    if compares && !parts.exists(looks_up).unwrap_or(true) { Cost::Low } else { Cost::High }
 }
 
 /// Returns the conditions of a scan in their fastest form. `predicate` may have that form already.
