@@ -5,6 +5,7 @@ use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::execution::SessionStateBuilder;
 use datafusion::physical_plan::{collect, displayable};
 use datafusion::prelude::SessionContext;
+use futures::TryStreamExt;
 
 use super::*;
 use crate::Table;
@@ -155,4 +156,16 @@ async fn plans_of_a_template_are_those_of_partitions_alone() {
         }
     }
     assert!(by_template > 30 && alone > 10, "{by_template} by template, {alone} alone");
+}
+
+#[tokio::test]
+async fn rows_of_partitions_are_counted_once() {
+    let (_folders, session) = session().await;
+    let sql = "SELECT count(*) FROM even a JOIN parted b ON a.player = b.player";
+    let result = session.query(sql, &Params::default()).await.unwrap();
+    let progress = result.progress.unwrap();
+    let batches: Vec<RecordBatch> = result.batches.try_collect().await.unwrap();
+    assert_eq!(batches.iter().map(RecordBatch::num_rows).sum::<usize>(), 1);
+    assert_eq!((progress.rows_read(), progress.rows_to_read()), (4_000, 4_000));
+    assert!(progress.bytes_read() <= progress.bytes_of_tables());
 }

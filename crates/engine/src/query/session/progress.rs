@@ -61,7 +61,8 @@ impl fmt::Debug for QueryProgress {
 /// Sums a metric of all scans below a plan.
 fn sum_of_scans(plan: &Arc<dyn ExecutionPlan>, metric: &dyn Fn(&MetricsSet) -> Option<usize>) -> u64 {
     if let Some(node) = plan.downcast_ref::<PartitionwiseExec>() {
-        return node.started().iter().map(|plan| sum_of_scans(plan, metric)).sum();
+        // The parts of a scan share its metrics, so that each plan has the figures of all.
+        return node.started().iter().map(|plan| sum_of_scans(plan, metric)).max().unwrap_or(0);
     }
     let children = plan.children();
     if !children.is_empty() {
