@@ -29,9 +29,8 @@ use parquet::arrow::arrow_reader::statistics::StatisticsConverter;
 use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 use parquet::schema::types::SchemaDescriptor;
 
-use crate::query::scan::kept_rows::Cost;
 use crate::query::scan::late_filter::LateFilter;
-use crate::query::scan::scan_filters::{cost, evaluated_parts, may_see_all_rows};
+use crate::query::scan::scan_filters::{evaluated_parts, may_see_all_rows};
 
 /// A scan, in terms of the columns of the table.
 #[derive(Debug)]
@@ -98,8 +97,6 @@ pub(super) struct FilePlan {
     pub(super) columns: SchemaRef,
     /// Conditions that are evaluated on rows, in their order.
     pub(super) predicate: Option<Arc<dyn PhysicalExpr>>,
-    /// The cost of each; `None` if one can fail on rows that another does not keep.
-    pub(super) costs: Option<Vec<Cost>>,
     row_groups: Option<Arc<PruningPredicate>>,
     pages: Option<PagePruningAccessPlanFilter>,
     /// The conditions on decoded rows; `None` if one can fail, or if there are none.
@@ -159,12 +156,9 @@ impl FilePlan {
         }
         let can_be_late = !conditions.is_empty() && may_see_all_rows(&conditions);
         let late = can_be_late.then(|| LateFilter::new(&conditions, &decoded, &columns)).transpose()?;
-        let costs = || conditions.iter().map(|condition| cost(condition, &columns)).collect();
-        let costs = can_be_late.then(costs);
         Ok(Self {
             late: late.map(Arc::new),
             columns,
-            costs,
             predicate: (!conditions.is_empty()).then(|| conjunction(conditions)),
             row_groups,
             pages,

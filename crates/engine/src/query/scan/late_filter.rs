@@ -58,6 +58,11 @@ impl LateFilter {
         Ok(Self { returned: among(returned), parts, decoded })
     }
 
+    /// Cost of each condition.
+    pub(super) fn costs(&self) -> Vec<Cost> {
+        self.parts.iter().map(|(_, cost, _)| *cost).collect()
+    }
+
     /// Returns for each row whether it is kept, by conditions in an order.
     fn kept(&self, rows: &RecordBatch, order: &[usize]) -> Result<BooleanArray> {
         let mut kept = KeptRows::new(rows.num_rows());
@@ -81,8 +86,7 @@ impl LateFilter {
     where
         S: Stream<Item = Result<RecordBatch>> + Send + Unpin + 'static,
     {
-        let costs: Vec<Cost> = self.parts.iter().map(|(_, cost, _)| *cost).collect();
-        let order = density.order(&costs);
+        let order = density.order(&self.costs());
         let state = Filtering { filter: self, order, batch_size, waiting: None, is_done: false };
         futures::stream::try_unfold((rows, state), |(mut rows, mut state)| async move {
             loop {

@@ -46,6 +46,7 @@ use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData};
 
 use crate::query::scan::density::{Density, Place, in_reader};
 use crate::query::scan::file_plan::{Constants, FilePlan, TableScan};
+use crate::query::scan::late_filter::LateFilter;
 use crate::query::scan::portion_readers::PortionReaders;
 use crate::query::scan::scan_filters::{Conditions, settled};
 
@@ -326,8 +327,8 @@ impl Opening {
             // Conditions are not evaluated again above the scan, so an error must not be ignored.
             let filter = build_row_filter(predicate, &plan.columns, &footer, false, &self.file_metrics)?;
             if let Some(filter) = filter {
-                let costs = plan.costs.as_deref();
-                let filter = in_reader(filter, costs, &self.density, builder.parquet_schema());
+                let costs = plan.late.as_deref().map(LateFilter::costs);
+                let filter = in_reader(filter, costs.as_deref(), &self.density, builder.parquet_schema());
                 builder = builder.with_row_filter(filter);
             }
             if let Some(bytes) = self.max_predicate_cache_size {
