@@ -38,6 +38,8 @@ mod interleavings;
 mod joins;
 mod limits;
 mod local_joins;
+#[cfg(target_os = "linux")]
+mod many_cores;
 mod masking;
 mod model;
 mod nodes;

@@ -47,7 +47,11 @@ pub fn infer_columns(path: &Path, options: &InputOptions) -> Result<Sample, Sour
     let name = || path.display().to_string();
     let input = match Place::parse(path)? {
         Place::Local(path) if path.exists() && !path.is_file() => {
-            let reason = "a sample must be a file, because it is read twice".to_owned();
+            let reason = match path.is_dir() {
+                true => "it is a folder: name one of its files as the sample",
+                false => "a sample must be a file, because it is read twice",
+            };
+            let reason = reason.to_owned();
             return Err(SourceError::Infer { file: name(), reason });
         }
         Place::Local(path) => InputPath::File(path),

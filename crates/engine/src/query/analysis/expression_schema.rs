@@ -6,15 +6,17 @@ use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{Expr, LogicalPlan};
 
-/// Returns the columns of a node's inputs. The filters of a scan refer to all columns of its table,
-/// no matter which of them the scan returns.
+/// Returns the columns that the expressions of a node refer to: those of its inputs. The filters of
+/// a scan refer to all columns of its table, no matter which of them the scan returns.
 pub(in crate::query) fn expression_schema(plan: &LogicalPlan) -> Result<DFSchema> {
-    let mut schema = merge_schema(&plan.inputs());
-    if let LogicalPlan::TableScan(scan) = plan {
-        let of_table = DFSchema::try_from_qualified_schema(scan.table_name.clone(), &scan.source.schema())?;
-        schema.merge(&of_table);
+    match plan {
+        // A wide table is not described for nothing.
+        LogicalPlan::TableScan(scan) if scan.filters.is_empty() => Ok(DFSchema::empty()),
+        LogicalPlan::TableScan(scan) => {
+            DFSchema::try_from_qualified_schema(scan.table_name.clone(), &scan.source.schema())
+        }
+        plan => Ok(merge_schema(&plan.inputs())),
     }
-    Ok(schema)
 }
 
 /// Rewrites the expressions of a node from the bottom up. Its output columns keep their names, by

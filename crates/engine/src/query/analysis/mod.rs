@@ -10,6 +10,7 @@ pub(in crate::query) mod exact_subqueries;
 pub(in crate::query) mod expression_schema;
 pub(in crate::query) mod interval_literals;
 pub(in crate::query) mod later_values;
+pub(in crate::query) mod nested_comparisons;
 pub(in crate::query) mod opaque_casts;
 pub(in crate::query) mod operation;
 pub(in crate::query) mod plain_nans;

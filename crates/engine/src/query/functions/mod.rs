@@ -21,6 +21,7 @@ use crate::query::analysis::checked::checked_functions;
 use crate::query::analysis::checked_sum::checked_sum;
 use crate::query::analysis::drawn_values::is_between;
 use crate::query::analysis::later_values::earlier_value;
+use crate::query::analysis::nested_comparisons::nested_order;
 use crate::query::analysis::opaque_casts::opaque_casts;
 use crate::query::analysis::plain_nans::plain_nan;
 use crate::query::analysis::truth_tests::truth_functions;
@@ -39,7 +40,7 @@ use evenkeel_placement::transform::{bit_reverse, fingerprints, shard_id};
 pub fn functions() -> impl Iterator<Item = ScalarUDF> {
     let all = [Function::FarmFingerprint, Function::BitReverse, Function::ShardId, Function::YdbPartition];
     let of_keys = all.into_iter().map(|function| ScalarUDF::new_from_impl(KeyFunction::new(function)));
-    let of_rules = checked_functions().chain(opaque_casts()).chain(truth_functions());
+    let of_rules = checked_functions().chain(opaque_casts()).chain(truth_functions()).chain([nested_order()]);
     let corrected = time_buckets().chain(bounded_functions()).chain([array_has()]);
     of_keys.chain(of_rules).chain(corrected).chain([is_between(), plain_nan()])
 }

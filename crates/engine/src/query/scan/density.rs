@@ -12,6 +12,9 @@
 //!            by the first few:           reader with these as one condition, and the others
 //!            by none:                    reader with conditions
 //! ```
+//! A scan that looks for the first rows of a sort leaves few rows in any case, so that conditions
+//! stay in the reader, followed by that of the first rows; if the rows that they keep are close, all
+//! of them are one condition.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -20,7 +23,7 @@ use arrow::buffer::BooleanBuffer;
 use arrow::compute::prep_null_mask_filter;
 use arrow::error::ArrowError;
 use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{ArrowPredicate, RowFilter};
+use parquet::arrow::arrow_reader::ArrowPredicate;
 use parquet::schema::types::SchemaDescriptor;
 
 use crate::query::scan::kept_rows::{Cost, KeptRows};
@@ -144,24 +147,28 @@ struct Together {
     columns: ProjectionMask,
     /// Conditions, each with the positions of its columns among those of all.
     parts: Vec<(Vec<usize>, Cost, Box<dyn ArrowPredicate>)>,
+    /// A condition on the rows that all others keep.
+    last: Option<(Vec<usize>, Box<dyn ArrowPredicate>)>,
 }
 
 impl Together {
     /// Joins conditions on columns of a file that are no groups.
-    fn new(conditions: Vec<(Cost, Box<dyn ArrowPredicate>)>, file: &SchemaDescriptor) -> Self {
+    fn new(
+        conditions: Vec<(Cost, Box<dyn ArrowPredicate>)>,
+        last: Option<Box<dyn ArrowPredicate>>,
+        file: &SchemaDescriptor,
+    ) -> Self {
         let is_read = |condition: &dyn ArrowPredicate, leaf| condition.projection().leaf_included(leaf);
-        let read_by_any = |leaf: &usize| conditions.iter().any(|(_, of)| is_read(of.as_ref(), *leaf));
+        let all = || conditions.iter().map(|(_, condition)| condition).chain(&last);
+        let read_by_any = |leaf: &usize| all().any(|of| is_read(of.as_ref(), *leaf));
         let leaves: Vec<usize> = (0..file.num_columns()).filter(read_by_any).collect();
         let positions = |condition: &dyn ArrowPredicate| -> Vec<usize> {
             let own = leaves.iter().enumerate().filter(|(_, leaf)| is_read(condition, **leaf));
             own.map(|(position, _)| position).collect()
         };
-        let own: Vec<_> = conditions.iter().map(|(_, of)| positions(of.as_ref())).collect();
-        let parts = conditions.into_iter().zip(own);
-        Self {
-            columns: ProjectionMask::leaves(file, leaves.iter().copied()),
-            parts: parts.map(|((cost, condition), own)| (own, cost, condition)).collect(),
-        }
+        let parts = conditions.into_iter().map(|(cost, of)| (positions(of.as_ref()), cost, of)).collect();
+        let last = last.map(|of| (positions(of.as_ref()), of));
+        Self { columns: ProjectionMask::leaves(file, leaves.iter().copied()), parts, last }
     }
 }
 
@@ -175,41 +182,51 @@ impl ArrowPredicate for Together {
         for (columns, cost, condition) in &mut self.parts {
             kept.retain(batch.project(columns)?, *cost, |rows| condition.evaluate(rows.clone()))?;
         }
+        if let Some((columns, condition)) = &mut self.last {
+            kept.retain_of_kept(batch.project(columns)?, |rows| condition.evaluate(rows.clone()))?;
+        }
         Ok(kept.finish())
     }
 }
 
 /// Prepares the conditions of a reader, which can be evaluated on any rows if `costs` are known:
-/// joins those that are evaluated together, and else measures what each of them keeps.
+/// joins those that are evaluated together, and else measures what each of them keeps. `last` sees
+/// only rows that all of them keep.
 pub(super) fn in_reader(
-    filter: RowFilter,
+    mut conditions: Vec<Box<dyn ArrowPredicate>>,
+    last: Option<Box<dyn ArrowPredicate>>,
     costs: Option<&[Cost]>,
     density: &Arc<Density>,
     file: &SchemaDescriptor,
-) -> RowFilter {
-    let mut conditions = filter.into_predicates();
+) -> Vec<Box<dyn ArrowPredicate>> {
     let is_column = |leaf: usize| file.get_column_root(leaf).is_primitive();
     let is_on_columns = |condition: &dyn ArrowPredicate| {
         (0..file.num_columns()).all(|leaf| !condition.projection().leaf_included(leaf) || is_column(leaf))
     };
-    if let (Some(costs), Place::Reader { together: together @ 2.. }) = (costs, density.place())
+    let (together, is_last_joined) = match density.place() {
+        Place::Reader { together } => (together, false),
+        Place::Decoded => (conditions.len(), true),
+    };
+    if let Some(costs) = costs.filter(|_| together >= 2 || is_last_joined)
         && costs.len() == conditions.len()
         && together <= conditions.len()
-        && conditions.iter().take(together).all(|condition| is_on_columns(condition.as_ref()))
+        && conditions.iter().take(together).chain(&last).all(|condition| is_on_columns(condition.as_ref()))
     {
         let others = conditions.split_off(together);
         let order = density.order(costs.get(..together).unwrap_or(costs));
         let mut first: Vec<_> = costs.iter().copied().zip(conditions).enumerate().collect();
         first.sort_by_key(|(position, _)| order.iter().position(|at| at == position));
-        let first = Together::new(first.into_iter().map(|(_, condition)| condition).collect(), file);
-        let mut joined = vec![Box::new(first) as Box<dyn ArrowPredicate>];
-        joined.extend(others);
-        return RowFilter::new(joined);
+        let first = first.into_iter().map(|(_, condition)| condition).collect();
+        let (joined, last) = if is_last_joined { (last, None) } else { (None, last) };
+        let first = Together::new(first, joined, file);
+        let mut all = vec![Box::new(first) as Box<dyn ArrowPredicate>];
+        all.extend(others.into_iter().chain(last));
+        return all;
     }
     let measured = conditions.into_iter().enumerate().map(|(stage, condition)| {
         Box::new(Measured { condition, stage, density: Arc::clone(density) }) as Box<dyn ArrowPredicate>
     });
-    RowFilter::new(measured.collect())
+    measured.chain(last).collect()
 }
 
 #[cfg(test)]

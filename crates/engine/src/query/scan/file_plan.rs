@@ -4,16 +4,16 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, UInt64Array};
+use arrow::array::{Array, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{Schema, SchemaRef};
-use datafusion::common;
+use datafusion::common::cast::as_boolean_array;
 use datafusion::common::pruning::PruningStatistics;
 use datafusion::common::stats::Precision;
 use datafusion::common::{ScalarValue, Statistics};
 use datafusion::datasource::physical_plan::parquet::{
     PagePruningAccessPlanFilter, ParquetAccessPlan, ParquetFileMetrics,
 };
-use datafusion::error::Result;
+use datafusion::error::{DataFusionError, Result};
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::projection::{ProjectionExprs, Projector};
 use datafusion::physical_expr::simplifier::PhysicalExprSimplifier;
@@ -23,13 +23,14 @@ use datafusion::physical_expr_adapter::{
     DefaultPhysicalExprAdapterFactory, PhysicalExprAdapterFactory, replace_columns_with_literals,
 };
 use datafusion::physical_optimizer::pruning::{PruningPredicate, PruningPredicateBuilder};
-use datafusion::physical_plan::metrics::PruningMetrics;
+use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::statistics::StatisticsConverter;
 use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 use parquet::schema::types::SchemaDescriptor;
 
+use crate::query::scan::first_rows::{Wanted, WantedOfFile, best_first, up_to};
 use crate::query::scan::late_filter::LateFilter;
+use crate::query::scan::row_group_statistics::{RowGroupStatistics, exclude};
 use crate::query::scan::scan_filters::{evaluated_parts, may_see_all_rows};
 
 /// A scan, in terms of the columns of the table.
@@ -47,13 +48,15 @@ pub(super) struct TableScan {
     may_be_reordered: bool,
     /// Maximum number of values of a list by which row groups are excluded.
     pub(super) max_in_list_size: usize,
+    /// The first rows, if only these are needed.
+    wanted: Option<Wanted>,
 }
 
 impl TableScan {
     /// Prepares a scan of the columns of a table.
     ///
     /// # Errors
-    /// [`DataFusionError`](datafusion::error::DataFusionError) if the table does not have the
+    /// [`DataFusionError`] if the table does not have the
     /// columns of the projection.
     pub(super) fn new(
         columns: SchemaRef,
@@ -65,7 +68,21 @@ impl TableScan {
         let output = Arc::new(projection.project_schema(&columns)?);
         let parts = projection.expr_iter().chain(predicate.clone());
         let read = parts.flat_map(|part| collect_columns(&part)).collect();
-        Ok(Self { columns, projection, output, predicate, read, may_be_reordered, max_in_list_size })
+        let wanted = None;
+        Ok(Self { columns, projection, output, predicate, read, may_be_reordered, max_in_list_size, wanted })
+    }
+
+    /// The same scan, looking for the first rows.
+    pub(super) fn with_first_rows(mut self, wanted: Wanted) -> Self {
+        let parts = wanted.condition.iter().chain([&wanted.first.key]);
+        self.read.extend(parts.flat_map(collect_columns));
+        self.wanted = Some(wanted);
+        self
+    }
+
+    /// Position of the column by which only the first rows are needed, if it is a column.
+    pub(super) fn first_column(&self) -> Option<usize> {
+        Some(self.wanted.as_ref()?.first.key.downcast_ref::<Column>()?.index())
     }
 
     /// Returns the columns of a file that the scan reads and that have one value in all of its
@@ -101,6 +118,8 @@ pub(super) struct FilePlan {
     pages: Option<PagePruningAccessPlanFilter>,
     /// The conditions on decoded rows; `None` if one can fail, or if there are none.
     pub(super) late: Option<Arc<LateFilter>>,
+    /// The first rows, if only these are needed.
+    pub(super) first: Option<WantedOfFile>,
     /// Positions of the columns that are decoded for the output.
     decoded: Vec<usize>,
     projector: Projector,
@@ -113,7 +132,7 @@ impl FilePlan {
     /// constants. They may lack columns that were added to the table later.
     ///
     /// # Errors
-    /// [`DataFusionError`](datafusion::error::DataFusionError) if a condition or the projection
+    /// [`DataFusionError`] if a condition or the projection
     /// cannot be adapted.
     pub(super) fn new(
         scan: &TableScan,
@@ -131,6 +150,11 @@ impl FilePlan {
         };
         let predicate = scan.predicate.clone().map(adapted).transpose()?;
         let projection = scan.projection.clone().try_map_exprs(adapted)?;
+        let first = scan.wanted.as_ref().map(|wanted| {
+            let condition = wanted.condition.clone().map(adapted).transpose()?;
+            Ok::<_, DataFusionError>(WantedOfFile { key: adapted(Arc::clone(&wanted.first.key))?, condition })
+        });
+        let first = first.transpose()?;
         let row_groups = predicate.as_ref().and_then(|predicate| {
             let builder = PruningPredicateBuilder::new().with_file_schema(Arc::clone(&columns));
             builder.with_max_in_list_size(scan.max_in_list_size).build(Arc::clone(predicate))
@@ -158,6 +182,7 @@ impl FilePlan {
         let late = can_be_late.then(|| LateFilter::new(&conditions, &decoded, &columns)).transpose()?;
         Ok(Self {
             late: late.map(Arc::new),
+            first,
             columns,
             predicate: (!conditions.is_empty()).then(|| conjunction(conditions)),
             row_groups,
@@ -177,7 +202,7 @@ impl FilePlan {
     /// Returns the decoded rows as the scan returns them.
     ///
     /// # Errors
-    /// [`DataFusionError`](datafusion::error::DataFusionError) if the projection fails.
+    /// [`DataFusionError`] if the projection fails.
     pub(super) fn output(&self, rows: &RecordBatch) -> Result<RecordBatch> {
         let projected = self.projector.project_batch(rows)?;
         let Some(schema) = &self.returned_as else { return Ok(projected) };
@@ -196,10 +221,7 @@ impl FilePlan {
     ) {
         let Some(predicate) = &self.row_groups else { return };
         let positions = access.row_group_indexes();
-        let groups: Vec<&RowGroupMetaData> =
-            positions.iter().filter_map(|at| file.row_groups().get(*at)).collect();
-        let statistics =
-            RowGroupStatistics { columns: &self.columns, file: file.file_metadata().schema_descr(), groups };
+        let statistics = self.statistics(&positions, file);
         let _timer = metrics.statistics_eval_time.timer();
         exclude(access, &positions, predicate.prune(&statistics), &metrics.row_groups_pruned_statistics);
     }
@@ -243,6 +265,84 @@ impl FilePlan {
     }
 }
 
+impl FilePlan {
+    /// Returns row groups in the order in which they are best read for the first rows.
+    ///
+    /// # Errors
+    /// [`DataFusionError`] if statistics cannot be sorted.
+    pub(super) fn row_groups_in_order(
+        &self,
+        access: &ParquetAccessPlan,
+        file: &ParquetMetaData,
+        scan: &TableScan,
+    ) -> Result<Vec<usize>> {
+        let positions = access.row_group_indexes();
+        let wanted = scan.wanted.as_ref().filter(|wanted| wanted.in_any_order);
+        let column = self.first.as_ref().and_then(|first| first.key.downcast_ref::<Column>());
+        match wanted.zip(column) {
+            Some((wanted, column)) => {
+                let statistics = self.statistics(&positions, file);
+                best_first(positions, &statistics, column.name(), wanted.first.order)
+            }
+            None => Ok(positions),
+        }
+    }
+
+    /// Leaves out the row groups and pages that have no row up to the bound of the first rows, or none
+    /// for which the condition of the sort is true.
+    ///
+    /// # Errors
+    /// [`DataFusionError`] if the bound cannot be compared with the key.
+    pub(super) fn exclude_beyond(
+        &self,
+        mut access: ParquetAccessPlan,
+        file: &ParquetMetaData,
+        bound: &ScalarValue,
+        scan: &TableScan,
+    ) -> Result<ParquetAccessPlan> {
+        let Some((first, wanted)) = self.first.as_ref().zip(scan.wanted.as_ref()) else { return Ok(access) };
+        let within = up_to(&first.key, bound, wanted.first.order)?;
+        let is_constant = collect_columns(&first.key).is_empty();
+        if let Some(within) = within.as_ref().filter(|_| is_constant)
+            && !holds(within)?
+        {
+            return Ok(ParquetAccessPlan::new_none(access.len()));
+        }
+        // The figures of conditions do not include these rows.
+        let metrics = ParquetFileMetrics::new(0, "first rows", &ExecutionPlanMetricsSet::new());
+        let conditions = within.iter().chain(&first.condition).cloned();
+        let builder = PruningPredicateBuilder::new().with_file_schema(Arc::clone(&self.columns));
+        if let Some(predicate) = builder.build(conjunction(conditions)) {
+            let positions = access.row_group_indexes();
+            let kept = predicate.prune(&self.statistics(&positions, file));
+            exclude(&mut access, &positions, kept, &metrics.row_groups_pruned_statistics);
+        }
+        let Some(within) = within.filter(|_| first.key.is::<Column>()) else { return Ok(access) };
+        let pages = PagePruningAccessPlanFilter::new(&within, Arc::clone(&self.columns));
+        Ok(pages.prune_plan_with_page_index(
+            access,
+            &self.columns,
+            file.file_metadata().schema_descr(),
+            file,
+            &metrics,
+        ))
+    }
+
+    /// Statistics of some row groups of a file.
+    fn statistics<'a>(&'a self, positions: &[usize], file: &'a ParquetMetaData) -> RowGroupStatistics<'a> {
+        RowGroupStatistics::new(&self.columns, positions, file)
+    }
+}
+
+/// Whether a condition without columns is true.
+fn holds(condition: &Arc<dyn PhysicalExpr>) -> Result<bool> {
+    let options = RecordBatchOptions::new().with_row_count(Some(1));
+    let row = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), Vec::new(), &options)?;
+    let values = condition.evaluate(&row)?.into_array(1)?;
+    let values = as_boolean_array(&values)?;
+    Ok(values.is_valid(0) && values.value(0))
+}
+
 /// Bytes of the columns of a file that a condition reads.
 fn bytes_read(condition: &Arc<dyn PhysicalExpr>, file: &ParquetMetaData) -> i64 {
     let read: HashSet<String> =
@@ -251,62 +351,4 @@ fn bytes_read(condition: &Arc<dyn PhysicalExpr>, file: &ParquetMetaData) -> i64 
     let is_read = |name: Option<&String>| name.is_some_and(|name| read.contains(name));
     let own = columns.filter(|column| is_read(column.column_path().parts().first()));
     own.map(|column| column.compressed_size()).sum()
-}
-
-/// Leaves out the row groups for which `keep` is false.
-fn exclude(
-    access: &mut ParquetAccessPlan,
-    row_groups: &[usize],
-    keep: Result<Vec<bool>>,
-    metrics: &PruningMetrics,
-) {
-    for (row_group, keep) in row_groups.iter().zip(keep.unwrap_or_default()) {
-        if keep {
-            metrics.add_matched(1);
-        } else {
-            metrics.add_pruned(1);
-            access.skip(*row_group);
-        }
-    }
-}
-
-/// Statistics of row groups in the form that DataFusion's pruning reads.
-struct RowGroupStatistics<'a> {
-    columns: &'a Schema,
-    file: &'a SchemaDescriptor,
-    groups: Vec<&'a RowGroupMetaData>,
-}
-
-impl RowGroupStatistics<'_> {
-    fn converter(&self, column: &common::Column) -> Option<StatisticsConverter<'_>> {
-        StatisticsConverter::try_new(&column.name, self.columns, self.file).ok()
-    }
-}
-
-impl PruningStatistics for RowGroupStatistics<'_> {
-    fn min_values(&self, column: &common::Column) -> Option<ArrayRef> {
-        self.converter(column)?.row_group_mins(self.groups.iter().copied()).ok()
-    }
-
-    fn max_values(&self, column: &common::Column) -> Option<ArrayRef> {
-        self.converter(column)?.row_group_maxes(self.groups.iter().copied()).ok()
-    }
-
-    fn num_containers(&self) -> usize {
-        self.groups.len()
-    }
-
-    fn null_counts(&self, column: &common::Column) -> Option<ArrayRef> {
-        let counts = self.converter(column)?.row_group_null_counts(self.groups.iter().copied()).ok()?;
-        Some(Arc::new(counts))
-    }
-
-    fn row_counts(&self) -> Option<ArrayRef> {
-        let counts = self.groups.iter().map(|group| u64::try_from(group.num_rows()).ok());
-        Some(Arc::new(counts.collect::<UInt64Array>()))
-    }
-
-    fn contained(&self, _column: &common::Column, _values: &HashSet<ScalarValue>) -> Option<BooleanArray> {
-        None
-    }
 }

@@ -65,13 +65,31 @@ impl KeptRows {
         if count == 0 {
             return Ok(());
         }
+        match &self.kept {
+            Some(kept) if !cost.pays_for_selection(count, self.rows) => {
+                self.kept = Some(kept & &true_rows(&evaluate(&rows)?));
+                Ok(())
+            }
+            None | Some(_) => self.retain_of_kept(rows, evaluate),
+        }
+    }
+
+    /// Keeps the rows that another condition keeps, too, which is evaluated on no other rows than
+    /// those kept so far.
+    ///
+    /// # Errors
+    /// Those of `evaluate`.
+    pub(super) fn retain_of_kept<E: From<ArrowError>>(
+        &mut self,
+        rows: RecordBatch,
+        evaluate: impl FnOnce(&RecordBatch) -> Result<BooleanArray, E>,
+    ) -> Result<(), E> {
         self.kept = Some(match &self.kept {
             None => true_rows(&evaluate(&rows)?),
-            Some(kept) if cost.pays_for_selection(count, self.rows) => {
+            Some(kept) => {
                 let few = filter_record_batch(&rows, &BooleanArray::new(kept.clone(), None))?;
                 selected_of(kept, &true_rows(&evaluate(&few)?))
             }
-            Some(kept) => kept & &true_rows(&evaluate(&rows)?),
         });
         Ok(())
     }
@@ -136,5 +154,25 @@ mod tests {
                 assert_eq!(kept.finish(), expected, "{divisors:?} {cost:?}");
             }
         }
+    }
+
+    #[test]
+    fn a_condition_on_the_rows_kept_sees_no_others() {
+        let values: ArrayRef = Arc::new(Int32Array::from_iter_values(0..1_000));
+        let rows = RecordBatch::try_from_iter([("value", values)]).unwrap();
+        let even = |rows: &RecordBatch| {
+            let values = rows.column(0).as_primitive::<Int32Type>();
+            Ok::<_, ArrowError>(values.iter().map(|value| Some(value? % 2 == 0)).collect())
+        };
+        let mut kept = KeptRows::new(1_000);
+        kept.retain(rows.clone(), Cost::Low, even).unwrap();
+        let mut seen = 0;
+        kept.retain_of_kept(rows, |few| {
+            seen = few.num_rows();
+            let values = few.column(0).as_primitive::<Int32Type>();
+            Ok::<_, ArrowError>(values.iter().map(|value| Some(value? < 10)).collect())
+        })
+        .unwrap();
+        assert_eq!((seen, kept.finish().true_count()), (500, 5));
     }
 }

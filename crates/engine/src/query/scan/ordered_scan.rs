@@ -33,6 +33,7 @@ use datafusion::physical_plan::{DisplayFormatType, ExecutionPlan, SortOrderPushd
 use futures::TryStreamExt;
 
 use crate::query::scan::density::Density;
+use crate::query::scan::first_rows::FirstRows;
 use crate::query::scan::portion_readers::PortionReaders;
 use crate::query::scan::portion_source::PortionSource;
 use crate::query::scan::scan_filters::with_conditions;
@@ -45,6 +46,8 @@ pub(in crate::query) struct OrderedScan {
     readers: PortionReaders,
     /// Whether row groups may be read in another order than that of the file.
     is_sorted: bool,
+    /// The rows that are needed, if not all are.
+    first: Option<FirstRows>,
     /// Density of the rows that its conditions keep, shared with scans of some of its files.
     density: Arc<Density>,
     /// Position among the scans of a plan that is computed partition by partition.
@@ -60,6 +63,7 @@ impl OrderedScan {
             scan: Arc::new(config),
             readers,
             is_sorted: false,
+            first: None,
             density: Arc::default(),
             number: None,
             opened: Arc::default(),
@@ -68,7 +72,13 @@ impl OrderedScan {
 
     /// The same scan in another form.
     fn with_scan(&self, scan: Arc<dyn DataSource>) -> Self {
-        Self { scan, opened: Arc::default(), ..self.clone() }
+        Self { scan, first: None, opened: Arc::default(), ..self.clone() }
+    }
+
+    /// Returns a plan of the same scan, of whose rows only some are needed.
+    pub(super) fn with_first_rows(&self, first: FirstRows) -> Arc<dyn ExecutionPlan> {
+        let scan = self.with_scan(Arc::clone(&self.scan));
+        DataSourceExec::from_data_source(Self { first: Some(first), ..scan })
     }
 
     /// The same scan at a position among those of a plan.
@@ -122,8 +132,13 @@ impl OrderedScan {
     /// Returns the scan to open, by plans of its files that all partitions share.
     fn opened(&self) -> &dyn DataSource {
         let prepared = || {
-            let config = self.scan.downcast_ref::<FileScanConfig>().filter(|_| !self.is_sorted)?;
-            let source = PortionSource::new(config, &self.readers, &self.density)?;
+            let config = self.scan.downcast_ref::<FileScanConfig>()?;
+            let first = self.first.as_ref();
+            if self.is_sorted && first.is_none() {
+                return None;
+            }
+            let (readers, density) = (&self.readers, &self.density);
+            let source = PortionSource::new(config, readers, density, first, self.is_sorted)?;
             let config = FileScanConfigBuilder::from(config.clone()).with_source(Arc::new(source)).build();
             Some(Arc::new(config) as Arc<dyn DataSource>)
         };

@@ -7,14 +7,14 @@
 //!
 //! ```text
 //! OrderedScan ── opened ──► FileScanConfig with a PortionSource
-//!                             └─ PortionOpener, one for each partition of the scan
+//!                             └─ PortionOpener, one for each stream of the scan
 //!                                  footer (cached) ─► FilePlan of its columns ─► row groups ─►
 //!                                  Bloom filters ─► pages ─► reader with the conditions
 //! ```
 //! DataFusion opens the scan itself if a condition may still change when the first row is
-//! requested, as that of a sort with a limit does, if a value in it is not known by then, or if row
-//! groups are read in another order. Joins that are computed partition by partition have a scan, and so
-//! plans, for each partition.
+//! requested, if a value in it is not known by then, or if row groups are read in another order, except
+//! for the first rows of a sort (`first_rows`). Joins that are computed partition by partition have a
+//! scan, and so plans, for each partition.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,35 +22,26 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use arrow::datatypes::{Schema, SchemaRef};
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::config::ConfigOptions;
-use datafusion::datasource::listing::PartitionedFile;
-use datafusion::datasource::physical_plan::parquet::{
-    BloomFilterStatistics, ParquetAccessPlan, ParquetFileMetrics, RowGroupAccessPlanFilter,
-    apply_file_schema_type_coercions, build_row_filter,
-};
-use datafusion::datasource::physical_plan::{
-    FileOpenFuture, FileOpener, FileScanConfig, FileSource, ParquetFileReaderFactory, ParquetSource,
-};
+use datafusion::datasource::physical_plan::parquet::{ParquetFileMetrics, apply_file_schema_type_coercions};
+use datafusion::datasource::physical_plan::{FileOpener, FileScanConfig, FileSource, ParquetSource};
 use datafusion::datasource::table_schema::TableSchema;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::physical_expr::expressions::{Column, Literal};
 use datafusion::physical_expr::projection::ProjectionExprs;
-use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
+use datafusion::physical_expr::utils::split_conjunction;
+use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr, conjunction};
 use datafusion::physical_plan::filter_pushdown::{FilterPushdownPropagation, PushedDown};
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
-use futures::stream::BoxStream;
-use futures::{FutureExt, StreamExt, TryStreamExt};
 use object_store::ObjectStore;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
-use parquet::arrow::async_reader::{AsyncFileReader, ParquetRecordBatchStreamBuilder};
-use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData};
+use parquet::file::metadata::ParquetMetaData;
 
-use crate::query::scan::density::{Density, Place, in_reader};
+use crate::query::scan::density::Density;
 use crate::query::scan::file_plan::{Constants, FilePlan, TableScan};
-use crate::query::scan::late_filter::LateFilter;
+use crate::query::scan::first_rows::{Executions, FirstRows, SliceSizes, Wanted};
+use crate::query::scan::opening::{Opening, PortionOpener};
 use crate::query::scan::portion_readers::PortionReaders;
 use crate::query::scan::scan_filters::{Conditions, settled};
-
-type Builder = ParquetRecordBatchStreamBuilder<Box<dyn AsyncFileReader>>;
 
 /// Source of rows of portions, whose plans are shared by all streams of a scan.
 #[derive(Clone)]
@@ -59,16 +50,21 @@ pub(in crate::query) struct PortionSource {
     readers: PortionReaders,
     plans: Arc<FilePlans>,
     density: Arc<Density>,
+    /// The best keys, if the scan looks for the first rows by a key.
+    best: Option<Arc<Executions>>,
     batch_size: Option<usize>,
 }
 
 impl PortionSource {
     /// Returns the source for a scan; `None` if the scan is left to DataFusion. `density` is that
-    /// of all scans that are parts of the same.
+    /// of all scans that are parts of the same. If `first` is given, only these rows are needed, in
+    /// any order if `in_any_order`, and else in that of the files.
     pub(in crate::query) fn new(
         config: &FileScanConfig,
         readers: &PortionReaders,
         density: &Arc<Density>,
+        first: Option<&FirstRows>,
+        in_any_order: bool,
     ) -> Option<Self> {
         let source = config.file_source().downcast_ref::<ParquetSource>()?;
         let table = source.table_schema();
@@ -78,26 +74,41 @@ impl PortionSource {
             && table.virtual_columns().is_empty()
             && config.expr_adapter_factory.is_none()
             && !projection.expr_iter().any(|part| is_about_files(&part));
-        if !is_plain {
+        // By a key that is no column, DataFusion reverses the order of row groups.
+        let is_reversed = in_any_order && first.is_some_and(|first| !first.key.is::<Column>());
+        if !is_plain || is_reversed {
             return None;
         }
         let columns = Arc::clone(table.file_schema());
         let is_reordered = source.table_parquet_options().global.reorder_filters;
-        let predicate = match source.filter() {
-            Some(predicate) => match settled(&predicate, &columns).ok()? {
+        let filter = source.filter();
+        let conditions = filter.iter().flat_map(|filter| split_conjunction(filter)).cloned();
+        let is_of_sort = |part: &Arc<dyn PhysicalExpr>| first.is_some_and(|first| first.is_condition(part));
+        let (of_sort, others): (Vec<_>, Vec<_>) = conditions.partition(is_of_sort);
+        let predicate = match others.is_empty() {
+            true => None,
+            false => match settled(&conjunction(others), &columns).ok()? {
                 Conditions::Settled(predicate) => predicate,
                 Conditions::Open => return None,
             },
-            None => None,
         };
         if predicate.as_ref().is_some_and(has_unknown_value) {
             return None;
         }
-        let readers = if predicate.is_some() { readers.clone().with_pages() } else { readers.clone() };
-        let scan =
+        let has_conditions = predicate.is_some() || first.is_some();
+        let readers = if has_conditions { readers.clone().with_pages() } else { readers.clone() };
+        let mut scan =
             TableScan::new(columns, projection, predicate, is_reordered, source.max_in_list_size()).ok()?;
+        let mut best = None;
+        if let Some(first) = first {
+            let data_type = first.key.data_type(&scan.columns).ok()?;
+            best = Some(Arc::new(Executions::new(data_type, first.order, first.count).ok()?));
+            let condition = (!of_sort.is_empty()).then(|| conjunction(of_sort));
+            scan = scan.with_first_rows(Wanted { first: first.clone(), condition, in_any_order });
+        }
         let plans = Arc::new(FilePlans { scan, known: Mutex::default() });
-        Some(Self { source: source.clone(), readers, plans, density: Arc::clone(density), batch_size: None })
+        let (source, density) = (source.clone(), Arc::clone(density));
+        Some(Self { source, readers, plans, density, best, batch_size: None })
     }
 }
 
@@ -146,6 +157,8 @@ impl FileSource for PortionSource {
             limit: config.limit,
             max_predicate_cache_size: self.source.max_predicate_cache_size(),
             partition,
+            best: self.best.as_ref().map(|best| best.of_stream(partition)).transpose()?,
+            sizes: SliceSizes::default(),
             file_metrics: ParquetFileMetrics::new(partition, "portions", &metrics),
             metrics,
         }))))
@@ -194,15 +207,15 @@ impl FileSource for PortionSource {
 }
 
 /// Plans of a scan for the columns of its files.
-struct FilePlans {
-    scan: TableScan,
+pub(super) struct FilePlans {
+    pub(super) scan: TableScan,
     known: Mutex<Vec<Arc<FilePlan>>>,
 }
 
 impl FilePlans {
     /// Returns the metadata of a file with the types that the scan reads it as, and the plan for
     /// its columns and constants. Plans with constants fit few other files, and are not kept.
-    fn of_file(
+    pub(super) fn of_file(
         &self,
         footer: Arc<ParquetMetaData>,
         constants: &Constants,
@@ -262,125 +275,6 @@ fn has_names(footer: &ParquetMetaData, columns: &Schema) -> bool {
         && own.iter().zip(columns.fields()).all(|(own, field)| own.name() == field.name())
 }
 
-/// Opens the files of one partition of a scan.
-struct PortionOpener(Arc<Opening>);
-
-impl FileOpener for PortionOpener {
-    fn open(&self, file: PartitionedFile) -> Result<FileOpenFuture> {
-        let opening = Arc::clone(&self.0);
-        Ok(async move { opening.open(file).await }.boxed())
-    }
-}
-
-struct Opening {
-    readers: PortionReaders,
-    plans: Arc<FilePlans>,
-    density: Arc<Density>,
-    batch_size: usize,
-    limit: Option<usize>,
-    max_predicate_cache_size: Option<usize>,
-    partition: usize,
-    metrics: ExecutionPlanMetricsSet,
-    /// Metrics of all files together.
-    file_metrics: ParquetFileMetrics,
-}
-
-impl Opening {
-    async fn open(
-        &self,
-        file: PartitionedFile,
-    ) -> Result<BoxStream<'static, Result<arrow::array::RecordBatch>>> {
-        let range = file.range.clone();
-        let constants = file.statistics.as_ref().map(|known| self.plans.scan.constants(known));
-        let mut reader: Box<dyn AsyncFileReader> =
-            self.readers.create_reader(self.partition, file, None, &self.metrics)?;
-        let options = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Skip);
-        let footer = reader.get_metadata(Some(&options)).await?;
-        let (metadata, plan) = self.plans.of_file(footer, &constants.unwrap_or_default())?;
-        let footer = Arc::clone(metadata.metadata());
-        let row_groups = footer.row_groups();
-        let mut access = RowGroupAccessPlanFilter::new(ParquetAccessPlan::new_all(row_groups.len()));
-        if let Some(range) = &range {
-            access.prune_by_range(row_groups, range);
-        }
-        let mut access = access.build();
-        plan.exclude_row_groups(&mut access, &footer, &self.file_metrics);
-        let mut builder = Builder::new_with_metadata(reader, metadata);
-        self.exclude_by_values(&plan, &mut access, &mut builder).await;
-        let access = plan.exclude_pages(access, &footer, &self.file_metrics);
-        let positions = access.row_group_indexes();
-        if positions.is_empty() {
-            return Ok(futures::stream::empty().boxed());
-        }
-        let late = plan.late.clone().filter(|_| self.density.place() == Place::Decoded);
-        let mask = plan.mask(late.as_deref(), builder.parquet_schema());
-        builder = builder.with_projection(mask).with_batch_size(self.batch_size).with_row_groups(positions);
-        if let Some(rows) = access.into_overall_row_selection(row_groups)? {
-            builder = builder.with_row_selection(rows);
-        }
-        if let Some(late) = late {
-            let rows = builder.build()?.map_err(DataFusionError::from);
-            let kept = late.filtered(rows, &self.density, self.batch_size);
-            return Ok(kept.map(move |rows| plan.output(&rows?)).boxed());
-        }
-        if let Some(predicate) = &plan.predicate {
-            // Conditions are not evaluated again above the scan, so an error must not be ignored.
-            let filter = build_row_filter(predicate, &plan.columns, &footer, false, &self.file_metrics)?;
-            if let Some(filter) = filter {
-                let costs = plan.late.as_deref().map(LateFilter::costs);
-                let filter = in_reader(filter, costs.as_deref(), &self.density, builder.parquet_schema());
-                builder = builder.with_row_filter(filter);
-            }
-            if let Some(bytes) = self.max_predicate_cache_size {
-                builder = builder.with_max_predicate_cache_size(bytes);
-            }
-        }
-        if let Some(limit) = self.limit {
-            builder = builder.with_limit(limit);
-        }
-        let rows = builder.build()?.map_err(DataFusionError::from);
-        Ok(rows.map(move |rows| plan.output(&rows?)).boxed())
-    }
-
-    /// Leaves out the row groups whose Bloom filters do not have a value that conditions need. A
-    /// filter that cannot be read leaves out none.
-    async fn exclude_by_values(
-        &self,
-        plan: &FilePlan,
-        access: &mut ParquetAccessPlan,
-        builder: &mut Builder,
-    ) {
-        let leaf = |name: String| Some((leaf_of(builder, &name)?, name));
-        let compared: Vec<(usize, String)> = plan.compared_columns().into_iter().filter_map(leaf).collect();
-        if compared.is_empty() {
-            return;
-        }
-        for row_group in access.row_group_indexes() {
-            let mut filters = BloomFilterStatistics::new();
-            let mut has_any = false;
-            for (leaf, name) in &compared {
-                let (physical_type, length) = {
-                    let column = builder.parquet_schema().column(*leaf);
-                    (column.physical_type(), column.type_length())
-                };
-                if let Ok(Some(filter)) = builder.get_row_group_column_bloom_filter(row_group, *leaf).await {
-                    filters.insert(name, filter, physical_type, length);
-                    has_any = true;
-                }
-            }
-            if has_any {
-                plan.exclude_by_values(access, row_group, &filters, &self.file_metrics);
-            }
-        }
-    }
-}
-
-/// Position of a column that is no group among the leaves of a file.
-fn leaf_of(builder: &Builder, name: &str) -> Option<usize> {
-    let columns = builder.parquet_schema().columns();
-    columns.iter().position(|column| column.path().parts() == [name])
-}
-
 #[cfg(test)]
 #[path = "portion_source_tests.rs"]
-mod tests;
+pub(super) mod tests;

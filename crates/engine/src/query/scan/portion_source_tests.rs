@@ -20,7 +20,7 @@ const PARTITIONS: &str = "PARTITION BY HASH(k) WITH (
 
 /// Statement of the table with a primary key. If `k` is not its first column, files have Bloom
 /// filters.
-fn ddl(primary_key: &str) -> String {
+pub(in crate::query::scan) fn ddl(primary_key: &str) -> String {
     let columns = "k Int64 NOT NULL, line Int32 NOT NULL, name Utf8, kind Utf8, f Double, n Int32";
     format!("CREATE TABLE t ({columns}, PRIMARY KEY ({primary_key})) {PARTITIONS}")
 }
@@ -54,7 +54,7 @@ fn rows(table: &Table, from: i64, to: i64) -> RecordBatch {
         .unwrap()
 }
 
-async fn add(table: &mut Table, from: i64, to: i64) {
+pub(in crate::query::scan) async fn add(table: &mut Table, from: i64, to: i64) {
     let batch = rows(table, from, to);
     ingest(table, batch).await;
 }
@@ -85,9 +85,9 @@ fn scans(plan: &Arc<dyn ExecutionPlan>, applies: impl Fn(&OrderedScan) -> bool) 
 
 /// Scans that a query has run.
 #[derive(Debug)]
-struct Scans {
+pub(in crate::query::scan) struct Scans {
     /// Those opened by shared plans.
-    prepared: usize,
+    pub(in crate::query::scan) prepared: usize,
     /// Those that filter decoded rows.
     late: usize,
     /// Those that evaluate several conditions as one in the reader, but not on decoded rows.
@@ -101,7 +101,7 @@ async fn returned(session: &TableSession, plan: Arc<dyn ExecutionPlan>) -> Strin
 
 /// Returns the rows of a query, and its scans, after comparing the rows with those of the scans that
 /// DataFusion opens.
-async fn compared(session: &TableSession, sql: &str) -> (String, Scans) {
+pub(in crate::query::scan) async fn compared(session: &TableSession, sql: &str) -> (String, Scans) {
     let params = Params::default();
     let prepared = session.physical_plan(sql, &params).await.unwrap();
     let left_to_datafusion = |node: Arc<dyn ExecutionPlan>| {
@@ -119,7 +119,7 @@ async fn compared(session: &TableSession, sql: &str) -> (String, Scans) {
     (rows, Scans { prepared: scans(&prepared, OrderedScan::was_prepared), late, together })
 }
 
-const CONDITIONS: [&str; 32] = [
+pub(in crate::query::scan) const CONDITIONS: [&str; 32] = [
     "true",
     "k = 20011",
     "k = 20011 AND line = 1",
@@ -227,6 +227,8 @@ async fn limits_and_conditions_that_change_return_the_same_rows() {
         ("SELECT k, line FROM t ORDER BY k, line LIMIT 7", true),
         ("SELECT k, line FROM t WHERE n > 500 ORDER BY k, line LIMIT 7 OFFSET 3", true),
         ("SELECT k, line FROM t WHERE n > 500 ORDER BY k DESC, line DESC LIMIT 7", false),
+        // More rows than a scan looks for.
+        ("SELECT k, line FROM t WHERE k > 40000 ORDER BY n DESC, k, line LIMIT 20000", false),
         ("SELECT k, line, name FROM t ORDER BY name DESC NULLS LAST, k, line LIMIT 9", true),
         ("SELECT count(*) FROM (SELECT k FROM t WHERE kind = 'd' LIMIT 1000)", true),
         // The value of the condition is known only when the query runs.

@@ -16,6 +16,7 @@ use crate::query::analysis::drawn_values::DrawnValues;
 use crate::query::analysis::exact_subqueries::ExactSubqueries;
 use crate::query::analysis::interval_literals::IntervalsAsDurations;
 use crate::query::analysis::later_values::LaterValues;
+use crate::query::analysis::nested_comparisons::NestedComparisons;
 use crate::query::analysis::opaque_casts::OpaqueCasts;
 use crate::query::analysis::plain_nans::PlainNans;
 use crate::query::analysis::repeated_orders::RepeatedOrders;
@@ -28,6 +29,7 @@ use crate::query::local_joins::partition_aware::PartitionAware;
 use crate::query::local_joins::{Joins, LocalJoins, Rules, ShowPartitions};
 use crate::query::optimization::optimizer_rules::{corrected_logical_rules, corrected_rules};
 use crate::query::optimization::yielding::YieldingJoins;
+use crate::query::scan::first_rows::FindFirstRows;
 use crate::query::scan::named_table::NamedTable;
 
 /// Rows that one core puts into a hash table while others would distribute the rows of both sides.
@@ -93,7 +95,7 @@ pub(in crate::query) fn local_state(
     spill_without_waiting(&mut config);
     tune_hash_joins(&mut config, &runtime);
     let mut rules = corrected_rules(PhysicalOptimizer::new().rules);
-    rules.push(Arc::new(YieldingJoins));
+    rules.extend([Arc::new(FindFirstRows) as _, Arc::new(YieldingJoins) as _]);
     let snapshots = tables.iter().map(|named| Arc::clone(&named.table)).collect();
     let local_joins = LocalJoins::new(tables.to_vec(), Rules::new(rules.clone()), Arc::clone(joins));
     rules.splice(0..0, [Arc::new(local_joins) as _, Arc::new(PartitionAware::new(snapshots)) as _]);
@@ -131,6 +133,7 @@ pub(in crate::query) fn corrected_context(state: SessionState) -> SessionContext
     context.add_analyzer_rule(Arc::new(CheckedArithmetic::new()));
     context.add_analyzer_rule(Arc::new(PlainNans::new()));
     context.add_analyzer_rule(Arc::new(OpaqueCasts::new()));
+    context.add_analyzer_rule(Arc::new(NestedComparisons::new()));
     context.add_analyzer_rule(Arc::new(DrawnValues::new()));
     context.add_analyzer_rule(Arc::new(SignlessZeros::Lookups));
     context.add_analyzer_rule(Arc::new(ExactSubqueries));

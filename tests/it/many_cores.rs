@@ -1,0 +1,91 @@
+//! The same work on one core, and on sixteen that the program is told it has.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::common::{Run, arguments, evenkeel, project};
+
+/// A library that tells programs into which it is loaded how many cores there are.
+fn library(dir: &Path) -> PathBuf {
+    let library = dir.join("cores.so");
+    let source = project("benches/peers/pretended_cores.c");
+    let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
+    let compiled =
+        Command::new(compiler).args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&source).status().unwrap();
+    assert!(compiled.success());
+    // A program that asks the system for its cores believes the library.
+    let cores = Command::new("nproc").env("PRETENDED_CORES", "16").env("LD_PRELOAD", &library).output();
+    assert_eq!(String::from_utf8(cores.unwrap().stdout).unwrap().trim(), "16");
+    library
+}
+
+/// Runs the program as if there were so many cores.
+fn on(cores: usize, library: &Path, arguments: &[String]) -> String {
+    let mut command = evenkeel();
+    command.env("PRETENDED_CORES", cores.to_string()).env("LD_PRELOAD", library);
+    let run = Run::from(command.args(arguments).output().unwrap());
+    assert_eq!(run.code, 0, "{arguments:?}\n{}{}", run.stdout, run.stderr);
+    run.stdout
+}
+
+const QUERIES: [&str; 6] = [
+    "SELECT event_type, count(*), sum(event_id), min(event_timestamp) FROM t GROUP BY 1 ORDER BY 1",
+    "SELECT user_id, count(*) AS n, max(event_timestamp) FROM t GROUP BY 1 ORDER BY n DESC, 1 LIMIT 20",
+    "SELECT * FROM t ORDER BY event_timestamp DESC, user_id, campaign_id LIMIT 15",
+    "SELECT campaign_id, count(*) FROM t WHERE event_type = 'click' GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 9",
+    "SELECT count(*), count(DISTINCT b.campaign_id) FROM t a JOIN t b USING (user_id) WHERE a.campaign_id = 3",
+    "SELECT user_id, event_timestamp, row_number() OVER (PARTITION BY user_id ORDER BY event_timestamp, campaign_id) AS n
+     FROM t ORDER BY n DESC, user_id, event_timestamp LIMIT 12",
+];
+
+/// What a table made of an export contains, how full its partitions are, and what is said of keys.
+fn work(cores: usize, library: &Path, dir: &Path) -> Vec<String> {
+    let run = |line: &str| on(cores, library, &arguments(dir, line));
+    let table = format!("{{}}/{cores}");
+    run(&format!(
+        "create {table} --like {{}}/exports/ad-events-0000.parquet --primary-key event_timestamp,user_id,campaign_id --partition-key user_id"
+    ));
+    run(&format!("ingest {table} {{}}/exports --compact off"));
+    let mut found: Vec<String> = Vec::new();
+    let partitions = |found: &mut Vec<String>| {
+        let inspected: Value = serde_json::from_str(&run(&format!("inspect {table} --format json"))).unwrap();
+        found.push(inspected["rows"].to_string());
+        let rows =
+            inspected["partitions"].as_array().unwrap().iter().map(|partition| partition["rows"].to_string());
+        found.extend(rows);
+    };
+    partitions(&mut found);
+    let answers = || {
+        let query = |sql: &&str| {
+            let mut arguments = arguments(dir, &format!("query {table} --format csv -c"));
+            arguments.push((*sql).to_owned());
+            on(cores, library, &arguments)
+        };
+        QUERIES.iter().map(query).collect::<Vec<_>>()
+    };
+    found.extend(answers());
+    run(&format!("compact {table} --full"));
+    partitions(&mut found);
+    found.extend(answers());
+    let mut report: Value = serde_json::from_str(&run("evaluate {}/exports --format json")).unwrap();
+    report.as_object_mut().unwrap().remove("seconds").unwrap();
+    found.push(report.to_string());
+    found
+}
+
+#[test]
+fn sixteen_cores_do_what_one_core_does() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let library = library(dir);
+    let exports =
+        "generate ad-events --rows 150000 --rows-per-file 30000 --duplicate-share 0.02 --out {}/exports";
+    on(1, &library, &arguments(dir, exports));
+    let (one, sixteen) = (work(1, &library, dir), work(16, &library, dir));
+    assert_eq!(one.len(), sixteen.len());
+    for (one, sixteen) in one.iter().zip(&sixteen) {
+        assert!(one == sixteen, "{one}\n---\n{sixteen}");
+    }
+}
