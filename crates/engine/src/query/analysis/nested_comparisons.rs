@@ -1,4 +1,5 @@
-//! `<`, `<=`, `>`, `>=` and BETWEEN of lists and structs, in the order in which ORDER BY sorts them.
+//! `<`, `<=`, `>`, `>=` and BETWEEN of lists and structs, in the order in which ORDER BY sorts
+//! them.
 //!
 //! DataFusion 55 takes NULL inside a list or struct for the least value when it compares two of
 //! them. ORDER BY, `min` and `max`, PostgreSQL and DuckDB take it for the greatest. So such a

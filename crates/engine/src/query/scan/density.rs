@@ -13,8 +13,8 @@
 //!            by none:                    reader with conditions
 //! ```
 //! A scan that looks for the first rows of a sort leaves few rows in any case, so that conditions
-//! stay in the reader, followed by that of the first rows; if the rows that they keep are close, all
-//! of them are one condition.
+//! stay in the reader, followed by that of the first rows; if the rows that they keep are close,
+//! all of them are one condition.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -288,8 +288,8 @@ impl FilePlan {
         }
     }
 
-    /// Leaves out the row groups and pages that have no row up to the bound of the first rows, or none
-    /// for which the condition of the sort is true.
+    /// Leaves out the row groups and pages that have no row up to the bound of the first rows, or
+    /// none for which the condition of the sort is true.
     ///
     /// # Errors
     /// [`DataFusionError`] if the bound cannot be compared with the key.

@@ -51,7 +51,7 @@ pub(super) struct Opening {
     pub(super) file_metrics: ParquetFileMetrics,
     /// The best keys, if the scan looks for the first rows by a key.
     pub(super) best: Option<Arc<Best>>,
-    /// Sizes of the parts in which files are then read.
+    /// Sizes of the slices in which files are read until the bound is known.
     pub(super) sizes: SliceSizes,
 }
 
@@ -126,8 +126,12 @@ impl Opening {
     /// Returns the rows of the next slice that has any; `None` if there is none.
     fn next_slice(&self, file: &OpenFile, slices: &mut Slices, best: &Arc<Best>) -> Result<Option<Rows>> {
         let footer = file.metadata.metadata();
-        while let Some(slice) = slices.next(footer.row_groups(), self.sizes.next()) {
-            let slice = match best.bound() {
+        loop {
+            let bound = best.bound();
+            // Each slice reads the dictionaries of its row group.
+            let at_most = if bound.is_some() { usize::MAX } else { self.sizes.next() };
+            let Some(slice) = slices.next(footer.row_groups(), at_most) else { return Ok(None) };
+            let slice = match bound {
                 Some(bound) => file.plan.exclude_beyond(slice, footer, &bound, &self.plans.scan)?,
                 None => slice,
             };
@@ -136,7 +140,6 @@ impl Opening {
                 return self.rows(file, builder, slice, Some(best)).map(Some);
             }
         }
-        Ok(None)
     }
 
     /// Returns rows of a file that all conditions keep, of those that `access` selects.
@@ -178,8 +181,8 @@ impl Opening {
         Ok(rows.map(move |rows| plan.output(&rows?)).boxed())
     }
 
-    /// Conditions that the reader of a file evaluates: those of the query, that of the best keys, and
-    /// that of the sort.
+    /// Conditions that the reader of a file evaluates: those of the query, that of the best keys,
+    /// and that of the sort.
     fn filter(
         &self,
         file: &OpenFile,

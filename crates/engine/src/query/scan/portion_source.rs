@@ -12,9 +12,9 @@
 //!                                  Bloom filters ─► pages ─► reader with the conditions
 //! ```
 //! DataFusion opens the scan itself if a condition may still change when the first row is
-//! requested, if a value in it is not known by then, or if row groups are read in another order, except
-//! for the first rows of a sort (`first_rows`). Joins that are computed partition by partition have a
-//! scan, and so plans, for each partition.
+//! requested, if a value in it is not known by then, or if row groups are read in another order,
+//! except for the first rows of a sort (`first_rows`). Joins that are computed partition by
+//! partition have a scan, and so plans, for each partition.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

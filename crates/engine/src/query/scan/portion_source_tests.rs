@@ -99,8 +99,8 @@ async fn returned(session: &TableSession, plan: Arc<dyn ExecutionPlan>) -> Strin
     pretty_format_batches(&batches).unwrap().to_string()
 }
 
-/// Returns the rows of a query, and its scans, after comparing the rows with those of the scans that
-/// DataFusion opens.
+/// Returns the rows of a query, and its scans, after comparing the rows with those of the scans
+/// that DataFusion opens.
 pub(in crate::query::scan) async fn compared(session: &TableSession, sql: &str) -> (String, Scans) {
     let params = Params::default();
     let prepared = session.physical_plan(sql, &params).await.unwrap();
@@ -154,8 +154,8 @@ pub(in crate::query::scan) const CONDITIONS: [&str; 32] = [
     "line <> 1 AND kind <> 'b' AND name LIKE '%00%' AND f > 3",
 ];
 
-/// Compares queries with all conditions, each on two lists of columns; returns how many scans filter
-/// decoded rows, and how many evaluate several conditions as one.
+/// Compares queries with all conditions, each on two lists of columns; returns how many scans
+/// filter decoded rows, and how many evaluate several conditions as one.
 async fn compare_all(session: &TableSession) -> (usize, usize) {
     let lists =
         ["*", "name, k, line", "k, line, extra + 1 AS x, upper(kind) AS u", "k, line, 'constant' AS c"];

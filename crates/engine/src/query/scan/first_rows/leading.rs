@@ -26,8 +26,8 @@ impl LeadingRows {
     /// Prepares the condition for a file with these columns, on which `key` is.
     ///
     /// # Errors
-    /// [`DataFusionError`](datafusion::error::DataFusionError) if the file does not have the columns
-    /// of the key.
+    /// [`DataFusionError`](datafusion::error::DataFusionError) if the file does not have the
+    /// columns of the key.
     pub(in crate::query::scan) fn new(
         key: &Arc<dyn PhysicalExpr>,
         columns: &Schema,

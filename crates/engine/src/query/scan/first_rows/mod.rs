@@ -12,9 +12,9 @@
 //! file, row group ─ slices ─ without pages beyond the bound ─► reader
 //!                              conditions ─ keys up to the bound ─ condition of the sort ─► rows
 //! ```
-//! Rows beyond the bound cannot be among the first n. Rows at the bound are kept for the condition of
-//! the sort, since further keys decide among them. Each slice is twice as large as the one before it:
-//! both the bound and the condition are soon close, and most row groups are read as a whole.
+//! Rows beyond the bound cannot be among the first n. Rows at the bound are kept for the condition
+//! of the sort, since further keys decide among them. Until the bound is known, rows are read in
+//! slices, each twice as large as the one before it.
 
 mod best;
 mod leading;

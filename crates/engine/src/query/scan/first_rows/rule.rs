@@ -19,11 +19,12 @@ use datafusion::physical_plan::{ChildrenPropertiesMode, ExecutionPlan, ReplaceCh
 use super::FirstRows;
 use crate::query::scan::ordered_scan::OrderedScan;
 
-/// Number of rows up to which a scan looks for the first ones: a sort of more is rarely about the first.
+/// Number of rows up to which a scan looks for the first ones: a sort of more is rarely about the
+/// first.
 const MOST_ROWS: usize = 10_000;
 
-/// Lets scans look for the rows that a sort with a limit asks for, if each row that the scan returns
-/// reaches the sort.
+/// Lets scans look for the rows that a sort with a limit asks for, if each row that the scan
+/// returns reaches the sort.
 #[derive(Debug)]
 pub(in crate::query) struct FindFirstRows;
 

@@ -40,8 +40,8 @@ const ORDERS: [&str; 16] = [
     "line DESC, name DESC, k",
 ];
 
-/// Compares the first rows by all orders, under some conditions each, with those of all rows sorted;
-/// returns how many scans looked for them.
+/// Compares the first rows by all orders, under some conditions each, with those of all rows
+/// sorted; returns how many scans looked for them.
 async fn compare_first_rows(session: &TableSession) -> usize {
     let lists = ["k, line", "*", "name, k + 1 AS next, line", "upper(kind) AS u, f, extra, k, line"];
     let mut prepared = 0;
