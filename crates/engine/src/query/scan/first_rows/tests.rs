@@ -103,7 +103,8 @@ async fn row_groups_and_pages_beyond_the_bound_are_not_read() {
         ("rising", Arc::new(Int64Array::from_iter((0..ROWS).map(rising)))),
     ];
     ingest(&mut table, RecordBatch::try_from_iter(columns).unwrap()).await;
-    let session = session_on(&table, 2, false);
+    // Of several streams, one may read what another would exclude a moment later.
+    let session = session_on(&table, 1, false);
     let by = |key: fn(i64) -> (bool, i64, i64), keeps: fn(i64) -> bool| {
         let mut rows: Vec<i64> = (0..ROWS).filter(|row| keeps(*row)).collect();
         rows.sort_by_key(|row| key(*row));
