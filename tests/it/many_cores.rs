@@ -7,17 +7,28 @@ use serde_json::Value;
 
 use crate::common::{Run, arguments, evenkeel, project};
 
-/// A library that tells programs into which it is loaded how many cores there are.
-fn library(dir: &Path) -> PathBuf {
-    let library = dir.join("cores.so");
-    let source = project("benches/peers/pretended_cores.c");
-    let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
-    let compiled =
-        Command::new(compiler).args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&source).status().unwrap();
-    assert!(compiled.success());
-    // A program that asks the system for its cores believes the library.
-    let cores = Command::new("nproc").env("PRETENDED_CORES", "16").env("LD_PRELOAD", &library).output();
-    assert_eq!(String::from_utf8(cores.unwrap().stdout).unwrap().trim(), "16");
+/// A program that returns as many cores as it is told there are.
+const COUNT: &str = "#define _GNU_SOURCE
+#include <sched.h>
+int main(void) { cpu_set_t set; sched_getaffinity(0, sizeof set, &set); return CPU_COUNT(&set); }
+";
+
+/// A library that tells programs into which it is loaded how many cores there are. It lies where
+/// Cargo builds, since no code can be loaded from some folders for temporary files.
+fn library() -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    std::fs::create_dir_all(folder).unwrap();
+    let compile = |options: &[&str], source: &Path, to: &Path| {
+        let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
+        let status = Command::new(compiler).args(options).arg("-o").arg(to).arg(source).status().unwrap();
+        assert!(status.success());
+    };
+    let [library, count, source] = ["cores.so", "cores", "cores.c"].map(|name| folder.join(name));
+    compile(&["-shared", "-fPIC"], &project("benches/peers/pretended_cores.c"), &library);
+    std::fs::write(&source, COUNT).unwrap();
+    compile(&[], &source, &count);
+    let counted = Command::new(count).env("PRETENDED_CORES", "16").env("LD_PRELOAD", &library).status();
+    assert_eq!(counted.unwrap().code(), Some(16));
     library
 }
 
@@ -79,7 +90,7 @@ fn work(cores: usize, library: &Path, dir: &Path) -> Vec<String> {
 fn sixteen_cores_do_what_one_core_does() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
-    let library = library(dir);
+    let library = library();
     let exports =
         "generate ad-events --rows 150000 --rows-per-file 30000 --duplicate-share 0.02 --out {}/exports";
     on(1, &library, &arguments(dir, exports));
