@@ -1,5 +1,5 @@
-/* Pretends that a process has as many cores as PRETENDED_CORES says: preloaded into a program, it
-   answers for sched_getaffinity, by which programs find out how many threads to start. */
+/* Simulates a machine with PRETENDED_CORES cores. Preload it into a program: it replaces
+   sched_getaffinity, which programs call to decide how many threads to start. */
 #define _GNU_SOURCE
 #include <sched.h>
 #include <stdlib.h>

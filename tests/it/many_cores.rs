@@ -1,4 +1,5 @@
-//! The same work on one core, and on sixteen that the program is told it has.
+//! The program gives the same results with sixteen cores as with one. Sixteen are simulated: a
+//! library loaded into the program answers when it asks how many cores the machine has.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,14 +8,14 @@ use serde_json::Value;
 
 use crate::common::{Run, arguments, evenkeel, project};
 
-/// A program that returns as many cores as it is told there are.
+/// A C program whose exit code is the number of cores that the system reports to it.
 const COUNT: &str = "#define _GNU_SOURCE
 #include <sched.h>
 int main(void) { cpu_set_t set; sched_getaffinity(0, sizeof set, &set); return CPU_COUNT(&set); }
 ";
 
-/// A library that tells programs into which it is loaded how many cores there are. It lies where
-/// Cargo builds, since no code can be loaded from some folders for temporary files.
+/// Compiles the library that simulates cores, and checks that it works. It is written below Cargo's
+/// target folder, because some systems do not load code from folders for temporary files.
 fn library() -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     std::fs::create_dir_all(folder).unwrap();
@@ -32,7 +33,7 @@ fn library() -> PathBuf {
     library
 }
 
-/// Runs the program as if there were so many cores.
+/// Runs the program with a simulated number of cores, and returns what it prints.
 fn on(cores: usize, library: &Path, arguments: &[String]) -> String {
     let mut command = evenkeel();
     command.env("PRETENDED_CORES", cores.to_string()).env("LD_PRELOAD", library);
@@ -51,7 +52,7 @@ const QUERIES: [&str; 6] = [
      FROM t ORDER BY n DESC, user_id, event_timestamp LIMIT 12",
 ];
 
-/// What a table made of an export contains, how full its partitions are, and what is said of keys.
+/// Ingests, compacts, queries and evaluates an export; returns all results as text.
 fn work(cores: usize, library: &Path, dir: &Path) -> Vec<String> {
     let run = |line: &str| on(cores, library, &arguments(dir, line));
     let table = format!("{{}}/{cores}");

@@ -26,7 +26,7 @@ use datafusion::optimizer::AnalyzerRule;
 use datafusion::physical_expr_common::datum::apply;
 
 use crate::query::analysis::decimal_arithmetic::compute;
-use crate::query::analysis::expression_schema::{expression_schema, rewrite_expressions};
+use crate::query::analysis::expression_schema::rewrite_plan;
 use crate::query::analysis::operation::Operation;
 
 /// An operation as a function of two whole numbers of one type, or of two decimals.
@@ -153,12 +153,7 @@ impl CheckedArithmetic {
 
 impl AnalyzerRule for CheckedArithmetic {
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
-        let checked = plan.transform_up_with_subqueries(|plan| {
-            let schema = expression_schema(&plan)?;
-            rewrite_expressions(plan, |expr| self.rewritten(expr, &schema))?
-                .map_data(LogicalPlan::recompute_schema)
-        })?;
-        Ok(checked.data)
+        rewrite_plan(plan, |expr, schema| self.rewritten(expr, schema))
     }
 
     fn name(&self) -> &str {

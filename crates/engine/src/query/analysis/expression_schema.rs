@@ -36,3 +36,16 @@ pub(in crate::query) fn rewrite_expressions(
         expr => rewritten(expr),
     })
 }
+
+/// Rewrites the expressions of all nodes of a plan, including those of subqueries, each from the
+/// bottom up and with the columns that it refers to. The rewritten ones may have other types.
+pub(in crate::query) fn rewrite_plan(
+    plan: LogicalPlan,
+    mut rewrite: impl FnMut(Expr, &DFSchema) -> Result<Transformed<Expr>>,
+) -> Result<LogicalPlan> {
+    let rewritten = plan.transform_up_with_subqueries(|plan| {
+        let schema = expression_schema(&plan)?;
+        rewrite_expressions(plan, |expr| rewrite(expr, &schema))?.map_data(LogicalPlan::recompute_schema)
+    })?;
+    Ok(rewritten.data)
+}

@@ -25,7 +25,7 @@ use datafusion::logical_expr::{
 };
 use datafusion::optimizer::AnalyzerRule;
 
-use crate::query::analysis::expression_schema::{expression_schema, rewrite_expressions};
+use crate::query::analysis::expression_schema::rewrite_plan;
 
 /// Whether the first of two values is less than the second (-1), equal (0) or greater (1).
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -110,12 +110,7 @@ impl NestedComparisons {
 
 impl AnalyzerRule for NestedComparisons {
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
-        let compared = plan.transform_up_with_subqueries(|plan| {
-            let schema = expression_schema(&plan)?;
-            rewrite_expressions(plan, |expr| self.rewritten(expr, &schema))?
-                .map_data(LogicalPlan::recompute_schema)
-        })?;
-        Ok(compared.data)
+        rewrite_plan(plan, |expr, schema| self.rewritten(expr, schema))
     }
 
     fn name(&self) -> &'static str {

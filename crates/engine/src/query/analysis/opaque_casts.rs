@@ -25,7 +25,7 @@ use datafusion::logical_expr::{
 };
 use datafusion::optimizer::AnalyzerRule;
 
-use crate::query::analysis::expression_schema::{expression_schema, rewrite_expressions};
+use crate::query::analysis::expression_schema::rewrite_plan;
 
 /// A cast of its first argument to the type of its second.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -113,12 +113,7 @@ impl OpaqueCasts {
 
 impl AnalyzerRule for OpaqueCasts {
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
-        let rewritten = plan.transform_up_with_subqueries(|plan| {
-            let schema = expression_schema(&plan)?;
-            rewrite_expressions(plan, |expr| self.rewritten(expr, &schema))?
-                .map_data(LogicalPlan::recompute_schema)
-        })?;
-        Ok(rewritten.data)
+        rewrite_plan(plan, |expr, schema| self.rewritten(expr, schema))
     }
 
     fn name(&self) -> &'static str {

@@ -157,7 +157,7 @@ impl FileSource for PortionSource {
             limit: config.limit,
             max_predicate_cache_size: self.source.max_predicate_cache_size(),
             partition,
-            best: self.best.as_ref().map(|best| best.of_stream(partition)).transpose()?,
+            best: self.best.as_ref().map(|best| best.of_stream(partition)),
             sizes: SliceSizes::default(),
             file_metrics: ParquetFileMetrics::new(partition, "portions", &metrics),
             metrics,

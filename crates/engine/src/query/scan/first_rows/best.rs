@@ -3,20 +3,24 @@
 use std::collections::{BinaryHeap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use arrow::array::{Array, ArrayRef, BooleanArray};
-use arrow::compute::kernels::cmp::{gt_eq, lt_eq};
-use arrow::compute::{SortOptions, filter, is_null, or, prep_null_mask_filter};
+use arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch};
+use arrow::compute::{SortOptions, filter, prep_null_mask_filter};
 use arrow::datatypes::DataType;
 use arrow::row::{OwnedRow, RowConverter, SortField};
+use datafusion::common::cast::as_boolean_array;
 use datafusion::common::stats::Precision;
 use datafusion::common::{ColumnStatistics, Result, ScalarValue};
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::expressions::Column;
+
+use super::up_to;
 
 /// The best keys of the rows that a scan has returned.
 #[derive(Debug)]
 pub(in crate::query::scan) struct Best {
-    pub(super) order: SortOptions,
+    order: SortOptions,
     count: usize,
-    converter: RowConverter,
+    converter: Arc<RowConverter>,
     found: Mutex<Found>,
 }
 
@@ -35,7 +39,12 @@ impl Best {
     /// [`DataFusionError`](datafusion::error::DataFusionError) if values of the type have no order.
     pub(super) fn new(data_type: DataType, order: SortOptions, count: usize) -> Result<Self> {
         let converter = RowConverter::new(vec![SortField::new_with_options(data_type, order)])?;
-        Ok(Self { order, count, converter, found: Mutex::default() })
+        Ok(Self { order, count, converter: Arc::new(converter), found: Mutex::default() })
+    }
+
+    fn of_next_execution(&self) -> Self {
+        let converter = Arc::clone(&self.converter);
+        Self { order: self.order, count: self.count, converter, found: Mutex::default() }
     }
 
     fn found(&self) -> MutexGuard<'_, Found> {
@@ -91,18 +100,14 @@ impl Best {
     }
 
     /// Whether each of some keys is not beyond a bound.
-    pub(super) fn within(&self, keys: &ArrayRef, bound: Option<&ScalarValue>) -> Result<BooleanArray> {
-        let Some(bound) = bound else { return Ok(all(keys.len())) };
-        if bound.is_null() {
-            return if self.order.nulls_first { Ok(is_null(keys)?) } else { Ok(all(keys.len())) };
-        }
-        let bound = bound.to_scalar()?;
-        let compared = if self.order.descending { gt_eq(keys, &bound)? } else { lt_eq(keys, &bound)? };
-        if compared.null_count() == 0 {
-            return Ok(compared);
-        }
-        let compared = prep_null_mask_filter(&compared);
-        if self.order.nulls_first { Ok(or(&compared, &is_null(keys)?)?) } else { Ok(compared) }
+    fn within(&self, keys: &ArrayRef, bound: Option<&ScalarValue>) -> Result<BooleanArray> {
+        let key: Arc<dyn PhysicalExpr> = Arc::new(Column::new("key", 0));
+        let within = bound.map(|bound| up_to(&key, bound, self.order)).transpose()?.flatten();
+        let Some(within) = within else { return Ok(BooleanArray::from(vec![true; keys.len()])) };
+        let keys = RecordBatch::try_from_iter_with_nullable([("key", Arc::clone(keys), true)])?;
+        let values = within.evaluate(&keys)?.into_array(keys.num_rows())?;
+        let values = as_boolean_array(&values)?;
+        Ok(if values.null_count() == 0 { values.clone() } else { prep_null_mask_filter(values) })
     }
 
     /// Whether all rows of a file are beyond the bound, by what is known of their keys.
@@ -118,28 +123,15 @@ impl Best {
         if best.is_null() || (self.order.nulls_first && has_nulls) {
             return false;
         }
-        let Ok(best) = best.cast_to(&bound.data_type()) else { return false };
-        match best.partial_cmp(&bound) {
-            Some(order) if self.order.descending => order.is_lt(),
-            Some(order) => order.is_gt(),
-            None => false,
-        }
+        let best = best.cast_to(&bound.data_type()).and_then(|best| best.to_array());
+        best.and_then(|best| self.within(&best, Some(&bound))).is_ok_and(|within| !within.has_true())
     }
-}
-
-fn all(rows: usize) -> BooleanArray {
-    BooleanArray::from(vec![true; rows])
 }
 
 /// The best keys of each execution of a scan. Streams of one execution share them; a stream that is
 /// opened a second time, as in recursive queries, belongs to another.
 #[derive(Debug)]
-pub(in crate::query::scan) struct Executions {
-    data_type: DataType,
-    order: SortOptions,
-    count: usize,
-    last: Mutex<(HashSet<usize>, Arc<Best>)>,
-}
+pub(in crate::query::scan) struct Executions(Mutex<(HashSet<usize>, Arc<Best>)>);
 
 impl Executions {
     /// Prepares to look for the best `count` keys of a type in each execution.
@@ -147,23 +139,19 @@ impl Executions {
     /// # Errors
     /// [`DataFusionError`](datafusion::error::DataFusionError) if values of the type have no order.
     pub(in crate::query::scan) fn new(data_type: DataType, order: SortOptions, count: usize) -> Result<Self> {
-        let first = Arc::new(Best::new(data_type.clone(), order, count)?);
-        Ok(Self { data_type, order, count, last: Mutex::new((HashSet::new(), first)) })
+        let first = Best::new(data_type, order, count)?;
+        Ok(Self(Mutex::new((HashSet::new(), Arc::new(first)))))
     }
 
     /// Returns the best keys of the execution that a stream, which is being opened, belongs to.
-    ///
-    /// # Errors
-    /// [`DataFusionError`](datafusion::error::DataFusionError) if values of the type have no order.
-    pub(in crate::query::scan) fn of_stream(&self, stream: usize) -> Result<Arc<Best>> {
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(in crate::query::scan) fn of_stream(&self, stream: usize) -> Arc<Best> {
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (streams, best) = &mut *last;
         if !streams.insert(stream) {
-            streams.clear();
-            streams.insert(stream);
-            *best = Arc::new(Best::new(self.data_type.clone(), self.order, self.count)?);
+            *streams = HashSet::from([stream]);
+            *best = Arc::new(best.of_next_execution());
         }
-        Ok(Arc::clone(best))
+        Arc::clone(best)
     }
 }
 

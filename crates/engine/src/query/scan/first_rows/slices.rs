@@ -33,7 +33,7 @@ impl Slices {
         Self { row_groups, number_of_row_groups, done: 0 }
     }
 
-    /// Returns the next rows to read: at most so many, of one row group.
+    /// Returns the next slice: at most `at_most` rows of one row group.
     pub(in crate::query::scan) fn next(
         &mut self,
         row_groups: &[RowGroupMetaData],
