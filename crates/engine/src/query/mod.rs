@@ -16,6 +16,7 @@
 
 mod analysis;
 mod computed_once;
+mod dictionary_groups;
 mod error;
 mod functions;
 mod limits;

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow::array::{Array, RecordBatch, RecordBatchOptions};
-use arrow::datatypes::{Schema, SchemaRef};
+use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
 use datafusion::common::cast::as_boolean_array;
 use datafusion::common::pruning::PruningStatistics;
 use datafusion::common::stats::Precision;
@@ -28,6 +28,9 @@ use parquet::arrow::ProjectionMask;
 use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 use parquet::schema::types::SchemaDescriptor;
 
+use crate::query::scan::dictionaries::{
+    Dictionaries, read_with_dictionary, returned_schema, with_coded_constants,
+};
 use crate::query::scan::first_rows::{Wanted, WantedOfFile, best_first, up_to};
 use crate::query::scan::late_filter::LateFilter;
 use crate::query::scan::row_group_statistics::{RowGroupStatistics, exclude};
@@ -41,6 +44,8 @@ pub(super) struct TableScan {
     pub(super) projection: ProjectionExprs,
     /// Schema of the rows that the scan returns.
     pub(super) output: SchemaRef,
+    /// Positions of the columns that it returns with dictionaries.
+    pub(super) dictionaries: Arc<[usize]>,
     pub(super) predicate: Option<Arc<dyn PhysicalExpr>>,
     /// Columns of the projection and of the conditions.
     read: HashSet<Column>,
@@ -69,7 +74,48 @@ impl TableScan {
         let parts = projection.expr_iter().chain(predicate.clone());
         let read = parts.flat_map(|part| collect_columns(&part)).collect();
         let wanted = None;
-        Ok(Self { columns, projection, output, predicate, read, may_be_reordered, max_in_list_size, wanted })
+        let dictionaries = Arc::default();
+        Ok(Self {
+            columns,
+            projection,
+            output,
+            dictionaries,
+            predicate,
+            read,
+            may_be_reordered,
+            max_in_list_size,
+            wanted,
+        })
+    }
+
+    /// The same scan, returning columns at some positions with dictionaries. They are columns of
+    /// the table, and no condition and no other part of the projection uses them.
+    pub(super) fn with_dictionaries(mut self, dictionaries: &Arc<[usize]>) -> Self {
+        self.output = returned_schema(&self.output, dictionaries);
+        self.dictionaries = Arc::clone(dictionaries);
+        self
+    }
+
+    /// Returns a column of the table as it is read from a file; `None` if the table does not have
+    /// it.
+    pub(super) fn read_as(&self, name: &str, file: &ParquetMetaData) -> Option<Field> {
+        let field = self.columns.field_with_name(name).ok()?;
+        let has_dictionary = self.names_of_dictionaries().any(|coded| coded == name);
+        let coded = has_dictionary.then(|| read_with_dictionary(field, file)).flatten();
+        Some(coded.unwrap_or_else(|| field.clone()))
+    }
+
+    /// Whether the columns that are returned with dictionaries are read from a file as from others.
+    pub(super) fn has_same_dictionaries(&self, file: &ParquetMetaData, others: &Schema) -> bool {
+        self.names_of_dictionaries().all(|name| {
+            let read = self.read_as(name, file);
+            read.as_ref().map(Field::data_type) == others.field_with_name(name).ok().map(Field::data_type)
+        })
+    }
+
+    fn names_of_dictionaries(&self) -> impl Iterator<Item = &str> {
+        let parts = self.dictionaries.iter().filter_map(|position| self.projection.as_ref().get(*position));
+        parts.filter_map(|part| part.expr.downcast_ref::<Column>()).map(Column::name)
     }
 
     /// The same scan, looking for the first rows.
@@ -140,8 +186,8 @@ impl FilePlan {
         file: &ParquetMetaData,
         constants: &Constants,
     ) -> Result<Self> {
-        let adapter =
-            DefaultPhysicalExprAdapterFactory.create(Arc::clone(&scan.columns), Arc::clone(&columns))?;
+        let adapter = DefaultPhysicalExprAdapterFactory
+            .create(coded_as(&scan.columns, &columns), Arc::clone(&columns))?;
         let simplifier = PhysicalExprSimplifier::new(&columns);
         let adapted = |part: Arc<dyn PhysicalExpr>| {
             let part =
@@ -149,7 +195,10 @@ impl FilePlan {
             simplifier.simplify(adapter.rewrite(part)?)
         };
         let predicate = scan.predicate.clone().map(adapted).transpose()?;
-        let projection = scan.projection.clone().try_map_exprs(adapted)?;
+        let mut projection = scan.projection.clone().try_map_exprs(adapted)?;
+        if !scan.dictionaries.is_empty() {
+            projection = with_coded_constants(&projection, &scan.dictionaries);
+        }
         let first = scan.wanted.as_ref().map(|wanted| {
             let condition = wanted.condition.clone().map(adapted).transpose()?;
             Ok::<_, DataFusionError>(WantedOfFile { key: adapted(Arc::clone(&wanted.first.key))?, condition })
@@ -173,7 +222,8 @@ impl FilePlan {
         let stream = Arc::new(columns.project(&decoded)?);
         let projector =
             projection.try_map_exprs(|part| reassign_expr_columns(part, &stream))?.make_projector(&stream)?;
-        let returned_as = (*projector.output_schema() != scan.output).then(|| Arc::clone(&scan.output));
+        let is_other = *projector.output_schema() != scan.output || !scan.dictionaries.is_empty();
+        let returned_as = is_other.then(|| Arc::clone(&scan.output));
         let mut conditions = predicate.as_ref().map(evaluated_parts).unwrap_or_default();
         if scan.may_be_reordered {
             conditions.sort_by_cached_key(|condition| bytes_read(condition, file));
@@ -203,12 +253,12 @@ impl FilePlan {
     ///
     /// # Errors
     /// [`DataFusionError`] if the projection fails.
-    pub(super) fn output(&self, rows: &RecordBatch) -> Result<RecordBatch> {
+    pub(super) fn output(&self, rows: &RecordBatch, dictionaries: &mut Dictionaries) -> Result<RecordBatch> {
         let projected = self.projector.project_batch(rows)?;
-        let Some(schema) = &self.returned_as else { return Ok(projected) };
-        let (_, arrays, count) = projected.into_parts();
-        let options = RecordBatchOptions::new().with_row_count(Some(count));
-        Ok(RecordBatch::try_new_with_options(Arc::clone(schema), arrays, &options)?)
+        match &self.returned_as {
+            Some(schema) => dictionaries.returned(projected, schema),
+            None => Ok(projected),
+        }
     }
 
     /// Leaves out the row groups that have no matching row, by their statistics. A predicate that
@@ -331,6 +381,21 @@ impl FilePlan {
     /// Statistics of some row groups of a file.
     fn statistics<'a>(&'a self, positions: &[usize], file: &'a ParquetMetaData) -> RowGroupStatistics<'a> {
         RowGroupStatistics::new(&self.columns, positions, file)
+    }
+}
+
+/// Returns the columns of a table, those with the types of a file that it reads with dictionaries.
+fn coded_as(table: &SchemaRef, file: &Schema) -> SchemaRef {
+    let read = |field: &FieldRef| match file.field_with_name(field.name()).map(Field::data_type) {
+        Ok(coded @ DataType::Dictionary(..)) => {
+            Arc::new(field.as_ref().clone().with_data_type(coded.clone()))
+        }
+        _ => Arc::clone(field),
+    };
+    let is_coded = |field: &FieldRef| matches!(field.data_type(), DataType::Dictionary(..));
+    match file.fields().iter().any(is_coded) {
+        true => Arc::new(Schema::new(table.fields().iter().map(read).collect::<Vec<_>>())),
+        false => Arc::clone(table),
     }
 }
 

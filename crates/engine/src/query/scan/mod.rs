@@ -3,6 +3,7 @@
 
 pub(in crate::query) mod count;
 mod density;
+pub(in crate::query) mod dictionaries;
 pub(in crate::query) mod export_table;
 mod file_plan;
 pub(in crate::query) mod first_rows;

@@ -19,6 +19,7 @@ use parquet::arrow::async_reader::{AsyncFileReader, ParquetRecordBatchStreamBuil
 use parquet::file::metadata::PageIndexPolicy;
 
 use crate::query::scan::density::{Density, Place, in_reader};
+use crate::query::scan::dictionaries::Dictionaries;
 use crate::query::scan::file_plan::FilePlan;
 use crate::query::scan::first_rows::{Best, LeadingRows, SliceSizes, Slices};
 use crate::query::scan::late_filter::LateFilter;
@@ -163,10 +164,11 @@ impl Opening {
         if let Some(rows) = access.into_overall_row_selection(footer.row_groups())? {
             builder = builder.with_row_selection(rows);
         }
+        let mut dictionaries = Dictionaries::new(&self.plans.scan.dictionaries);
         if let Some(late) = late {
             let rows = builder.build()?.map_err(DataFusionError::from);
             let kept = late.filtered(rows, &self.density, self.batch_size);
-            return Ok(kept.map(move |rows| plan.output(&rows?)).boxed());
+            return Ok(kept.map(move |rows| plan.output(&rows?, &mut dictionaries)).boxed());
         }
         if let Some(filter) = self.filter(file, &builder, best)? {
             builder = builder.with_row_filter(filter);
@@ -178,7 +180,7 @@ impl Opening {
             builder = builder.with_limit(limit);
         }
         let rows = builder.build()?.map_err(DataFusionError::from);
-        Ok(rows.map(move |rows| plan.output(&rows?)).boxed())
+        Ok(rows.map(move |rows| plan.output(&rows?, &mut dictionaries)).boxed())
     }
 
     /// Conditions that the reader of a file evaluates: those of the query, that of the best keys,

@@ -30,9 +30,10 @@ use datafusion::physical_plan::filter_pushdown::{FilterPushdownPropagation, Push
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayFormatType, ExecutionPlan, SortOrderPushdownResult};
-use futures::TryStreamExt;
+use futures::{StreamExt, TryStreamExt};
 
 use crate::query::scan::density::Density;
+use crate::query::scan::dictionaries::{Dictionaries, returned_schema};
 use crate::query::scan::first_rows::FirstRows;
 use crate::query::scan::portion_readers::PortionReaders;
 use crate::query::scan::portion_source::PortionSource;
@@ -48,6 +49,8 @@ pub(in crate::query) struct OrderedScan {
     is_sorted: bool,
     /// The rows that are needed, if not all are.
     first: Option<FirstRows>,
+    /// Positions of the columns that are returned with their dictionaries.
+    dictionaries: Arc<[usize]>,
     /// Density of the rows that its conditions keep, shared with scans of some of its files.
     density: Arc<Density>,
     /// Position among the scans of a plan that is computed partition by partition.
@@ -64,6 +67,7 @@ impl OrderedScan {
             readers,
             is_sorted: false,
             first: None,
+            dictionaries: Arc::default(),
             density: Arc::default(),
             number: None,
             opened: Arc::default(),
@@ -79,6 +83,13 @@ impl OrderedScan {
     pub(super) fn with_first_rows(&self, first: FirstRows) -> Arc<dyn ExecutionPlan> {
         let scan = self.with_scan(Arc::clone(&self.scan));
         DataSourceExec::from_data_source(Self { first: Some(first), ..scan })
+    }
+
+    /// Returns a plan of the same scan, of which columns at some positions are returned with their
+    /// dictionaries. Each is a column of the table that nothing else in the scan uses.
+    pub(in crate::query) fn with_dictionaries(&self, dictionaries: Vec<usize>) -> Arc<dyn ExecutionPlan> {
+        let scan = self.with_scan(Arc::clone(&self.scan));
+        DataSourceExec::from_data_source(Self { dictionaries: dictionaries.into(), ..scan })
     }
 
     /// The same scan at a position among those of a plan.
@@ -137,8 +148,8 @@ impl OrderedScan {
             if self.is_sorted && first.is_none() {
                 return None;
             }
-            let (readers, density) = (&self.readers, &self.density);
-            let source = PortionSource::new(config, readers, density, first, self.is_sorted)?;
+            let (readers, density, dictionaries) = (&self.readers, &self.density, &self.dictionaries);
+            let source = PortionSource::new(config, readers, density, first, self.is_sorted, dictionaries)?;
             let config = FileScanConfigBuilder::from(config.clone()).with_source(Arc::new(source)).build();
             Some(Arc::new(config) as Arc<dyn DataSource>)
         };
@@ -157,10 +168,22 @@ impl OrderedScan {
             !self.is_sorted && !matches!(tracking, None | Some(DynamicFilterTracking::Static))
         };
         let config = self.scan.downcast_ref::<FileScanConfig>().filter(may_change);
-        let Some(config) = config else { return open(self.opened()) };
+        let Some(config) = config else { return open(self.opened()).map(|rows| self.returned(rows)) };
         let scan = self.clone();
-        let rows = futures::stream::once(async move { open(scan.opened()) }).try_flatten();
-        Ok(Box::pin(RecordBatchStreamAdapter::new(config.projected_schema()?, rows)))
+        let schema = returned_schema(config.projected_schema()?.as_ref(), &self.dictionaries);
+        let rows = futures::stream::once(async move { open(scan.opened()).map(|rows| scan.returned(rows)) });
+        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, rows.try_flatten())))
+    }
+
+    /// Returns rows of the opened scan with dictionaries.
+    fn returned(&self, rows: SendableRecordBatchStream) -> SendableRecordBatchStream {
+        let schema = returned_schema(&rows.schema(), &self.dictionaries);
+        if schema == rows.schema() {
+            return rows;
+        }
+        let (mut dictionaries, returned) = (Dictionaries::new(&self.dictionaries), Arc::clone(&schema));
+        let rows = rows.map(move |rows| dictionaries.returned(rows?, &returned));
+        Box::pin(RecordBatchStreamAdapter::new(schema, rows))
     }
 
     /// Returns the scan with its conditions in their fastest form, and with readers that keep the
@@ -198,8 +221,13 @@ impl DataSource for OrderedScan {
         self.scan.output_partitioning()
     }
 
+    /// Those of a scan with dictionaries are only its schema: it is planned last.
     fn eq_properties(&self) -> EquivalenceProperties {
-        self.scan.eq_properties()
+        let properties = self.scan.eq_properties();
+        match self.dictionaries.is_empty() {
+            true => properties,
+            false => EquivalenceProperties::new(returned_schema(properties.schema(), &self.dictionaries)),
+        }
     }
 
     fn scheduling_type(&self) -> SchedulingType {
@@ -226,6 +254,9 @@ impl DataSource for OrderedScan {
         &self,
         projection: &ProjectionExprs,
     ) -> Result<Option<Arc<dyn DataSource>>> {
+        if !self.dictionaries.is_empty() {
+            return Ok(None);
+        }
         Ok(self.scan.try_swapping_with_projection(projection)?.map(|scan| self.wrap(scan)))
     }
 

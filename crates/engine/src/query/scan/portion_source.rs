@@ -58,13 +58,15 @@ pub(in crate::query) struct PortionSource {
 impl PortionSource {
     /// Returns the source for a scan; `None` if the scan is left to DataFusion. `density` is that
     /// of all scans that are parts of the same. If `first` is given, only these rows are needed, in
-    /// any order if `in_any_order`, and else in that of the files.
+    /// any order if `in_any_order`, and else in that of the files. Columns at the positions
+    /// `dictionaries` are returned with their dictionaries.
     pub(in crate::query) fn new(
         config: &FileScanConfig,
         readers: &PortionReaders,
         density: &Arc<Density>,
         first: Option<&FirstRows>,
         in_any_order: bool,
+        dictionaries: &Arc<[usize]>,
     ) -> Option<Self> {
         let source = config.file_source().downcast_ref::<ParquetSource>()?;
         let table = source.table_schema();
@@ -99,6 +101,9 @@ impl PortionSource {
         let readers = if has_conditions { readers.clone().with_pages() } else { readers.clone() };
         let mut scan =
             TableScan::new(columns, projection, predicate, is_reordered, source.max_in_list_size()).ok()?;
+        if !dictionaries.is_empty() {
+            scan = scan.with_dictionaries(dictionaries);
+        }
         let mut best = None;
         if let Some(first) = first {
             let data_type = first.key.data_type(&scan.columns).ok()?;
@@ -224,7 +229,9 @@ impl FilePlans {
             let options = ArrowReaderOptions::new().with_schema(Arc::clone(columns));
             ArrowReaderMetadata::try_new(Arc::clone(&footer), options)
         };
-        let is_known = |plan: &&Arc<FilePlan>| has_names(&footer, &plan.columns);
+        let is_known = |plan: &&Arc<FilePlan>| {
+            has_names(&footer, &plan.columns) && self.scan.has_same_dictionaries(&footer, &plan.columns)
+        };
         let known = self.known().iter().find(is_known).cloned().filter(|_| constants.is_empty());
         if let Some(plan) = known
             && let Ok(metadata) = read_as(&plan.columns)
@@ -262,8 +269,7 @@ impl FilePlans {
     /// Columns of a file with the types of the table; `None` if the table does not have all.
     fn expected_columns(&self, footer: &ParquetMetaData) -> Option<SchemaRef> {
         let columns = footer.file_metadata().schema_descr().root_schema().get_fields();
-        let fields =
-            columns.iter().map(|column| self.scan.columns.field_with_name(column.name()).cloned().ok());
+        let fields = columns.iter().map(|column| self.scan.read_as(column.name(), footer));
         Some(Arc::new(Schema::new(fields.collect::<Option<Vec<_>>>()?)))
     }
 }

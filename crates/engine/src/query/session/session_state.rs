@@ -24,6 +24,7 @@ use crate::query::analysis::signless_zeros::SignlessZeros;
 use crate::query::analysis::unnested_rows::UnnestedRows;
 use crate::query::analysis::window_frames::FramesWithoutOffsets;
 use crate::query::computed_once::OncePlanner;
+use crate::query::dictionary_groups::GroupByDictionaries;
 use crate::query::functions::{aggregates, functions, window_functions};
 use crate::query::local_joins::partition_aware::PartitionAware;
 use crate::query::local_joins::{Joins, LocalJoins, Rules, ShowPartitions};
@@ -95,7 +96,11 @@ pub(in crate::query) fn local_state(
     spill_without_waiting(&mut config);
     tune_hash_joins(&mut config, &runtime);
     let mut rules = corrected_rules(PhysicalOptimizer::new().rules);
-    rules.extend([Arc::new(FindFirstRows) as _, Arc::new(YieldingJoins) as _]);
+    rules.extend([
+        Arc::new(FindFirstRows) as _,
+        Arc::new(GroupByDictionaries) as _,
+        Arc::new(YieldingJoins) as _,
+    ]);
     let snapshots = tables.iter().map(|named| Arc::clone(&named.table)).collect();
     let local_joins = LocalJoins::new(tables.to_vec(), Rules::new(rules.clone()), Arc::clone(joins));
     rules.splice(0..0, [Arc::new(local_joins) as _, Arc::new(PartitionAware::new(snapshots)) as _]);
