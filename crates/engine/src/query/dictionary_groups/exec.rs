@@ -1,59 +1,109 @@
 //! The node of physical plans.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
 use datafusion::common::Statistics;
 use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::error::{DataFusionError, Result};
-use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
+use datafusion::error::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
-use datafusion::physical_plan::aggregates::AggregateExec;
-use datafusion::physical_plan::execution_plan::EmissionType;
-use datafusion::physical_plan::metrics::{
-    BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet, RecordOutput,
-};
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode, PhysicalGroupBy};
+use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::statistics::StatisticsArgs;
-use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::{
-    DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, PlanProperties,
-};
-use futures::StreamExt;
+use datafusion::physical_plan::stream::{EmptyRecordBatchStream, RecordBatchStreamAdapter};
+use datafusion::physical_plan::streaming::{PartitionStream, StreamingTableExec};
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
+use futures::TryStreamExt;
 
+use crate::query::dictionary_groups::grouping::Grouping;
 use crate::query::dictionary_groups::groups::Groups;
 
 /// Groups the rows of a scan by texts that it returns with dictionaries, among other keys.
 ///
-/// Input: rows with dictionaries. Output: the keys of groups and the states of their aggregates, as
-/// a partial aggregation of DataFusion returns them, in no order; a group may be returned more than
-/// once.
+/// Input: rows with dictionaries. Output: that of the aggregation, in no order.
 #[derive(Debug)]
 pub(super) struct DictionaryGroupsExec {
-    /// The aggregation that this node replaces; its own input is not read.
+    /// The aggregation that this node replaces: a partial or a single one. Its own input is not
+    /// read.
+    aggregation: Arc<AggregateExec>,
+    /// The partial aggregation by the same keys.
     partial: Arc<AggregateExec>,
     /// Positions of the keys with dictionaries.
     with_dictionaries: Arc<[usize]>,
     input: Arc<dyn ExecutionPlan>,
-    properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
 }
 
 impl DictionaryGroupsExec {
-    pub(super) fn new(
-        partial: Arc<AggregateExec>,
+    /// Replaces an aggregation.
+    ///
+    /// # Errors
+    /// [`DataFusionError`](datafusion::error::DataFusionError) if no partial aggregation has its keys
+    /// and aggregates.
+    pub(super) fn try_new(
+        aggregation: &AggregateExec,
         with_dictionaries: Arc<[usize]>,
         input: Arc<dyn ExecutionPlan>,
-    ) -> Self {
-        let properties = PlanProperties::new(
-            EquivalenceProperties::new(partial.schema()),
-            partial.properties().partitioning.clone(),
-            EmissionType::Both,
-            input.boundedness(),
-        );
-        let metrics = ExecutionPlanMetricsSet::new();
-        Self { partial, with_dictionaries, input, properties: Arc::new(properties), metrics }
+    ) -> Result<Self> {
+        let aggregation = Arc::new(aggregation.clone());
+        let partial = match aggregation.mode() {
+            AggregateMode::Partial => Arc::clone(&aggregation),
+            _ => {
+                let (group_by, input) = (aggregation.group_expr().clone(), Arc::clone(aggregation.input()));
+                Arc::new(in_mode(&aggregation, AggregateMode::Partial, group_by, input)?)
+            }
+        };
+        Ok(Self { aggregation, partial, with_dictionaries, input, metrics: ExecutionPlanMetricsSet::new() })
+    }
+}
+
+/// Returns an aggregation with the same aggregates.
+fn in_mode(
+    aggregation: &AggregateExec,
+    mode: AggregateMode,
+    group_by: PhysicalGroupBy,
+    input: Arc<dyn ExecutionPlan>,
+) -> Result<AggregateExec> {
+    let (aggregates, filters) = (aggregation.aggr_expr().to_vec(), aggregation.filter_expr().to_vec());
+    AggregateExec::try_new(mode, group_by, aggregates, filters, input, aggregation.input_schema())
+}
+
+/// Returns the results of the groups of an aggregation, of which states are given.
+fn combined(
+    partial: &AggregateExec,
+    states: Grouping,
+    context: Arc<TaskContext>,
+) -> Result<SendableRecordBatchStream> {
+    let schema = partial.schema();
+    let states = RecordBatchStreamAdapter::new(Arc::clone(&schema), states.states());
+    let states = States { schema: Arc::clone(&schema), rows: Mutex::new(Some(Box::pin(states))) };
+    let source = StreamingTableExec::try_new(schema, vec![Arc::new(states)], None, [], false, None)?;
+    let group_by = partial.group_expr().as_final();
+    in_mode(partial, AggregateMode::Final, group_by, Arc::new(source))?.execute(0, context)
+}
+
+/// States of groups, as the input of a plan that is executed once.
+struct States {
+    schema: SchemaRef,
+    rows: Mutex<Option<SendableRecordBatchStream>>,
+}
+
+impl fmt::Debug for States {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("States").finish_non_exhaustive()
+    }
+}
+
+impl PartitionStream for States {
+    fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    fn execute(&self, _context: Arc<TaskContext>) -> SendableRecordBatchStream {
+        let rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner).take();
+        rows.unwrap_or_else(|| Box::pin(EmptyRecordBatchStream::new(Arc::clone(&self.schema))))
     }
 }
 
@@ -67,7 +117,11 @@ impl DisplayAs for DictionaryGroupsExec {
         let coded = names(coded.map(|(_, alias)| alias.clone()).collect());
         let aggregates = self.partial.aggr_expr().iter().map(|aggregate| aggregate.name().to_owned());
         let aggregates = names(aggregates.collect());
-        write!(f, "DictionaryGroupsExec: gby=[{all}], aggr=[{aggregates}], dictionaries=[{coded}]")
+        let mode = self.aggregation.mode();
+        write!(
+            f,
+            "DictionaryGroupsExec: mode={mode:?}, gby=[{all}], aggr=[{aggregates}], dictionaries=[{coded}]"
+        )
     }
 }
 
@@ -77,7 +131,7 @@ impl ExecutionPlan for DictionaryGroupsExec {
     }
 
     fn properties(&self) -> &Arc<PlanProperties> {
-        &self.properties
+        self.aggregation.properties()
     }
 
     fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
@@ -96,29 +150,25 @@ impl ExecutionPlan for DictionaryGroupsExec {
         mut children: Vec<Arc<dyn ExecutionPlan>>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let Some(input) = children.pop() else { return Ok(self) };
-        let (partial, keys) = (Arc::clone(&self.partial), Arc::clone(&self.with_dictionaries));
-        Ok(Arc::new(Self::new(partial, keys, input)))
+        let (aggregation, partial) = (Arc::clone(&self.aggregation), Arc::clone(&self.partial));
+        let with_dictionaries = Arc::clone(&self.with_dictionaries);
+        let metrics = ExecutionPlanMetricsSet::new();
+        Ok(Arc::new(Self { aggregation, partial, with_dictionaries, input, metrics }))
     }
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
-        let options = &context.session_config().options().execution;
         let metrics = BaselineMetrics::new(&self.metrics, partition);
-        let name = format!("DictionaryGroups[{partition}]");
-        let grouping = Grouping {
-            input: self.input.execute(partition, Arc::clone(&context))?,
-            groups: Groups::try_new(&self.partial, &self.with_dictionaries)?,
-            reservation: MemoryConsumer::new(name).register(context.memory_pool()),
-            read: Read::Grouped(0),
-            ready: None,
-            batch_size: options.batch_size.get().max(1),
-            rows_of_probe: options.skip_partial_aggregation_probe_rows_threshold,
-            most_groups: options.skip_partial_aggregation_probe_ratio_threshold,
-            metrics,
-        };
-        let batches = futures::stream::try_unfold(grouping, |mut grouping| async move {
-            Ok::<_, DataFusionError>(grouping.next().await?.map(|batch| (batch, grouping)))
-        });
-        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), batches)))
+        let input = self.input.execute(partition, Arc::clone(&context))?;
+        let groups = Groups::try_new(&self.partial, &self.with_dictionaries)?;
+        let grouping = Grouping::new(input, groups, &context, metrics);
+        let schema = self.schema();
+        if *self.aggregation.mode() == AggregateMode::Partial {
+            return Ok(Box::pin(RecordBatchStreamAdapter::new(schema, grouping.states())));
+        }
+        let partial = Arc::clone(&self.partial);
+        let combine = move |states| combined(&partial, states, context);
+        let results = futures::stream::once(grouping.results(Arc::clone(&schema), combine)).try_flatten();
+        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, results)))
     }
 
     fn metrics(&self) -> Option<MetricsSet> {
@@ -131,91 +181,5 @@ impl ExecutionPlan for DictionaryGroupsExec {
         _args: &StatisticsArgs,
     ) -> Result<Arc<Statistics>> {
         Ok(Arc::new(Statistics::new_unknown(&self.schema())))
-    }
-}
-
-/// How the input is read.
-#[derive(Clone, Copy)]
-enum Read {
-    /// Rows are grouped; so many have been so far.
-    Grouped(usize),
-    /// Rows are returned as groups of their own.
-    Converted,
-    /// There are no more rows.
-    Done,
-}
-
-/// The grouping of one stream.
-struct Grouping {
-    input: SendableRecordBatchStream,
-    groups: Groups,
-    reservation: MemoryReservation,
-    read: Read,
-    /// Groups that are returned batch by batch.
-    ready: Option<RecordBatch>,
-    batch_size: usize,
-    /// Rows after which `most_groups` applies.
-    rows_of_probe: usize,
-    /// Largest number of groups for one row with which grouping is worth it.
-    most_groups: f64,
-    metrics: BaselineMetrics,
-}
-
-impl Grouping {
-    async fn next(&mut self) -> Result<Option<RecordBatch>> {
-        loop {
-            if let Some(batch) = self.take_ready() {
-                return Ok(Some(batch.record_output(&self.metrics)));
-            }
-            let grouped = match self.read {
-                Read::Done => return Ok(None),
-                Read::Grouped(rows) => Some(rows),
-                Read::Converted => None,
-            };
-            let Some(rows) = self.input.next().await.transpose()? else {
-                self.read = Read::Done;
-                self.give_out()?;
-                continue;
-            };
-            let compute = self.metrics.elapsed_compute().clone();
-            let _timer = compute.timer();
-            match grouped {
-                Some(earlier) => self.add(&rows, earlier)?,
-                None => return Ok(Some(self.groups.converted(&rows)?.record_output(&self.metrics))),
-            }
-        }
-    }
-
-    /// Adds rows to their groups. Gives out all groups if memory does not suffice, or if grouping is
-    /// not worth it.
-    fn add(&mut self, rows: &RecordBatch, earlier: usize) -> Result<()> {
-        self.groups.add(rows)?;
-        let all = earlier + rows.num_rows();
-        self.read = Read::Grouped(all);
-        let is_useless =
-            all >= self.rows_of_probe && self.groups.len() as f64 > self.most_groups * all as f64;
-        if is_useless {
-            self.read = Read::Converted;
-            return self.give_out();
-        }
-        match self.reservation.try_resize(self.groups.size()) {
-            Ok(()) => Ok(()),
-            Err(_) => self.give_out(),
-        }
-    }
-
-    fn give_out(&mut self) -> Result<()> {
-        self.ready = self.groups.emit()?;
-        self.reservation.free();
-        Ok(())
-    }
-
-    fn take_ready(&mut self) -> Option<RecordBatch> {
-        let all = self.ready.take()?;
-        if all.num_rows() <= self.batch_size {
-            return Some(all);
-        }
-        self.ready = Some(all.slice(self.batch_size, all.num_rows() - self.batch_size));
-        Some(all.slice(0, self.batch_size))
     }
 }

@@ -49,21 +49,22 @@ impl Groups {
     /// groups.
     pub(super) fn try_new(partial: &AggregateExec, with_dictionaries: &[usize]) -> Result<Self> {
         let schema = partial.schema();
+        // The numbers of an only key are the groups.
+        let is_several = partial.group_expr().expr().len() > 1;
         let mut keys = Vec::new();
         let mut found_by: Vec<FieldRef> = Vec::new();
         let own = partial.group_expr().expr().iter().zip(schema.fields());
         for (position, ((expr, _), field)) in own.enumerate() {
             let has_dictionary = with_dictionaries.contains(&position);
-            let texts = has_dictionary.then(|| Texts::try_new(field)).transpose()?;
+            let texts = has_dictionary.then(|| Texts::try_new(field, is_several)).transpose()?;
             keys.push(Key { expr: Arc::clone(expr), texts });
             found_by.push(match has_dictionary {
                 true => Arc::new(Field::new(field.name(), DataType::UInt32, false)),
                 false => Arc::clone(field),
             });
         }
-        let are_numbers = keys.iter().all(|key| key.texts.is_some());
+        let are_numbers = with_dictionaries.len() == keys.len();
         let found_by = Arc::new(Schema::new(found_by));
-        let is_several = keys.len() > 1 || !are_numbers;
         let members = is_several.then(|| Members::try_new(&found_by, are_numbers)).transpose()?;
         let aggregates = partial.aggr_expr().iter().zip(partial.filter_expr()).map(|(aggregate, filter)| {
             let accumulator = aggregate.create_groups_accumulator()?;
@@ -97,19 +98,21 @@ impl Groups {
                 counts.push(0);
                 continue;
             };
-            let mut numbers = Vec::with_capacity(rows.num_rows());
-            match values.as_dictionary_opt::<UInt32Type>() {
-                Some(coded) => texts.number(coded, &mut numbers)?,
-                None => return internal_err!("a scan returned texts without dictionaries"),
-            }
-            counts.push(texts.len());
+            let Some(coded) = values.as_dictionary_opt::<UInt32Type>() else {
+                return internal_err!("a scan returned texts without dictionaries");
+            };
             match &self.members {
-                Some(_) => keys.push(Arc::new(UInt32Array::from(numbers)) as ArrayRef),
+                Some(_) => {
+                    let mut numbers = Vec::with_capacity(rows.num_rows());
+                    texts.number(coded, &mut numbers, |number| number)?;
+                    keys.push(Arc::new(UInt32Array::from(numbers)) as ArrayRef);
+                }
                 None => {
                     self.found.clear();
-                    self.found.extend(numbers.iter().map(|number| *number as usize));
+                    texts.number(coded, &mut self.found, |number| number as usize)?;
                 }
             }
+            counts.push(texts.len());
         }
         if let Some(members) = &mut self.members {
             members.find(keys, &counts, &mut self.found)?;
@@ -127,7 +130,25 @@ impl Groups {
     ///
     /// # Errors
     /// [`DataFusionError`](datafusion::error::DataFusionError) if an aggregate fails.
-    pub(super) fn emit(&mut self) -> Result<Option<RecordBatch>> {
+    pub(super) fn states(&mut self) -> Result<Option<RecordBatch>> {
+        let schema = Arc::clone(&self.schema);
+        self.emit(&schema, |aggregate| aggregate.state(EmitTo::All))
+    }
+
+    /// Returns the results of all groups, with the schema of the aggregation, and forgets these;
+    /// `None` if there are none.
+    ///
+    /// # Errors
+    /// [`DataFusionError`](datafusion::error::DataFusionError) if an aggregate fails.
+    pub(super) fn results(&mut self, schema: &SchemaRef) -> Result<Option<RecordBatch>> {
+        self.emit(schema, |aggregate| Ok(vec![aggregate.evaluate(EmitTo::All)?]))
+    }
+
+    fn emit(
+        &mut self,
+        schema: &SchemaRef,
+        of_aggregate: impl Fn(&mut dyn GroupsAccumulator) -> Result<Vec<ArrayRef>>,
+    ) -> Result<Option<RecordBatch>> {
         if self.len() == 0 {
             return Ok(None);
         }
@@ -143,10 +164,10 @@ impl Groups {
             });
         }
         for aggregate in &mut self.aggregates {
-            columns.extend(aggregate.accumulator.state(EmitTo::All)?);
+            columns.extend(of_aggregate(aggregate.accumulator.as_mut())?);
         }
         self.found = Vec::new();
-        Ok(Some(RecordBatch::try_new(Arc::clone(&self.schema), columns)?))
+        Ok(Some(RecordBatch::try_new(Arc::clone(schema), columns)?))
     }
 
     /// Returns rows as states of a group each.

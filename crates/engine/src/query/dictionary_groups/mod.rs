@@ -7,19 +7,20 @@
 //! OrderedScan with dictionaries: city = codes 2 0 2 1 of [Bonn, Kiel, Ulm]
 //!   Texts, of each column: codes ─► numbers, the same in all dictionaries of a stream
 //!     Members: the numbers of one column, or of several ─► groups
-//!       Groups: accumulators by group ─► partial states, as those of AggregateExec
+//!       Groups: accumulators by group ─► their states or results, as those of AggregateExec
 //! ```
 //! A text is hashed once for each dictionary that has it, and only if a row refers to it. One column
 //! needs no other table: its numbers are the groups. The groups of several columns are found in an
 //! array, if their texts are few, and else, or if other expressions are among the keys, in
 //! DataFusion's table of groups, by number instead of by text.
 //!
-//! The rule [`GroupByDictionaries`] replaces partial and single aggregations that read a scan. The
-//! states are combined by DataFusion. If memory does not suffice, the groups so far are returned and
-//! the node starts again; if nearly every row is a group of its own, rows are converted to states
-//! without being grouped. Both are what DataFusion does.
+//! The rule [`GroupByDictionaries`] replaces aggregations that read a scan, be they partial or single.
+//! If memory does not suffice, the states of the groups so far are returned and grouping starts
+//! again; a single aggregation hands them to one of DataFusion, which spills. If nearly every row is
+//! a group of its own, a partial aggregation converts rows to states without grouping them.
 
 mod exec;
+mod grouping;
 mod groups;
 mod members;
 mod rule;

@@ -57,15 +57,12 @@ fn replaced(aggregation: &AggregateExec) -> Result<Option<Arc<dyn ExecutionPlan>
             .aggr_expr()
             .iter()
             .all(|aggregate| aggregate.groups_accumulator_supported() && aggregate.order_bys().is_empty());
-    let combined = match aggregation.mode() {
-        AggregateMode::Partial => None,
-        AggregateMode::Single => Some(AggregateMode::Final),
-        AggregateMode::SinglePartitioned => Some(AggregateMode::FinalPartitioned),
-        AggregateMode::Final | AggregateMode::FinalPartitioned | AggregateMode::PartialReduce => {
-            return Ok(None);
-        }
+    let reads_rows = match aggregation.mode() {
+        AggregateMode::Partial | AggregateMode::Single | AggregateMode::SinglePartitioned => true,
+        AggregateMode::Final | AggregateMode::FinalPartitioned | AggregateMode::PartialReduce => false,
     };
-    let Some(scan) = OrderedScan::from_plan(aggregation.input().as_ref()).filter(|_| is_plain) else {
+    let Some(scan) = OrderedScan::from_plan(aggregation.input().as_ref()).filter(|_| is_plain && reads_rows)
+    else {
         return Ok(None);
     };
     let keys = keys_with_dictionaries(aggregation);
@@ -75,17 +72,7 @@ fn replaced(aggregation: &AggregateExec) -> Result<Option<Arc<dyn ExecutionPlan>
     let columns = keys.iter().map(|(_, column)| *column).collect();
     let keys: Arc<[usize]> = keys.iter().map(|(key, _)| *key).collect();
     let input = scan.with_dictionaries(columns);
-    let in_mode = |mode, group_by, input| {
-        let (aggregates, filters) = (aggregation.aggr_expr().to_vec(), aggregation.filter_expr().to_vec());
-        AggregateExec::try_new(mode, group_by, aggregates, filters, input, aggregation.input_schema())
-    };
-    let group_by = aggregation.group_expr();
-    let partial = in_mode(AggregateMode::Partial, group_by.clone(), Arc::clone(aggregation.input()))?;
-    let groups = Arc::new(DictionaryGroupsExec::new(Arc::new(partial), keys, input));
-    Ok(Some(match combined {
-        None => groups,
-        Some(mode) => Arc::new(in_mode(mode, group_by.as_final(), groups)?),
-    }))
+    Ok(Some(Arc::new(DictionaryGroupsExec::try_new(aggregation, keys, input)?)))
 }
 
 /// Returns the keys that a scan can return with dictionaries, as positions among the keys and among

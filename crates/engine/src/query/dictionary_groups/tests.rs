@@ -229,11 +229,14 @@ fn random_batches(random: &mut ChaCha8Rng, batches: usize) -> Vec<DictionaryArra
 #[test]
 fn equal_texts_have_equal_numbers_in_all_dictionaries() {
     let mut random = ChaCha8Rng::seed_from_u64(7);
-    let mut texts = Texts::try_new(&Field::new("text", DataType::Utf8View, true)).unwrap();
-    for _ in 0..20 {
+    let field = Field::new("text", DataType::Utf8View, true);
+    let (mut of_rows, mut with_others) =
+        (Texts::try_new(&field, false).unwrap(), Texts::try_new(&field, true).unwrap());
+    for turn in 0..40 {
+        let texts = if turn % 2 == 0 { &mut of_rows } else { &mut with_others };
         let (mut numbers, mut expected) = (Vec::new(), Vec::new());
         for batch in random_batches(&mut random, 30) {
-            texts.number(&batch, &mut numbers).unwrap();
+            texts.number(&batch, &mut numbers, |number| number).unwrap();
             let own = batch.downcast_dict::<StringViewArray>().unwrap();
             expected.extend(own.into_iter().map(|text| text.map(str::to_owned)));
         }
@@ -246,7 +249,7 @@ fn equal_texts_have_equal_numbers_in_all_dictionaries() {
             found.map(|number| emitted.is_valid(number).then(|| emitted.value(number).to_owned())).collect();
         assert_eq!(found, expected);
         let distinct: std::collections::HashSet<_> = expected.into_iter().collect();
-        assert_eq!(distinct.len(), count);
+        assert!(if turn % 2 == 0 { distinct.len() == count } else { distinct.len() <= count });
     }
 }
 

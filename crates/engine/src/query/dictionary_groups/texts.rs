@@ -15,24 +15,43 @@ const UNKNOWN: u32 = u32::MAX;
 /// A code whose number is being looked up.
 const WANTED: u32 = u32::MAX - 1;
 
+/// Texts of a dictionary for one row read, up to which all are looked up at once.
+const TEXTS_PER_ROW: usize = 2;
+
 /// Numbers of the texts of a column, from 0, in the order in which they were found. NULL has a
 /// number, too.
 pub(super) struct Texts {
     texts: Box<dyn GroupValues>,
+    /// Whether a text that no row has may have a number.
+    may_have_others: bool,
     /// Number of NULL, if there was one.
     null: Option<u32>,
     /// The latest dictionary, and the numbers of its codes.
     dictionary: Option<ArrayRef>,
     numbers: Vec<u32>,
+    /// Codes of the latest dictionary without a number.
+    unknown: usize,
+    /// Rows that had codes of the latest dictionary.
+    rows: usize,
     /// Results of `texts`, kept for their memory.
     found: Vec<usize>,
 }
 
 impl Texts {
-    pub(super) fn try_new(field: &Field) -> Result<Self> {
+    /// Texts of a type. Only if `may_have_others` may a text have a number that no row has.
+    pub(super) fn try_new(field: &Field, may_have_others: bool) -> Result<Self> {
         let schema = Arc::new(Schema::new(vec![field.clone()]));
         let texts = new_group_values(schema, &GroupOrdering::None)?;
-        Ok(Self { texts, null: None, dictionary: None, numbers: Vec::new(), found: Vec::new() })
+        Ok(Self {
+            texts,
+            may_have_others,
+            null: None,
+            dictionary: None,
+            numbers: Vec::new(),
+            unknown: 0,
+            rows: 0,
+            found: Vec::new(),
+        })
     }
 
     /// How many numbers there are.
@@ -40,59 +59,60 @@ impl Texts {
         self.texts.len()
     }
 
-    /// Appends the numbers of the rows of a column.
-    pub(super) fn number(
+    /// Appends the numbers of the rows of a column, converted by `convert`.
+    pub(super) fn number<N>(
         &mut self,
         rows: &DictionaryArray<UInt32Type>,
-        numbers: &mut Vec<u32>,
+        numbers: &mut Vec<N>,
+        convert: impl Fn(u32) -> N,
     ) -> Result<()> {
         let is_known = |known: &ArrayRef| Arc::ptr_eq(known, rows.values());
         if !self.dictionary.as_ref().is_some_and(is_known) {
             self.dictionary = Some(Arc::clone(rows.values()));
             self.numbers.clear();
             self.numbers.resize(rows.values().len(), UNKNOWN);
+            (self.unknown, self.rows) = (rows.values().len(), 0);
         }
-        let null = match (rows.keys().null_count(), self.null) {
-            (0, _) => UNKNOWN,
-            (_, Some(null)) => null,
-            (_, None) => self.number_null(rows.values())?,
-        };
-        let start = numbers.len();
-        if self.translate(rows.keys(), null, numbers) {
+        self.rows += rows.len();
+        if self.unknown > 0 {
+            self.look_up(rows)?;
+        }
+        let number = |code: u32| self.numbers.get(code as usize).copied().unwrap_or(UNKNOWN);
+        if rows.keys().null_count() == 0 {
+            numbers.extend(rows.keys().values().iter().map(|code| convert(number(*code))));
             return Ok(());
         }
-        numbers.truncate(start);
-        self.look_up(rows)?;
-        match self.translate(rows.keys(), null, numbers) {
-            true => Ok(()),
-            false => internal_err!("a code is beyond its dictionary"),
-        }
-    }
-
-    /// Appends the numbers of codes. Returns whether all are known.
-    fn translate(&self, codes: &UInt32Array, null: u32, numbers: &mut Vec<u32>) -> bool {
-        let number = |code: u32| self.numbers.get(code as usize).copied().unwrap_or(UNKNOWN);
-        let mut is_known = true;
-        let checked = |number: u32| {
-            is_known &= number < WANTED;
-            number
+        let null = match self.null {
+            Some(null) => null,
+            None => self.number_null(rows.values())?,
         };
-        match codes.nulls() {
-            None => numbers.extend(codes.values().iter().map(|code| number(*code)).map(checked)),
-            Some(_) => numbers.extend(codes.iter().map(|code| code.map_or(null, number)).map(checked)),
-        }
-        is_known
+        let number = |code: u32| self.numbers.get(code as usize).copied().unwrap_or(UNKNOWN);
+        numbers.extend(rows.keys().iter().map(|code| convert(code.map_or(null, number))));
+        Ok(())
     }
 
-    /// Finds the numbers of all texts of rows that have none yet.
+    /// Finds the numbers of all texts of rows that have none yet; those of the whole dictionary if
+    /// others may have numbers, and if there are not many more of them than rows that were read.
     fn look_up(&mut self, rows: &DictionaryArray<UInt32Type>) -> Result<()> {
         let mut codes = Vec::new();
-        for code in rows.keys().iter().flatten() {
-            if let Some(number) = self.numbers.get_mut(code as usize).filter(|number| **number == UNKNOWN) {
+        let mut want = |code: u32, number: &mut u32| {
+            if *number == UNKNOWN {
                 *number = WANTED;
                 codes.push(code);
             }
+        };
+        if self.may_have_others && self.unknown <= TEXTS_PER_ROW * self.rows {
+            for (code, number) in (0..).zip(&mut self.numbers) {
+                want(code, number);
+            }
+        } else {
+            for code in rows.keys().iter().flatten() {
+                if let Some(number) = self.numbers.get_mut(code as usize) {
+                    want(code, number);
+                }
+            }
         }
+        self.unknown -= codes.len();
         let texts = match codes.len() == rows.values().len() && codes.is_sorted() {
             true => Arc::clone(rows.values()),
             false => take(rows.values(), &UInt32Array::from(codes.clone()), None)?,

@@ -124,7 +124,7 @@ fn coded(array: &ArrayRef, latest: &mut Option<(ArrayRef, ArrayRef)>) -> Result<
         Some(known) => known,
         None => (Arc::clone(read.values()), cast(read.values(), &views)?),
     };
-    let coded = DictionaryArray::try_new(read.keys().clone(), Arc::clone(&values))?;
+    let coded = read.with_values(Arc::clone(&values));
     *latest = Some((known, values));
     Ok(Arc::new(coded))
 }

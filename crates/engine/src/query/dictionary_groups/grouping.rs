@@ -1,0 +1,143 @@
+//! The grouping of one stream.
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use datafusion::error::{DataFusionError, Result};
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_plan::metrics::{BaselineMetrics, RecordOutput};
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use futures::{Stream, StreamExt};
+
+use crate::query::dictionary_groups::groups::Groups;
+
+/// How the input is read.
+enum Read {
+    /// Rows are grouped; so many have been so far.
+    Grouped(usize),
+    /// Rows are returned as groups of their own.
+    Converted,
+    /// There are no more rows.
+    Done,
+}
+
+/// The grouping of one stream.
+pub(super) struct Grouping {
+    input: SendableRecordBatchStream,
+    groups: Groups,
+    reservation: MemoryReservation,
+    read: Read,
+    /// Groups that are returned batch by batch.
+    ready: Option<RecordBatch>,
+    batch_size: usize,
+    /// Rows after which `most_groups` applies.
+    rows_of_probe: usize,
+    /// Largest number of groups for one row with which grouping is worth it.
+    most_groups: f64,
+    metrics: BaselineMetrics,
+}
+
+impl Grouping {
+    pub(super) fn new(
+        input: SendableRecordBatchStream,
+        groups: Groups,
+        context: &TaskContext,
+        metrics: BaselineMetrics,
+    ) -> Self {
+        let options = &context.session_config().options().execution;
+        Self {
+            input,
+            groups,
+            reservation: MemoryConsumer::new("DictionaryGroups").register(context.memory_pool()),
+            read: Read::Grouped(0),
+            ready: None,
+            batch_size: options.batch_size.get().max(1),
+            rows_of_probe: options.skip_partial_aggregation_probe_rows_threshold,
+            most_groups: options.skip_partial_aggregation_probe_ratio_threshold,
+            metrics,
+        }
+    }
+
+    /// Returns the states of groups.
+    pub(super) fn states(self) -> impl Stream<Item = Result<RecordBatch>> + Send {
+        futures::stream::try_unfold(self, |mut grouping| async move {
+            Ok::<_, DataFusionError>(grouping.next().await?.map(|batch| (batch, grouping)))
+        })
+    }
+
+    /// Returns the groups of all rows; the states so far and those of the other rows, by `combine`,
+    /// if memory does not suffice for all groups.
+    pub(super) async fn results(
+        mut self,
+        schema: SchemaRef,
+        combine: impl FnOnce(Self) -> Result<SendableRecordBatchStream>,
+    ) -> Result<SendableRecordBatchStream> {
+        // All rows must be grouped anyway.
+        self.rows_of_probe = usize::MAX;
+        while let Some(rows) = self.input.next().await.transpose()? {
+            let compute = self.metrics.elapsed_compute().clone();
+            let _timer = compute.timer();
+            self.add(&rows)?;
+            if self.ready.is_some() {
+                return combine(self);
+            }
+        }
+        self.read = Read::Done;
+        self.ready = self.groups.results(&schema)?;
+        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, self.states())))
+    }
+
+    async fn next(&mut self) -> Result<Option<RecordBatch>> {
+        loop {
+            if let Some(batch) = self.take_ready() {
+                return Ok(Some(batch.record_output(&self.metrics)));
+            }
+            if matches!(self.read, Read::Done) {
+                return Ok(None);
+            }
+            let Some(rows) = self.input.next().await.transpose()? else {
+                self.read = Read::Done;
+                self.give_out()?;
+                continue;
+            };
+            let compute = self.metrics.elapsed_compute().clone();
+            let _timer = compute.timer();
+            if matches!(self.read, Read::Converted) {
+                return Ok(Some(self.groups.converted(&rows)?.record_output(&self.metrics)));
+            }
+            self.add(&rows)?;
+        }
+    }
+
+    /// Adds rows to their groups. Gives out all groups if memory does not suffice, or if grouping is
+    /// not worth it.
+    fn add(&mut self, rows: &RecordBatch) -> Result<()> {
+        self.groups.add(rows)?;
+        if let Read::Grouped(all) = &mut self.read {
+            *all += rows.num_rows();
+            if *all >= self.rows_of_probe && self.groups.len() as f64 > self.most_groups * *all as f64 {
+                self.read = Read::Converted;
+                return self.give_out();
+            }
+        }
+        match self.reservation.try_resize(self.groups.size()) {
+            Ok(()) => Ok(()),
+            Err(_) => self.give_out(),
+        }
+    }
+
+    fn give_out(&mut self) -> Result<()> {
+        self.ready = self.groups.states()?;
+        self.reservation.free();
+        Ok(())
+    }
+
+    fn take_ready(&mut self) -> Option<RecordBatch> {
+        let all = self.ready.take()?;
+        if all.num_rows() <= self.batch_size {
+            return Some(all);
+        }
+        self.ready = Some(all.slice(self.batch_size, all.num_rows() - self.batch_size));
+        Some(all.slice(0, self.batch_size))
+    }
+}
