@@ -65,8 +65,8 @@ impl Grouping {
         })
     }
 
-    /// Returns the groups of all rows; the states so far and those of the other rows, by `combine`,
-    /// if memory does not suffice for all groups.
+    /// Returns the groups of all rows. If memory does not suffice for them, `combine` gets the
+    /// states so far and those of each other row, and all memory.
     pub(super) async fn results(
         mut self,
         schema: SchemaRef,
@@ -79,6 +79,7 @@ impl Grouping {
             let _timer = compute.timer();
             self.add(&rows)?;
             if self.ready.is_some() {
+                self.read = Read::Converted;
                 return combine(self);
             }
         }

@@ -15,9 +15,10 @@
 //! DataFusion's table of groups, by number instead of by text.
 //!
 //! The rule [`GroupByDictionaries`] replaces aggregations that read a scan, be they partial or single.
-//! If memory does not suffice, the states of the groups so far are returned and grouping starts
-//! again; a single aggregation hands them to one of DataFusion, which spills. If nearly every row is
-//! a group of its own, a partial aggregation converts rows to states without grouping them.
+//! If memory does not suffice, a partial aggregation returns the states of the groups so far and
+//! starts again; a single one leaves the groups to an aggregation of DataFusion, which spills. If
+//! nearly every row is a group of its own, a partial aggregation converts rows to states without
+//! grouping them.
 
 mod exec;
 mod grouping;

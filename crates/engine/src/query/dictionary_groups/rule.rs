@@ -1,20 +1,17 @@
 //! The rule that replaces aggregations.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::config::ConfigOptions;
 use datafusion::error::Result;
-use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::Column;
-use datafusion::physical_expr::utils::collect_columns;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 use datafusion::physical_plan::{ExecutionPlan, InputOrderMode};
 
 use crate::query::dictionary_groups::exec::DictionaryGroupsExec;
-use crate::query::scan::dictionaries::with_dictionary;
+use crate::query::scan::dictionaries::{used_once, with_dictionary};
 use crate::query::scan::ordered_scan::OrderedScan;
 
 /// Replaces aggregations that group the rows of a scan by texts. Runs after all rules that move
@@ -94,16 +91,4 @@ fn keys_with_dictionaries(aggregation: &AggregateExec) -> Vec<(usize, usize)> {
         (is_text && is_only).then(|| (position, column.index()))
     });
     with_dictionaries.collect()
-}
-
-/// Columns that exactly one of some expressions uses.
-fn used_once(expressions: impl Iterator<Item = Arc<dyn PhysicalExpr>>) -> HashSet<Column> {
-    let (mut once, mut twice) = (HashSet::new(), HashSet::new());
-    for column in expressions.flat_map(|expression| collect_columns(&expression)) {
-        if !twice.contains(&column) && !once.insert(column.clone()) {
-            once.remove(&column);
-            twice.insert(column);
-        }
-    }
-    once
 }

@@ -6,6 +6,7 @@
 //! done once for all of its rows. A column that a file stores otherwise is returned with
 //! dictionaries of a single batch.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, DictionaryArray, RecordBatch, RecordBatchOptions, UInt32Array};
@@ -13,8 +14,10 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef, UInt32Type};
 use datafusion::common::ScalarValue;
 use datafusion::error::Result;
-use datafusion::physical_expr::expressions::{Literal, lit};
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::expressions::{Column, Literal, lit};
 use datafusion::physical_expr::projection::{ProjectionExpr, ProjectionExprs};
+use datafusion::physical_expr::utils::collect_columns;
 use parquet::basic::Encoding;
 use parquet::file::metadata::ParquetMetaData;
 
@@ -22,6 +25,20 @@ use parquet::file::metadata::ParquetMetaData;
 pub(in crate::query) fn with_dictionary(values: &DataType) -> Option<DataType> {
     let is_text = matches!(values, DataType::Utf8View | DataType::BinaryView);
     is_text.then(|| DataType::Dictionary(Box::new(DataType::UInt32), Box::new(values.clone())))
+}
+
+/// Columns that exactly one of some expressions uses.
+pub(in crate::query) fn used_once(
+    expressions: impl Iterator<Item = Arc<dyn PhysicalExpr>>,
+) -> HashSet<Column> {
+    let (mut once, mut twice) = (HashSet::new(), HashSet::new());
+    for column in expressions.flat_map(|expression| collect_columns(&expression)) {
+        if !twice.contains(&column) && !once.insert(column.clone()) {
+            once.remove(&column);
+            twice.insert(column);
+        }
+    }
+    once
 }
 
 /// The same columns, of which some are returned with dictionaries.

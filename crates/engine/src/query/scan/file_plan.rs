@@ -29,7 +29,7 @@ use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 use parquet::schema::types::SchemaDescriptor;
 
 use crate::query::scan::dictionaries::{
-    Dictionaries, read_with_dictionary, returned_schema, with_coded_constants,
+    Dictionaries, read_with_dictionary, returned_schema, used_once, with_coded_constants,
 };
 use crate::query::scan::first_rows::{Wanted, WantedOfFile, best_first, up_to};
 use crate::query::scan::late_filter::LateFilter;
@@ -46,6 +46,8 @@ pub(super) struct TableScan {
     pub(super) output: SchemaRef,
     /// Positions of the columns that it returns with dictionaries.
     pub(super) dictionaries: Arc<[usize]>,
+    /// Names of the columns that are read with dictionaries.
+    coded: Vec<String>,
     pub(super) predicate: Option<Arc<dyn PhysicalExpr>>,
     /// Columns of the projection and of the conditions.
     read: HashSet<Column>,
@@ -80,6 +82,7 @@ impl TableScan {
             projection,
             output,
             dictionaries,
+            coded: Vec::new(),
             predicate,
             read,
             may_be_reordered,
@@ -88,11 +91,16 @@ impl TableScan {
         })
     }
 
-    /// The same scan, returning columns at some positions with dictionaries. They are columns of
-    /// the table, and no condition and no other part of the projection uses them.
+    /// The same scan, returning columns at some positions with dictionaries. If something else uses
+    /// such a column, too, it is read without.
     pub(super) fn with_dictionaries(mut self, dictionaries: &Arc<[usize]>) -> Self {
         self.output = returned_schema(&self.output, dictionaries);
         self.dictionaries = Arc::clone(dictionaries);
+        let read = used_once(self.projection.expr_iter().chain(self.predicate.clone()));
+        let parts = dictionaries.iter().filter_map(|position| self.projection.as_ref().get(*position));
+        let columns = parts.filter_map(|part| part.expr.downcast_ref::<Column>());
+        self.coded =
+            columns.filter(|column| read.contains(column)).map(|column| column.name().to_owned()).collect();
         self
     }
 
@@ -100,22 +108,17 @@ impl TableScan {
     /// it.
     pub(super) fn read_as(&self, name: &str, file: &ParquetMetaData) -> Option<Field> {
         let field = self.columns.field_with_name(name).ok()?;
-        let has_dictionary = self.names_of_dictionaries().any(|coded| coded == name);
+        let has_dictionary = self.coded.iter().any(|coded| coded == name);
         let coded = has_dictionary.then(|| read_with_dictionary(field, file)).flatten();
         Some(coded.unwrap_or_else(|| field.clone()))
     }
 
     /// Whether the columns that are returned with dictionaries are read from a file as from others.
     pub(super) fn has_same_dictionaries(&self, file: &ParquetMetaData, others: &Schema) -> bool {
-        self.names_of_dictionaries().all(|name| {
+        self.coded.iter().all(|name| {
             let read = self.read_as(name, file);
             read.as_ref().map(Field::data_type) == others.field_with_name(name).ok().map(Field::data_type)
         })
-    }
-
-    fn names_of_dictionaries(&self) -> impl Iterator<Item = &str> {
-        let parts = self.dictionaries.iter().filter_map(|position| self.projection.as_ref().get(*position));
-        parts.filter_map(|part| part.expr.downcast_ref::<Column>()).map(Column::name)
     }
 
     /// The same scan, looking for the first rows.
