@@ -25,7 +25,8 @@ enum Read {
 pub(super) struct Grouping {
     input: SendableRecordBatchStream,
     groups: Groups,
-    reservation: MemoryReservation,
+    /// Memory of the groups; `None` if rows are no longer grouped.
+    reservation: Option<MemoryReservation>,
     read: Read,
     /// Groups that are returned batch by batch.
     ready: Option<RecordBatch>,
@@ -44,11 +45,13 @@ impl Grouping {
         context: &TaskContext,
         metrics: BaselineMetrics,
     ) -> Self {
+        // The groups can be given out at any time, so that a share of the memory suffices.
+        let consumer = MemoryConsumer::new("DictionaryGroups").with_can_spill(true);
         let options = &context.session_config().options().execution;
         Self {
             input,
             groups,
-            reservation: MemoryConsumer::new("DictionaryGroups").register(context.memory_pool()),
+            reservation: Some(consumer.register(context.memory_pool())),
             read: Read::Grouped(0),
             ready: None,
             batch_size: options.batch_size.get().max(1),
@@ -79,7 +82,7 @@ impl Grouping {
             let _timer = compute.timer();
             self.add(&rows)?;
             if self.ready.is_some() {
-                self.read = Read::Converted;
+                (self.read, self.reservation) = (Read::Converted, None);
                 return combine(self);
             }
         }
@@ -121,15 +124,18 @@ impl Grouping {
                 return self.give_out();
             }
         }
-        match self.reservation.try_resize(self.groups.size()) {
-            Ok(()) => Ok(()),
-            Err(_) => self.give_out(),
+        let size = self.groups.size();
+        match self.reservation.as_mut().map(|memory| memory.try_resize(size)) {
+            Some(Err(_)) => self.give_out(),
+            Some(Ok(())) | None => Ok(()),
         }
     }
 
     fn give_out(&mut self) -> Result<()> {
         self.ready = self.groups.states()?;
-        self.reservation.free();
+        if let Some(memory) = &mut self.reservation {
+            memory.free();
+        }
         Ok(())
     }
 
