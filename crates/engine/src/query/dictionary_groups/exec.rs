@@ -40,8 +40,8 @@ impl DictionaryGroupsExec {
     /// Replaces an aggregation.
     ///
     /// # Errors
-    /// [`DataFusionError`](datafusion::error::DataFusionError) if no partial aggregation has its keys
-    /// and aggregates.
+    /// [`DataFusionError`](datafusion::error::DataFusionError) if no partial aggregation has its
+    /// keys and aggregates.
     pub(super) fn try_new(
         aggregation: &AggregateExec,
         with_dictionaries: Arc<[usize]>,

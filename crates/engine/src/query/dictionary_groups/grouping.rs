@@ -113,8 +113,8 @@ impl Grouping {
         }
     }
 
-    /// Adds rows to their groups. Gives out all groups if memory does not suffice, or if grouping is
-    /// not worth it.
+    /// Adds rows to their groups. Gives out all groups if memory does not suffice, or if grouping
+    /// is not worth it.
     fn add(&mut self, rows: &RecordBatch) -> Result<()> {
         self.groups.add(rows)?;
         if let Read::Grouped(all) = &mut self.read {
@@ -133,15 +133,15 @@ impl Grouping {
 
     fn give_out(&mut self) -> Result<()> {
         self.ready = self.groups.states()?;
-        if let Some(memory) = &mut self.reservation {
-            memory.free();
-        }
         Ok(())
     }
 
     fn take_ready(&mut self) -> Option<RecordBatch> {
         let all = self.ready.take()?;
         if all.num_rows() <= self.batch_size {
+            if let Some(memory) = &mut self.reservation {
+                memory.free();
+            }
             return Some(all);
         }
         self.ready = Some(all.slice(self.batch_size, all.num_rows() - self.batch_size));

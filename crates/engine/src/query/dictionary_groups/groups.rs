@@ -45,8 +45,8 @@ impl Groups {
     /// with dictionaries.
     ///
     /// # Errors
-    /// [`DataFusionError`](datafusion::error::DataFusionError) if an aggregate has no accumulator for
-    /// groups.
+    /// [`DataFusionError`](datafusion::error::DataFusionError) if an aggregate has no accumulator
+    /// for groups.
     pub(super) fn try_new(partial: &AggregateExec, with_dictionaries: &[usize]) -> Result<Self> {
         let schema = partial.schema();
         // The numbers of an only key are the groups.

@@ -9,12 +9,12 @@
 //!     Members: the numbers of one column, or of several ─► groups
 //!       Groups: accumulators by group ─► their states or results, as those of AggregateExec
 //! ```
-//! A text is hashed once for each dictionary that has it, and only if a row refers to it. One column
-//! needs no other table: its numbers are the groups. The groups of several columns are found in an
+//! A text is hashed at most once for each dictionary that has it. One column needs no other table:
+//! its numbers are the groups, so only texts that rows refer to get one. The groups of several columns are found in an
 //! array, if their texts are few, and else, or if other expressions are among the keys, in
 //! DataFusion's table of groups, by number instead of by text.
 //!
-//! The rule [`GroupByDictionaries`] replaces aggregations that read a scan, be they partial or single.
+//! The rule [`GroupByDictionaries`] replaces aggregations that read a scan, partial or single ones.
 //! If memory does not suffice, a partial aggregation returns the states of the groups so far and
 //! starts again; a single one leaves the groups to an aggregation of DataFusion, which spills. If
 //! nearly every row is a group of its own, a partial aggregation converts rows to states without

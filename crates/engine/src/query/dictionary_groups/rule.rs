@@ -44,8 +44,8 @@ impl PhysicalOptimizerRule for GroupByDictionaries {
     }
 }
 
-/// Returns a plan with the rows of an aggregation; `None` if it does not group the rows of a scan by
-/// texts that have dictionaries.
+/// Returns a plan with the rows of an aggregation; `None` if it does not group the rows of a scan
+/// by texts that have dictionaries.
 fn replaced(aggregation: &AggregateExec) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     let is_plain = aggregation.group_expr().is_single()
         && aggregation.limit_options().is_none()

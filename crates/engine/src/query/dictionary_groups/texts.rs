@@ -15,7 +15,7 @@ const UNKNOWN: u32 = u32::MAX;
 /// A code whose number is being looked up.
 const WANTED: u32 = u32::MAX - 1;
 
-/// Texts of a dictionary for one row read, up to which all are looked up at once.
+/// All texts of a dictionary are looked up at once if there are at most this many for each row read.
 const TEXTS_PER_ROW: usize = 2;
 
 /// Numbers of the texts of a column, from 0, in the order in which they were found. NULL has a

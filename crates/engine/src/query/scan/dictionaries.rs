@@ -63,6 +63,21 @@ pub(super) fn read_with_dictionary(field: &Field, file: &ParquetMetaData) -> Opt
     has_codes(field.name(), file).then(|| field.clone().with_data_type(coded))
 }
 
+/// Returns the columns of a table, those with the types of a file that it reads with dictionaries.
+pub(super) fn coded_as(table: &SchemaRef, file: &Schema) -> SchemaRef {
+    let read = |field: &FieldRef| match file.field_with_name(field.name()).map(Field::data_type) {
+        Ok(coded @ DataType::Dictionary(..)) => {
+            Arc::new(field.as_ref().clone().with_data_type(coded.clone()))
+        }
+        _ => Arc::clone(field),
+    };
+    let is_coded = |field: &FieldRef| matches!(field.data_type(), DataType::Dictionary(..));
+    match file.fields().iter().any(is_coded) {
+        true => Arc::new(Schema::new(table.fields().iter().map(read).collect::<Vec<_>>())),
+        false => Arc::clone(table),
+    }
+}
+
 /// Whether all rows of a column in a file have codes.
 fn has_codes(name: &str, file: &ParquetMetaData) -> bool {
     let leaves = file.file_metadata().schema_descr().columns();

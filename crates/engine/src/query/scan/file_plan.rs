@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow::array::{Array, RecordBatch, RecordBatchOptions};
-use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
+use arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion::common::cast::as_boolean_array;
 use datafusion::common::pruning::PruningStatistics;
 use datafusion::common::stats::Precision;
@@ -29,7 +29,7 @@ use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 use parquet::schema::types::SchemaDescriptor;
 
 use crate::query::scan::dictionaries::{
-    Dictionaries, read_with_dictionary, returned_schema, used_once, with_coded_constants,
+    Dictionaries, coded_as, read_with_dictionary, returned_schema, used_once, with_coded_constants,
 };
 use crate::query::scan::first_rows::{Wanted, WantedOfFile, best_first, up_to};
 use crate::query::scan::late_filter::LateFilter;
@@ -116,8 +116,8 @@ impl TableScan {
     /// Whether the columns that are returned with dictionaries are read from a file as from others.
     pub(super) fn has_same_dictionaries(&self, file: &ParquetMetaData, others: &Schema) -> bool {
         self.coded.iter().all(|name| {
-            let read = self.read_as(name, file);
-            read.as_ref().map(Field::data_type) == others.field_with_name(name).ok().map(Field::data_type)
+            let Ok(other) = others.field_with_name(name) else { return true };
+            self.read_as(name, file).is_some_and(|read| read.data_type() == other.data_type())
         })
     }
 
@@ -172,7 +172,8 @@ pub(super) struct FilePlan {
     /// Positions of the columns that are decoded for the output.
     decoded: Vec<usize>,
     projector: Projector,
-    /// Schema of the output, if that of the projected rows differs, such as in what may be NULL.
+    /// Schema of the output, if that of the projected rows differs, such as in what may be NULL, or
+    /// if columns are returned with dictionaries.
     returned_as: Option<SchemaRef>,
 }
 
@@ -384,21 +385,6 @@ impl FilePlan {
     /// Statistics of some row groups of a file.
     fn statistics<'a>(&'a self, positions: &[usize], file: &'a ParquetMetaData) -> RowGroupStatistics<'a> {
         RowGroupStatistics::new(&self.columns, positions, file)
-    }
-}
-
-/// Returns the columns of a table, those with the types of a file that it reads with dictionaries.
-fn coded_as(table: &SchemaRef, file: &Schema) -> SchemaRef {
-    let read = |field: &FieldRef| match file.field_with_name(field.name()).map(Field::data_type) {
-        Ok(coded @ DataType::Dictionary(..)) => {
-            Arc::new(field.as_ref().clone().with_data_type(coded.clone()))
-        }
-        _ => Arc::clone(field),
-    };
-    let is_coded = |field: &FieldRef| matches!(field.data_type(), DataType::Dictionary(..));
-    match file.fields().iter().any(is_coded) {
-        true => Arc::new(Schema::new(table.fields().iter().map(read).collect::<Vec<_>>())),
-        false => Arc::clone(table),
     }
 }
 

@@ -221,7 +221,7 @@ impl DataSource for OrderedScan {
         self.scan.output_partitioning()
     }
 
-    /// Those of a scan with dictionaries are only its schema: it is planned last.
+    /// A scan with dictionaries declares only its schema: no rule that needs its order runs later.
     fn eq_properties(&self) -> EquivalenceProperties {
         let properties = self.scan.eq_properties();
         match self.dictionaries.is_empty() {
