@@ -13,7 +13,7 @@ use crate::query::dictionary_groups::groups::Groups;
 
 /// How the input is read.
 enum Read {
-    /// Rows are grouped; so many have been so far.
+    /// Rows are grouped. Holds the number of rows grouped so far.
     Grouped(usize),
     /// Rows are returned as groups of their own.
     Converted,

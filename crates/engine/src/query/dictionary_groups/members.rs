@@ -172,7 +172,7 @@ impl Array {
     }
 }
 
-/// Place of a group with some numbers, each of so many bits.
+/// Position in the array of the group with these numbers, each with the bits it takes.
 fn place<'a>(numbers: impl Iterator<Item = (&'a u32, &'a u32)>) -> usize {
     numbers.fold(0, |place, (bits, number)| place << bits | *number as usize)
 }

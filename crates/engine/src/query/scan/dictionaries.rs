@@ -1,7 +1,7 @@
 //! Text columns that a scan returns with their dictionaries.
 //!
 //! A portion stores a column of texts that repeat as one dictionary for each row group, and a code
-//! for each row. A scan returns views of the texts, unless it is asked for the dictionaries: then
+//! for each row. A scan returns views of the texts, or the dictionaries if asked for them: then
 //! all batches of a row group have the same one (the same allocation), and the work for a text is
 //! done once for all of its rows. A column that a file stores otherwise is returned with
 //! dictionaries of a single batch.
@@ -10,7 +10,6 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, DictionaryArray, RecordBatch, RecordBatchOptions, UInt32Array};
-use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef, UInt32Type};
 use datafusion::common::ScalarValue;
 use datafusion::error::Result;
@@ -18,6 +17,7 @@ use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::{Column, Literal, lit};
 use datafusion::physical_expr::projection::{ProjectionExpr, ProjectionExprs};
 use datafusion::physical_expr::utils::collect_columns;
+use evenkeel_model::table::as_view;
 use parquet::basic::Encoding;
 use parquet::file::metadata::ParquetMetaData;
 
@@ -146,15 +146,10 @@ fn coded(array: &ArrayRef, latest: &mut Option<(ArrayRef, ArrayRef)>) -> Result<
         let codes = UInt32Array::new(codes.into(), array.nulls().cloned());
         return Ok(Arc::new(DictionaryArray::try_new(codes, Arc::clone(array))?));
     };
-    let views = match read.values().data_type() {
-        DataType::Utf8 => DataType::Utf8View,
-        DataType::Binary => DataType::BinaryView,
-        _ => return Ok(Arc::clone(array)),
-    };
     let known = latest.take().filter(|(known, _)| known.to_data().ptr_eq(&read.values().to_data()));
     let (known, values) = match known {
         Some(known) => known,
-        None => (Arc::clone(read.values()), cast(read.values(), &views)?),
+        None => (Arc::clone(read.values()), as_view(read.values())?),
     };
     let coded = read.with_values(Arc::clone(&values));
     *latest = Some((known, values));
