@@ -153,6 +153,7 @@ async fn answer(args: Args, limits: &QueryLimits, out: &mut Output) -> Result<()
             *table = without_damaged(table, out).await?;
         }
     }
+    tables.leak_portions();
     let session = session(&args, limits, tables, out).await?;
     if args.explain {
         let explanation = session.explain(&sql, &params).await.map_err(Failure::from_query)?;

@@ -323,6 +323,12 @@ impl Tables {
         })
     }
 
+    /// Keeps what is known about portions in memory until the process ends, which frees it at once:
+    /// dropping thousands of portions one by one takes as long as a short query.
+    pub(crate) fn leak_portions(&self) {
+        self.tables.iter().for_each(|(_, table)| std::mem::forget(table.snapshot().clone()));
+    }
+
     /// Returns the tables for a server.
     #[cfg(feature = "serve")]
     pub(crate) fn served(&self) -> evenkeel::serve::ServedTables {

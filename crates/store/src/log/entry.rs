@@ -244,6 +244,20 @@ pub fn read_entries(table: &str, version: Version, bytes: &[u8]) -> Result<Vec<L
     }
 }
 
+/// Parses lines, each of which is returned with its length in bytes.
+fn parse_lines<'a, L: AsRef<[u8]> + Sync + ?Sized + 'a>(
+    lines: impl Iterator<Item = &'a L>,
+    parse: impl Fn(&'a L) -> serde_json::Result<LogEntry> + Sync,
+) -> Vec<(usize, serde_json::Result<LogEntry>)> {
+    let lines: Vec<&L> = lines.collect();
+    let parse = |line: &&'a L| (line.as_ref().len(), parse(line));
+    // A checkpoint has thousands of lines, and opening a table waits for it.
+    match lines.len() {
+        ..PARALLEL_LINES => lines.iter().map(parse).collect(),
+        _ => lines.par_iter().map(parse).collect(),
+    }
+}
+
 /// Reads the lines of a log file up to its end line, which is checked.
 pub(super) fn check_lines(table: &str, file: &str, bytes: &[u8]) -> Result<Vec<LogEntry>, LogError> {
     let damaged = |line: usize, reason: String| LogError::Damaged {
@@ -252,20 +266,15 @@ pub(super) fn check_lines(table: &str, file: &str, bytes: &[u8]) -> Result<Vec<L
         line,
         reason,
     };
-    let lines: Vec<&[u8]> = match std::str::from_utf8(bytes) {
-        // In text, line breaks are searched for many bytes at a time.
-        Ok(text) => text.split_inclusive('\n').map(str::as_bytes).collect(),
-        Err(_) => bytes.split_inclusive(|byte| *byte == b'\n').collect(),
-    };
-    let parse = |line: &&[u8]| serde_json::from_slice(line);
-    // A checkpoint has thousands of lines, and opening a table waits for it.
-    let parsed: Vec<Result<LogEntry, serde_json::Error>> = match lines.len() {
-        ..PARALLEL_LINES => lines.iter().map(parse).collect(),
-        _ => lines.par_iter().map(parse).collect(),
+    let parsed = match std::str::from_utf8(bytes) {
+        // In text, line breaks are searched for many bytes at a time, and strings are not checked
+        // again.
+        Ok(text) => parse_lines(text.split_inclusive('\n'), serde_json::from_str),
+        Err(_) => parse_lines(bytes.split_inclusive(|byte| *byte == b'\n'), serde_json::from_slice),
     };
     let mut entries = Vec::with_capacity(parsed.len());
     let mut above = 0;
-    for (index, (line, parsed)) in lines.into_iter().zip(parsed).enumerate() {
+    for (index, (length, parsed)) in parsed.into_iter().enumerate() {
         let entry = parsed.map_err(|error| {
             // A newer format may have lines or operations that this build does not know.
             let first = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
@@ -276,13 +285,13 @@ pub(super) fn check_lines(table: &str, file: &str, bytes: &[u8]) -> Result<Vec<L
             if lines != entries.len() || xxh64 != checksum(read) {
                 return Err(damaged(index + 1, "the checksum does not match the lines above it".to_owned()));
             }
-            if above + line.len() != bytes.len() {
+            if above + length != bytes.len() {
                 return Err(damaged(index + 2, "there is text after the last line".to_owned()));
             }
             let first = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
             return newer_format(table, file, first).map_or(Ok(entries), Err);
         }
-        above += line.len();
+        above += length;
         entries.push(entry);
     }
     Err(damaged(entries.len() + 1, "the file ends before its end line".to_owned()))

@@ -114,7 +114,7 @@ impl TableLog {
         }
         if files.begin_at_first() {
             let (_, entries) = self.read(Version::FIRST).await?;
-            return Snapshot::first(self.storage.name(), &entries);
+            return Snapshot::first(self.storage.name(), entries);
         }
         Err(match (unread, files.checkpoints.first(), files.newest()) {
             (Some(error), ..) => error,
@@ -153,7 +153,7 @@ impl TableLog {
         let mut commits = self.read_all(wanted.collect());
         let mut snapshot = base;
         while let Some((version, entries)) = commits.try_next().await? {
-            snapshot = snapshot.apply(self.storage.name(), version, &entries)?;
+            snapshot = snapshot.apply(self.storage.name(), version, entries)?;
         }
         Ok(snapshot)
     }

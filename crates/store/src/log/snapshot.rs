@@ -1,9 +1,11 @@
 //! A table at one version: the fold of its commits.
 
+use std::borrow::Borrow;
 use std::collections::HashSet;
+use std::hash::{Hash, Hasher};
 use std::sync::{Arc, OnceLock};
 
-use ahash::AHashMap;
+use ahash::{AHashMap, AHashSet};
 
 use crate::log::entry::{
     CommitInfo, CommitSummary, LogEntry, Operation, PortionEntry, SourceEntry, commit_path, read_entries,
@@ -17,13 +19,37 @@ use evenkeel_stats::overlap::depths;
 /// inputs of that commit.
 type SourcesByContent = AHashMap<String, (Arc<CommitSummary>, usize)>;
 
+/// A portion that a set finds by its path.
+#[derive(Debug, Clone)]
+struct ByPath(Arc<PortionEntry>);
+
+impl Borrow<str> for ByPath {
+    fn borrow(&self) -> &str {
+        &self.0.path
+    }
+}
+
+impl Hash for ByPath {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.path.as_str().hash(state);
+    }
+}
+
+impl PartialEq for ByPath {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.path == other.0.path
+    }
+}
+
+impl Eq for ByPath {}
+
 /// A table at one version. It is immutable; a reader may keep it indefinitely.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
     version: Version,
     spec: Arc<TableSpec>,
     /// Visible portions by path, so that the fold finds removed ones.
-    portions: AHashMap<String, Arc<PortionEntry>>,
+    portions: AHashSet<ByPath>,
     commits: Vec<Arc<CommitSummary>>,
     /// Inputs of `commits` by content, built on first use, because queries never need them.
     sources: OnceLock<SourcesByContent>,
@@ -33,7 +59,7 @@ pub struct Snapshot {
 
 impl Snapshot {
     /// Builds the snapshot of the first commit.
-    pub(super) fn first(table: &str, entries: &[LogEntry]) -> Result<Self, LogError> {
+    pub(super) fn first(table: &str, entries: Vec<LogEntry>) -> Result<Self, LogError> {
         let file = commit_path(Version::FIRST);
         let definition = entries.iter().find_map(|entry| match entry {
             LogEntry::Table(definition) => Some(definition.clone()),
@@ -53,7 +79,7 @@ impl Snapshot {
         let empty = Self {
             version: Version::FIRST,
             spec: Arc::new(spec),
-            portions: AHashMap::new(),
+            portions: AHashSet::new(),
             commits: Vec::new(),
             sources: OnceLock::new(),
             swept: HashSet::new(),
@@ -66,10 +92,10 @@ impl Snapshot {
         mut self,
         table: &str,
         version: Version,
-        entries: &[LogEntry],
+        entries: Vec<LogEntry>,
     ) -> Result<Self, LogError> {
         let mut summary = None;
-        for (index, entry) in entries.iter().enumerate() {
+        for (index, entry) in entries.into_iter().enumerate() {
             self.apply_entry(version, entry, &mut summary).map_err(|reason| LogError::Damaged {
                 table: table.to_owned(),
                 file: commit_path(version),
@@ -88,31 +114,31 @@ impl Snapshot {
     fn apply_entry(
         &mut self,
         version: Version,
-        entry: &LogEntry,
+        entry: LogEntry,
         summary: &mut Option<CommitSummary>,
     ) -> Result<(), String> {
         match entry {
             LogEntry::Commit(info) => *summary = Some(self.empty_summary(info)),
             LogEntry::Add(portion) => return self.add(portion, summary.as_mut()),
             LogEntry::Remove { path } => {
-                if self.portions.remove(path).is_none() {
+                if !self.portions.remove(path.as_str()) {
                     return Err(format!("portion {path} is removed but was not visible"));
                 }
                 summary.iter_mut().for_each(|summary| summary.removed += 1);
             }
             LogEntry::Sweep { path } => {
-                if self.portions.contains_key(path) {
+                if self.portions.contains(path.as_str()) {
                     return Err(format!("portion {path} is given up while it is visible"));
                 }
-                self.swept.insert(path.clone());
                 summary.iter_mut().for_each(|summary| summary.swept.push(path.clone()));
+                self.swept.insert(path);
             }
             LogEntry::Source(source) => {
                 summary.iter_mut().for_each(|summary| summary.sources.push(source.clone()));
             }
             LogEntry::Table(_) if version == Version::FIRST => {}
             LogEntry::Table(definition) => {
-                let altered = self.spec.altered(definition.clone());
+                let altered = self.spec.altered(definition);
                 self.spec = Arc::new(altered.map_err(|error| error.to_string())?);
             }
             LogEntry::Checkpoint(_) | LogEntry::History(_) | LogEntry::End { .. } => {
@@ -123,22 +149,23 @@ impl Snapshot {
     }
 
     /// Makes a portion visible.
-    fn add(&mut self, portion: &PortionEntry, summary: Option<&mut CommitSummary>) -> Result<(), String> {
+    fn add(&mut self, portion: PortionEntry, summary: Option<&mut CommitSummary>) -> Result<(), String> {
         let summary = summary.ok_or("an entry before the commit")?;
         let rows = summary.rows_per_partition.get_mut(portion.partition.index());
         *rows.ok_or_else(|| format!("there is no partition {}", portion.partition))? += portion.data_rows();
         summary.deletes += portion.deleted_keys();
         summary.bytes += portion.bytes;
         summary.portions += 1;
-        match self.portions.insert(portion.path.clone(), Arc::new(portion.clone())) {
-            Some(_) => Err(format!("portion {} is added twice", portion.path)),
-            None => Ok(()),
+        let portion = Arc::new(portion);
+        match self.portions.insert(ByPath(Arc::clone(&portion))) {
+            true => Ok(()),
+            false => Err(format!("portion {} is added twice", portion.path)),
         }
     }
 
-    fn empty_summary(&self, info: &CommitInfo) -> CommitSummary {
+    fn empty_summary(&self, info: CommitInfo) -> CommitSummary {
         CommitSummary {
-            info: info.clone(),
+            info,
             rows_per_partition: vec![0; self.spec.partitions().len()],
             bytes: 0,
             portions: 0,
@@ -197,7 +224,7 @@ impl Snapshot {
             file: file.to_owned(),
             source,
         })?;
-        let portions = portions.into_iter().map(|portion| (portion.path.clone(), portion)).collect();
+        let portions = portions.into_iter().map(ByPath).collect();
         let swept = commits.iter().flat_map(|commit| commit.swept.iter().cloned()).chain(swept).collect();
         Ok(Self { version, spec: Arc::new(spec), portions, commits, sources: OnceLock::new(), swept })
     }
@@ -214,10 +241,15 @@ impl Snapshot {
         &self.spec
     }
 
+    /// Returns the visible portions in no particular order.
+    fn visible(&self) -> impl Iterator<Item = &Arc<PortionEntry>> {
+        self.portions.iter().map(|portion| &portion.0)
+    }
+
     /// Returns the visible portions by partition and age, oldest first.
     #[must_use]
     pub fn portions(&self) -> Vec<Arc<PortionEntry>> {
-        let mut portions: Vec<_> = self.portions.values().cloned().collect();
+        let mut portions: Vec<_> = self.visible().cloned().collect();
         portions.sort_by(|a, b| (a.partition, a.sequence, &a.path).cmp(&(b.partition, b.sequence, &b.path)));
         portions
     }
@@ -227,7 +259,7 @@ impl Snapshot {
     pub fn without(&self, paths: &[String]) -> Self {
         let mut rest = self.clone();
         for path in paths {
-            rest.portions.remove(path);
+            rest.portions.remove(path.as_str());
         }
         rest
     }
@@ -235,7 +267,7 @@ impl Snapshot {
     /// Returns the portion at a path, if it is visible.
     #[must_use]
     pub fn portion(&self, path: &str) -> Option<&Arc<PortionEntry>> {
-        self.portions.get(path)
+        self.portions.get(path).map(|portion| &portion.0)
     }
 
     /// Whether a file was given up, so that no commit may name it.
@@ -257,14 +289,14 @@ impl Snapshot {
     #[must_use]
     pub fn expired_rows(&self, now: i64) -> u64 {
         let Some((column, oldest)) = self.spec.oldest_kept(now) else { return 0 };
-        let expired = self.portions.values().filter(|portion| portion.has_expired(column, &oldest));
+        let expired = self.visible().filter(|portion| portion.has_expired(column, &oldest));
         expired.map(|portion| portion.data_rows()).sum()
     }
 
     /// Whether a visible portion holds deletes.
     #[must_use]
     pub fn has_deletes(&self) -> bool {
-        self.portions.values().any(|portion| portion.deletes)
+        self.visible().any(|portion| portion.deletes)
     }
 
     /// Whether the table, or its history, has deletes, which builds of format 2 do not know.
@@ -283,7 +315,7 @@ impl Snapshot {
     /// Size of the visible portions in bytes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        self.portions.values().map(|portion| portion.bytes).sum()
+        self.visible().map(|portion| portion.bytes).sum()
     }
 
     /// Returns the ingested inputs, oldest first, each as it was first ingested.
@@ -365,8 +397,8 @@ pub fn fold(table: &str, commits: &[Vec<u8>]) -> Result<Snapshot, LogError> {
     for (version, bytes) in (0..).map(Version).zip(commits) {
         let entries = read_entries(table, version, bytes)?;
         folded = Some(match folded {
-            None => Snapshot::first(table, &entries)?,
-            Some(snapshot) => snapshot.apply(table, version, &entries)?,
+            None => Snapshot::first(table, entries)?,
+            Some(snapshot) => snapshot.apply(table, version, entries)?,
         });
     }
     folded.ok_or_else(|| LogError::NotATable { table: table.to_owned() })

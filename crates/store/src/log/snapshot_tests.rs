@@ -23,8 +23,8 @@ fn definition() -> TableDefinition {
 }
 
 fn first() -> Snapshot {
-    let entries = [commit(0, Operation::Create), LogEntry::Table(definition())];
-    Snapshot::first("t", &entries).unwrap()
+    let entries = vec![commit(0, Operation::Create), LogEntry::Table(definition())];
+    Snapshot::first("t", entries).unwrap()
 }
 
 /// A portion of 10 rows and 100 bytes with the keys from `min` to `max`.
@@ -49,10 +49,10 @@ fn add(path: &str) -> LogEntry {
 
 #[test]
 fn a_commit_adds_removes_and_gives_up_files_and_its_summary_counts_them() {
-    let upsert = [commit(1, Operation::Upsert), add("a"), add("b")];
-    let table = first().apply("t", Version(1), &upsert).unwrap();
+    let upsert = vec![commit(1, Operation::Upsert), add("a"), add("b")];
+    let table = first().apply("t", Version(1), upsert).unwrap();
     let (remove, sweep) = (LogEntry::Remove { path: "a".into() }, LogEntry::Sweep { path: "lost".into() });
-    let table = table.apply("t", Version(2), &[commit(2, Operation::Compact), remove, add("c"), sweep]);
+    let table = table.apply("t", Version(2), vec![commit(2, Operation::Compact), remove, add("c"), sweep]);
     let table = table.unwrap();
     let paths: Vec<String> = table.portions().iter().map(|portion| portion.path.clone()).collect();
     assert_eq!(paths, ["b", "c"]);
@@ -66,11 +66,12 @@ fn a_commit_adds_removes_and_gives_up_files_and_its_summary_counts_them() {
 
 #[test]
 fn a_shorter_history_keeps_what_was_given_up() {
-    let sweep =
-        |version: u64, path: &str| [commit(version, Operation::Clean), LogEntry::Sweep { path: path.into() }];
+    let sweep = |version: u64, path: &str| {
+        vec![commit(version, Operation::Clean), LogEntry::Sweep { path: path.into() }]
+    };
     let mut table = first();
     for version in 1..6 {
-        table = table.apply("t", Version(version), &sweep(version, &format!("lost {version}"))).unwrap();
+        table = table.apply("t", Version(version), sweep(version, &format!("lost {version}"))).unwrap();
     }
     let shorter = table.with_history_from(Version(4));
     assert!(table.lists(Version(0)) && !shorter.lists(Version(3)) && shorter.lists(Version(4)));
@@ -98,11 +99,11 @@ fn a_line_that_contradicts_the_lines_before_it_is_damage_in_that_line() {
         (vec![upsert(), renamed], 2, "the name cannot be changed"),
         (vec![upsert(), LogEntry::End { lines: 1, xxh64: String::new() }], 2, "does not belong"),
     ] {
-        let error = first().apply("t", Version(1), &entries).unwrap_err();
+        let error = first().apply("t", Version(1), entries).unwrap_err();
         let LogError::Damaged { line: at, reason: actual, .. } = &error else { panic!("{error}") };
         assert!(*at == line && actual.contains(reason), "{error}");
     }
-    let undeclared = Snapshot::first("t", &[commit(0, Operation::Create)]).unwrap_err();
+    let undeclared = Snapshot::first("t", vec![commit(0, Operation::Create)]).unwrap_err();
     assert!(undeclared.to_string().contains("it declares no table"), "{undeclared}");
 }
 
@@ -120,7 +121,7 @@ fn the_depth_of_a_table_is_that_of_its_deepest_partition() {
         (&[(0, 0, 5), (0, 5, 9), (1, 0, 9)], 2),
         (&[(1, 0, 9), (1, 2, 3), (1, 3, 7), (1, 8, 9)], 3),
     ] {
-        let table = first().apply("t", Version(1), &entries(portions)).unwrap();
+        let table = first().apply("t", Version(1), entries(portions)).unwrap();
         assert_eq!(table.max_depth(), depth, "{portions:?}");
     }
 }

@@ -51,7 +51,7 @@ impl TableLog {
         let base = match pointer.and_then(|bytes| serde_json::from_slice::<Pointer>(bytes).ok()) {
             Some(pointer) => self.read_checkpoint(pointer.checkpoint).await,
             None => match self.read(Version::FIRST).await {
-                Ok((_, entries)) => Snapshot::first(self.storage().name(), &entries),
+                Ok((_, entries)) => Snapshot::first(self.storage().name(), entries),
                 Err(error) => Err(error),
             },
         };
@@ -81,7 +81,7 @@ impl TableLog {
             for (version, commit) in commits {
                 match (commit, missing) {
                     (Ok((_, entries)), None) => {
-                        snapshot = snapshot.apply(self.storage().name(), version, &entries)?;
+                        snapshot = snapshot.apply(self.storage().name(), version, entries)?;
                     }
                     (Ok(_), Some(_)) => return Ok(None),
                     (Err(error), _) if error.is_vanished_file() => missing = Some(version),

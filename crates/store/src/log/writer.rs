@@ -50,7 +50,7 @@ impl TableLog {
             log.storage.delete(&commit_path(Version::FIRST)).await?;
             return Err(LogError::Exists { table: log.name() });
         }
-        let snapshot = Snapshot::first(log.storage.name(), &entries)?;
+        let snapshot = Snapshot::first(log.storage.name(), entries)?;
         Ok((log, snapshot))
     }
 
@@ -76,7 +76,7 @@ impl TableLog {
         let version = base.version().next();
         let entries = draft.entries(version);
         // Checked before the write: a commit that contradicts its base must not enter the log.
-        let after = base.clone().apply(self.storage.name(), version, &entries)?;
+        let after = base.clone().apply(self.storage.name(), version, entries.clone())?;
         let written = self.write(version, &entries).await;
         if let Ok(true) = written {
             let outcome = self.after_put(base, draft, after).await;
