@@ -323,10 +323,9 @@ impl Tables {
         })
     }
 
-    /// Keeps what is known about portions in memory until the process ends, which frees it at once:
-    /// dropping thousands of portions one by one takes as long as a short query.
+    /// Keeps the portions of all tables in memory until the process ends.
     pub(crate) fn leak_portions(&self) {
-        self.tables.iter().for_each(|(_, table)| std::mem::forget(table.snapshot().clone()));
+        self.tables.iter().for_each(|(_, table)| table.snapshot().leak_portions());
     }
 
     /// Returns the tables for a server.

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::de::{SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::table::ColumnType;
 
@@ -61,9 +62,35 @@ impl fmt::Display for KeyValue {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyRange {
     /// Key of the first row.
+    #[serde(deserialize_with = "short_list")]
     pub min: Vec<KeyValue>,
     /// Key of the last row.
+    #[serde(deserialize_with = "short_list")]
     pub max: Vec<KeyValue>,
+}
+
+/// Reads a list of values. Most have one, for which no more memory is allocated than it needs: a
+/// table has thousands of portions, and each has several lists.
+fn short_list<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<KeyValue>, D::Error> {
+    struct ShortList;
+
+    impl<'de> Visitor<'de> for ShortList {
+        type Value = Vec<KeyValue>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a list of values")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+            let mut values = Vec::from_iter(list.next_element()?);
+            while let Some(value) = list.next_element()? {
+                values.push(value);
+            }
+            Ok(values)
+        }
+    }
+
+    deserializer.deserialize_seq(ShortList)
 }
 
 impl KeyRange {

@@ -6,12 +6,20 @@ use rand_chacha::ChaCha8Rng;
 use evenkeel_model::wire::{Wire, WireError, WireReader};
 
 /// Keeps `most` items of a stream, each with the same probability (Vitter, "Random Sampling with a
-/// Reservoir", Algorithm R). Equal streams give equal samples.
+/// Reservoir", Algorithm X). Equal streams give equal samples.
+///
+/// The n-th item replaces another one with probability `most` / n. Instead of a random number for
+/// each item, there is one for each that is kept: the next is kept as soon as the probability of
+/// having kept none since the last one falls below it.
 #[derive(Debug, Clone)]
 pub struct Reservoir<T> {
     items: Vec<T>,
     most: usize,
     seen: u64,
+    /// Probability that no item since the last kept one is kept.
+    none_kept: f64,
+    /// Random number in [0, 1) for the next kept item.
+    next: f64,
     random: ChaCha8Rng,
 }
 
@@ -19,7 +27,8 @@ impl<T> Reservoir<T> {
     /// Creates an empty sample of at most `most` items.
     #[must_use]
     pub fn new(most: usize, seed: u64) -> Self {
-        Self { items: Vec::new(), most, seen: 0, random: ChaCha8Rng::seed_from_u64(seed) }
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        Self { items: Vec::new(), most, seen: 0, none_kept: 1.0, next: random.random(), random }
     }
 
     /// Offers an item, which is created only if it is kept.
@@ -29,10 +38,13 @@ impl<T> Reservoir<T> {
             self.items.push(item());
             return;
         }
-        let place = self.random.random_range(0..self.seen);
-        if let Ok(place) = usize::try_from(place)
-            && let Some(slot) = self.items.get_mut(place)
-        {
+        self.none_kept *= 1.0 - self.most as f64 / self.seen as f64;
+        if self.none_kept > self.next {
+            return;
+        }
+        (self.none_kept, self.next) = (1.0, self.random.random());
+        let place = self.random.random_range(0..self.most.max(1));
+        if let Some(slot) = self.items.get_mut(place) {
             *slot = item();
         }
     }
@@ -128,6 +140,22 @@ mod tests {
         // each).
         let early = long.items().iter().filter(|item| **item < 50_000).count();
         assert!(early.abs_diff(500) < 64, "{early}");
+    }
+
+    #[test]
+    fn every_item_has_the_same_chance() {
+        const SAMPLES: u64 = 20_000;
+        let mut kept = [0_u32; 40];
+        for seed in 0..SAMPLES {
+            let mut sample = Reservoir::new(5, seed);
+            (0..kept.len()).for_each(|item| sample.offer(|| item));
+            sample.items().iter().for_each(|item| kept[*item] += 1);
+        }
+        // Five of 40 items in each sample, within five standard deviations (47 each).
+        assert!(kept.iter().all(|kept| kept.abs_diff(2_500) < 235), "{kept:?}");
+        let mut none = Reservoir::new(0, 1);
+        (0..10).for_each(|item| none.offer(|| item));
+        assert_eq!((none.items().len(), none.seen()), (0, 10));
     }
 
     #[test]

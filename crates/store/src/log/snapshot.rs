@@ -306,6 +306,12 @@ impl Snapshot {
         self.has_deletes() || self.commits.iter().any(of_deletes)
     }
 
+    /// Keeps the visible portions in memory until the process ends. Dropping thousands of them one by
+    /// one takes as long as a short query.
+    pub fn leak_portions(&self) {
+        self.visible().for_each(|portion| std::mem::forget(Arc::clone(portion)));
+    }
+
     /// Number of visible portions.
     #[must_use]
     pub fn portion_count(&self) -> usize {

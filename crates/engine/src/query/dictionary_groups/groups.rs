@@ -29,7 +29,7 @@ pub(super) struct Groups {
 /// A key of the groups.
 struct Key {
     expr: Arc<dyn PhysicalExpr>,
-    /// Numbers of its texts, if it has dictionaries.
+    /// Numbers of its texts, if groups are found by them.
     texts: Option<Texts>,
 }
 
@@ -52,19 +52,14 @@ impl Groups {
         // The numbers of an only key are the groups.
         let is_several = partial.group_expr().expr().len() > 1;
         let mut keys = Vec::new();
-        let mut found_by: Vec<FieldRef> = Vec::new();
         let own = partial.group_expr().expr().iter().zip(schema.fields());
         for (position, ((expr, _), field)) in own.enumerate() {
             let has_dictionary = with_dictionaries.contains(&position);
             let texts = has_dictionary.then(|| Texts::try_new(field, is_several)).transpose()?;
             keys.push(Key { expr: Arc::clone(expr), texts });
-            found_by.push(match has_dictionary {
-                true => Arc::new(Field::new(field.name(), DataType::UInt32, false)),
-                false => Arc::clone(field),
-            });
         }
         let are_numbers = with_dictionaries.len() == keys.len();
-        let found_by = Arc::new(Schema::new(found_by));
+        let found_by = columns_found_by(&keys, &schema);
         let members = is_several.then(|| Members::try_new(&found_by, are_numbers)).transpose()?;
         let aggregates = partial.aggr_expr().iter().zip(partial.filter_expr()).map(|(aggregate, filter)| {
             let accumulator = aggregate.create_groups_accumulator()?;
@@ -89,12 +84,13 @@ impl Groups {
     /// [`DataFusionError`](datafusion::error::DataFusionError) if a key or an argument cannot be
     /// evaluated, or an aggregate fails.
     pub(super) fn add(&mut self, rows: &RecordBatch) -> Result<()> {
+        self.leave_texts_that_hardly_repeat()?;
         let mut keys = Vec::new();
         let mut counts = Vec::new();
         for key in &mut self.keys {
             let values = evaluated(&key.expr, rows)?;
             let Some(texts) = &mut key.texts else {
-                keys.push(values);
+                keys.push(without_dictionary(values)?);
                 counts.push(0);
                 continue;
             };
@@ -123,6 +119,24 @@ impl Groups {
             let filter = filter.as_ref().map(|filter| as_boolean_array(filter)).transpose()?;
             aggregate.accumulator.update_batch(&arguments, &self.found, filter, groups)?;
         }
+        Ok(())
+    }
+
+    /// From now on finds groups by the texts themselves that hardly repeat, instead of by numbers.
+    fn leave_texts_that_hardly_repeat(&mut self) -> Result<()> {
+        let hardly_repeats = |key: &Key| key.texts.as_ref().is_some_and(Texts::hardly_repeat);
+        let Some(members) = self.members.as_mut().filter(|_| self.keys.iter().any(hardly_repeats)) else {
+            return Ok(());
+        };
+        let mut groups = members.emit()?;
+        for (key, found_by) in self.keys.iter_mut().zip(&mut groups) {
+            if hardly_repeats(key)
+                && let Some(mut texts) = key.texts.take()
+            {
+                *found_by = take(&texts.emit()?, found_by, None)?;
+            }
+        }
+        *members = Members::table_of(&columns_found_by(&self.keys, &self.schema), &groups)?;
         Ok(())
     }
 
@@ -178,11 +192,7 @@ impl Groups {
     pub(super) fn converted(&self, rows: &RecordBatch) -> Result<RecordBatch> {
         let mut columns = Vec::new();
         for key in &self.keys {
-            let values = evaluated(&key.expr, rows)?;
-            columns.push(match values.as_dictionary_opt::<UInt32Type>() {
-                Some(coded) if key.texts.is_some() => take(coded.values(), coded.keys(), None)?,
-                _ => values,
-            });
+            columns.push(without_dictionary(evaluated(&key.expr, rows)?)?);
         }
         for aggregate in &self.aggregates {
             let (arguments, filter) = aggregate.evaluated(rows)?;
@@ -209,6 +219,23 @@ impl Aggregate {
         let filter = self.filter.as_ref().map(|filter| evaluated(filter, rows)).transpose()?;
         Ok((arguments, filter))
     }
+}
+
+/// Columns by which groups are found: the numbers of texts, or else keys.
+fn columns_found_by(keys: &[Key], schema: &Schema) -> SchemaRef {
+    let column = |(key, field): (&Key, &FieldRef)| match key.texts {
+        Some(_) => Arc::new(Field::new(field.name(), DataType::UInt32, false)),
+        None => Arc::clone(field),
+    };
+    Arc::new(Schema::new(keys.iter().zip(schema.fields()).map(column).collect::<Vec<_>>()))
+}
+
+/// Returns the texts of rows.
+fn without_dictionary(values: ArrayRef) -> Result<ArrayRef> {
+    Ok(match values.as_dictionary_opt::<UInt32Type>() {
+        Some(coded) => take(coded.values(), coded.keys(), None)?,
+        None => values,
+    })
 }
 
 fn evaluated(expr: &Arc<dyn PhysicalExpr>, rows: &RecordBatch) -> Result<ArrayRef> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, UInt32Array};
+use arrow::array::{Array as _, ArrayRef, UInt32Array};
 use arrow::datatypes::SchemaRef;
 use datafusion::common::{Result, internal_err};
 use datafusion::logical_expr::EmitTo;
@@ -42,6 +42,36 @@ impl Members {
         })
     }
 
+    /// Groups by the keys of `schema`, which are those of some rows, all different, in their order.
+    pub(super) fn table_of(schema: &SchemaRef, groups: &[ArrayRef]) -> Result<Self> {
+        let rows = groups.first().map_or(0, |keys| keys.len());
+        let mut table = new_group_values(Arc::clone(schema), &GroupOrdering::None)?;
+        let mut found = Vec::new();
+        if rows > 0 {
+            table.intern(groups, &mut found)?;
+        }
+        // A row with the hash of another one gets its number after all rows that it is found with.
+        let displaced = displaced(&found);
+        if !displaced.is_empty() {
+            table = new_group_values(Arc::clone(schema), &GroupOrdering::None)?;
+            let mut ends: Vec<usize> = displaced.iter().flat_map(|row| [*row, row + 1]).collect();
+            ends.push(rows);
+            let mut start = 0;
+            for end in ends {
+                if start == end {
+                    continue;
+                }
+                let part: Vec<ArrayRef> = groups.iter().map(|keys| keys.slice(start, end - start)).collect();
+                table.intern(&part, &mut found)?;
+                if !found.iter().copied().eq(start..end) {
+                    return internal_err!("groups are not in the order of their rows");
+                }
+                start = end;
+            }
+        }
+        Ok(Self::Table(table))
+    }
+
     /// Finds the groups of rows, and adds those that are new. `counts` says how many numbers each
     /// column has.
     pub(super) fn find(
@@ -53,7 +83,7 @@ impl Members {
         if let Self::Array(array) = self
             && !array.fits(counts)
         {
-            *self = Self::Table(array.move_to_table()?);
+            *self = array.move_to_table()?;
         }
         match self {
             Self::Array(array) => array.find(&keys, groups),
@@ -151,12 +181,9 @@ impl Array {
     }
 
     /// Returns a table of the same groups, and forgets them.
-    fn move_to_table(&mut self) -> Result<Box<dyn GroupValues>> {
-        let mut table = new_group_values(Arc::clone(&self.schema), &GroupOrdering::None)?;
-        if self.len() > 0 {
-            table.intern(&self.emit(), &mut Vec::new())?;
-        }
-        Ok(table)
+    fn move_to_table(&mut self) -> Result<Members> {
+        let schema = Arc::clone(&self.schema);
+        Members::table_of(&schema, &self.emit())
     }
 
     fn emit(&mut self) -> Vec<ArrayRef> {
@@ -170,6 +197,17 @@ impl Array {
         let numbers = self.groups.capacity() + self.members.iter().map(Vec::capacity).sum::<usize>();
         numbers * size_of::<u32>()
     }
+}
+
+/// Returns the rows whose group comes after those of later rows.
+fn displaced(groups: &[usize]) -> Vec<usize> {
+    let mut next = 0;
+    let is_displaced = |(_, group): &(usize, &usize)| {
+        let is_next = **group == next;
+        next += usize::from(is_next);
+        !is_next
+    };
+    groups.iter().enumerate().filter(is_displaced).map(|(row, _)| row).collect()
 }
 
 /// Position in the array of the group with these numbers, each with the bits it takes.

@@ -11,7 +11,7 @@ use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 use datafusion::physical_plan::{ExecutionPlan, InputOrderMode};
 
 use crate::query::dictionary_groups::exec::DictionaryGroupsExec;
-use crate::query::scan::dictionaries::{used_once, with_dictionary};
+use crate::query::scan::dictionaries::{Readable, used_once, with_dictionary};
 use crate::query::scan::ordered_scan::OrderedScan;
 
 /// Replaces aggregations that group the rows of a scan by texts. Runs after all rules that move
@@ -73,8 +73,8 @@ fn replaced(aggregation: &AggregateExec) -> Result<Option<Arc<dyn ExecutionPlan>
 }
 
 /// Returns the keys that a scan can return with dictionaries, as positions among the keys and among
-/// the columns of the scan: columns that nothing else uses, neither in the aggregation nor in the
-/// scan.
+/// the columns of the scan: columns that nothing else uses in the aggregation, and that the scan
+/// can read with dictionaries.
 fn keys_with_dictionaries(aggregation: &AggregateExec) -> Vec<(usize, usize)> {
     let Some(config) = OrderedScan::config_of(aggregation.input().as_ref()) else { return Vec::new() };
     let Some(projection) = config.file_source().projection() else { return Vec::new() };
@@ -82,12 +82,12 @@ fn keys_with_dictionaries(aggregation: &AggregateExec) -> Vec<(usize, usize)> {
     let arguments = aggregation.aggr_expr().iter().flat_map(|aggregate| aggregate.expressions());
     let filters = aggregation.filter_expr().iter().flatten().cloned();
     let grouped_once = used_once(keys.iter().map(|(key, _)| Arc::clone(key)).chain(arguments).chain(filters));
-    let read_once = used_once(projection.expr_iter().chain(config.file_source().filter()));
+    let readable = Readable::new(projection, config.file_source().filter().as_ref());
     let with_dictionaries = keys.iter().enumerate().filter_map(|(position, (key, _))| {
         let column = key.downcast_ref::<Column>()?;
         let read = &projection.as_ref().get(column.index())?.expr;
         let is_text = with_dictionary(&key.data_type(&aggregation.input_schema()).ok()?).is_some();
-        let is_only = grouped_once.contains(column) && read_once.contains(read.downcast_ref::<Column>()?);
+        let is_only = grouped_once.contains(column) && readable.has(read.downcast_ref::<Column>()?);
         (is_text && is_only).then(|| (position, column.index()))
     });
     with_dictionaries.collect()

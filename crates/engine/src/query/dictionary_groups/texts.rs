@@ -18,6 +18,13 @@ const WANTED: u32 = u32::MAX - 1;
 /// All texts of a dictionary are looked up at once if there are at most this many for each row read.
 const TEXTS_PER_ROW: usize = 2;
 
+/// Rows of earlier dictionaries from which it is known whether texts repeat.
+const ROWS_OF_PROBE: usize = 10_000;
+
+/// Rows for each text of whole dictionaries, at least, for which numbers are worth it beside other
+/// keys.
+const ROWS_PER_TEXT: usize = 4;
+
 /// Numbers of the texts of a column, from 0, in the order in which they were found. NULL has a
 /// number, too.
 pub(super) struct Texts {
@@ -33,6 +40,11 @@ pub(super) struct Texts {
     unknown: usize,
     /// Rows that had codes of the latest dictionary.
     rows: usize,
+    /// Rows and texts of the dictionaries before it, as long as it is not known whether texts repeat.
+    rows_before: usize,
+    texts_before: usize,
+    /// Whether hardly any rows have the same text.
+    hardly_repeat: Option<bool>,
     /// Results of `texts`, kept for their memory.
     found: Vec<usize>,
 }
@@ -50,8 +62,18 @@ impl Texts {
             numbers: Vec::new(),
             unknown: 0,
             rows: 0,
+            rows_before: 0,
+            texts_before: 0,
+            hardly_repeat: None,
             found: Vec::new(),
         })
+    }
+
+    /// Whether hardly any rows have the same text, by the first dictionaries. If there are other
+    /// keys, a group is then looked up twice for most rows, once for the text, and once by its number
+    /// and the other keys.
+    pub(super) fn hardly_repeat(&self) -> bool {
+        self.hardly_repeat == Some(true)
     }
 
     /// How many numbers there are.
@@ -68,6 +90,11 @@ impl Texts {
     ) -> Result<()> {
         let is_known = |known: &ArrayRef| Arc::ptr_eq(known, rows.values());
         if !self.dictionary.as_ref().is_some_and(is_known) {
+            self.rows_before += self.rows;
+            self.texts_before += self.numbers.len();
+            if self.hardly_repeat.is_none() && self.rows_before >= ROWS_OF_PROBE {
+                self.hardly_repeat = Some(self.rows_before < ROWS_PER_TEXT * self.texts_before);
+            }
             self.dictionary = Some(Arc::clone(rows.values()));
             self.numbers.clear();
             self.numbers.resize(rows.values().len(), UNKNOWN);

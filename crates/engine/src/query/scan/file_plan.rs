@@ -1,21 +1,20 @@
 //! Everything that reading a file needs except the file: conditions and projection in terms of its
 //! columns, and the predicates that exclude row groups and pages.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow::array::{Array, RecordBatch, RecordBatchOptions};
-use arrow::datatypes::{Field, Schema, SchemaRef};
+use arrow::datatypes::{DataType, Schema, SchemaRef};
+use datafusion::common::ScalarValue;
 use datafusion::common::cast::as_boolean_array;
 use datafusion::common::pruning::PruningStatistics;
-use datafusion::common::stats::Precision;
-use datafusion::common::{ScalarValue, Statistics};
 use datafusion::datasource::physical_plan::parquet::{
     PagePruningAccessPlanFilter, ParquetAccessPlan, ParquetFileMetrics,
 };
 use datafusion::error::{DataFusionError, Result};
 use datafusion::physical_expr::expressions::Column;
-use datafusion::physical_expr::projection::{ProjectionExprs, Projector};
+use datafusion::physical_expr::projection::Projector;
 use datafusion::physical_expr::simplifier::PhysicalExprSimplifier;
 use datafusion::physical_expr::utils::{collect_columns, reassign_expr_columns};
 use datafusion::physical_expr::{PhysicalExpr, conjunction};
@@ -28,139 +27,21 @@ use parquet::arrow::ProjectionMask;
 use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 use parquet::schema::types::SchemaDescriptor;
 
-use crate::query::scan::dictionaries::{
-    Dictionaries, coded_as, read_with_dictionary, returned_schema, used_once, with_coded_constants,
-};
-use crate::query::scan::first_rows::{Wanted, WantedOfFile, best_first, up_to};
+use crate::query::scan::dictionaries::{Dictionaries, coded_as, with_coded_constants, without_dictionaries};
+use crate::query::scan::dictionary_conditions::DictionaryCondition;
+use crate::query::scan::first_rows::{WantedOfFile, best_first, up_to};
 use crate::query::scan::late_filter::LateFilter;
 use crate::query::scan::row_group_statistics::{RowGroupStatistics, exclude};
 use crate::query::scan::scan_filters::{evaluated_parts, may_see_all_rows};
-
-/// A scan, in terms of the columns of the table.
-#[derive(Debug)]
-pub(super) struct TableScan {
-    /// Columns of the table.
-    pub(super) columns: SchemaRef,
-    pub(super) projection: ProjectionExprs,
-    /// Schema of the rows that the scan returns.
-    pub(super) output: SchemaRef,
-    /// Positions of the columns that it returns with dictionaries.
-    pub(super) dictionaries: Arc<[usize]>,
-    /// Names of the columns that are read with dictionaries.
-    coded: Vec<String>,
-    pub(super) predicate: Option<Arc<dyn PhysicalExpr>>,
-    /// Columns of the projection and of the conditions.
-    read: HashSet<Column>,
-    /// Whether the conditions may be evaluated in another order.
-    may_be_reordered: bool,
-    /// Maximum number of values of a list by which row groups are excluded.
-    pub(super) max_in_list_size: usize,
-    /// The first rows, if only these are needed.
-    wanted: Option<Wanted>,
-}
-
-impl TableScan {
-    /// Prepares a scan of the columns of a table.
-    ///
-    /// # Errors
-    /// [`DataFusionError`] if the table does not have the
-    /// columns of the projection.
-    pub(super) fn new(
-        columns: SchemaRef,
-        projection: ProjectionExprs,
-        predicate: Option<Arc<dyn PhysicalExpr>>,
-        may_be_reordered: bool,
-        max_in_list_size: usize,
-    ) -> Result<Self> {
-        let output = Arc::new(projection.project_schema(&columns)?);
-        let parts = projection.expr_iter().chain(predicate.clone());
-        let read = parts.flat_map(|part| collect_columns(&part)).collect();
-        let wanted = None;
-        let dictionaries = Arc::default();
-        Ok(Self {
-            columns,
-            projection,
-            output,
-            dictionaries,
-            coded: Vec::new(),
-            predicate,
-            read,
-            may_be_reordered,
-            max_in_list_size,
-            wanted,
-        })
-    }
-
-    /// The same scan, returning columns at some positions with dictionaries. If something else uses
-    /// such a column, too, it is read without.
-    pub(super) fn with_dictionaries(mut self, dictionaries: &Arc<[usize]>) -> Self {
-        self.output = returned_schema(&self.output, dictionaries);
-        self.dictionaries = Arc::clone(dictionaries);
-        let read = used_once(self.projection.expr_iter().chain(self.predicate.clone()));
-        let parts = dictionaries.iter().filter_map(|position| self.projection.as_ref().get(*position));
-        let columns = parts.filter_map(|part| part.expr.downcast_ref::<Column>());
-        self.coded =
-            columns.filter(|column| read.contains(column)).map(|column| column.name().to_owned()).collect();
-        self
-    }
-
-    /// Returns a column of the table as it is read from a file; `None` if the table does not have
-    /// it.
-    pub(super) fn read_as(&self, name: &str, file: &ParquetMetaData) -> Option<Field> {
-        let field = self.columns.field_with_name(name).ok()?;
-        let has_dictionary = self.coded.iter().any(|coded| coded == name);
-        let coded = has_dictionary.then(|| read_with_dictionary(field, file)).flatten();
-        Some(coded.unwrap_or_else(|| field.clone()))
-    }
-
-    /// Whether the columns that are returned with dictionaries are read from a file as from others.
-    pub(super) fn has_same_dictionaries(&self, file: &ParquetMetaData, others: &Schema) -> bool {
-        self.coded.iter().all(|name| {
-            let Ok(other) = others.field_with_name(name) else { return true };
-            self.read_as(name, file).is_some_and(|read| read.data_type() == other.data_type())
-        })
-    }
-
-    /// The same scan, looking for the first rows.
-    pub(super) fn with_first_rows(mut self, wanted: Wanted) -> Self {
-        let parts = wanted.condition.iter().chain([&wanted.first.key]);
-        self.read.extend(parts.flat_map(collect_columns));
-        self.wanted = Some(wanted);
-        self
-    }
-
-    /// Position of the column by which only the first rows are needed, if it is a column.
-    pub(super) fn first_column(&self) -> Option<usize> {
-        Some(self.wanted.as_ref()?.first.key.downcast_ref::<Column>()?.index())
-    }
-
-    /// Returns the columns of a file that the scan reads and that have one value in all of its
-    /// rows: they need not be decoded.
-    pub(super) fn constants(&self, file: &Statistics) -> Constants {
-        let value = |column: &Column| {
-            let known = file.column_statistics.get(column.index())?;
-            let field = self.columns.fields().get(column.index())?;
-            match (&known.min_value, &known.max_value, &known.null_count) {
-                (Precision::Exact(min), Precision::Exact(max), Precision::Exact(0))
-                    if min == max && !min.is_null() =>
-                {
-                    min.cast_to(field.data_type()).ok()
-                }
-                _ => None,
-            }
-        };
-        self.read.iter().filter_map(|column| Some((column.name().to_owned(), value(column)?))).collect()
-    }
-}
-
-/// Values of columns that have the same value in all rows of a file.
-pub(super) type Constants = HashMap<String, ScalarValue>;
+use crate::query::scan::table_scan::{Constants, TableScan};
 
 /// A scan, in terms of the columns of files with one schema.
 #[derive(Debug)]
 pub(super) struct FilePlan {
     /// Columns of the files, with the types that the scan reads them as.
     pub(super) columns: SchemaRef,
+    /// The same columns without dictionaries.
+    plain: SchemaRef,
     /// Conditions that are evaluated on rows, in their order.
     pub(super) predicate: Option<Arc<dyn PhysicalExpr>>,
     row_groups: Option<Arc<PruningPredicate>>,
@@ -190,31 +71,33 @@ impl FilePlan {
         file: &ParquetMetaData,
         constants: &Constants,
     ) -> Result<Self> {
-        let adapter = DefaultPhysicalExprAdapterFactory
-            .create(coded_as(&scan.columns, &columns), Arc::clone(&columns))?;
-        let simplifier = PhysicalExprSimplifier::new(&columns);
-        let adapted = |part: Arc<dyn PhysicalExpr>| {
+        let plain = without_dictionaries(&columns);
+        let adapted = |part, of_table: &SchemaRef, of_file: &SchemaRef| {
+            let adapter =
+                DefaultPhysicalExprAdapterFactory.create(Arc::clone(of_table), Arc::clone(of_file))?;
             let part =
                 if constants.is_empty() { part } else { replace_columns_with_literals(part, constants)? };
-            simplifier.simplify(adapter.rewrite(part)?)
+            PhysicalExprSimplifier::new(of_file).simplify(adapter.rewrite(part)?)
         };
-        let predicate = scan.predicate.clone().map(adapted).transpose()?;
-        let mut projection = scan.projection.clone().try_map_exprs(adapted)?;
+        let on_rows = |part| adapted(part, &scan.columns, &plain);
+        let predicate = scan.predicate.clone().map(on_rows).transpose()?;
+        let read = coded_as(&scan.columns, &columns);
+        let mut projection = scan.projection.clone().try_map_exprs(|part| adapted(part, &read, &columns))?;
         if !scan.dictionaries.is_empty() {
             projection = with_coded_constants(&projection, &scan.dictionaries);
         }
         let first = scan.wanted.as_ref().map(|wanted| {
-            let condition = wanted.condition.clone().map(adapted).transpose()?;
-            Ok::<_, DataFusionError>(WantedOfFile { key: adapted(Arc::clone(&wanted.first.key))?, condition })
+            let condition = wanted.condition.clone().map(on_rows).transpose()?;
+            Ok::<_, DataFusionError>(WantedOfFile { key: on_rows(Arc::clone(&wanted.first.key))?, condition })
         });
         let first = first.transpose()?;
         let row_groups = predicate.as_ref().and_then(|predicate| {
-            let builder = PruningPredicateBuilder::new().with_file_schema(Arc::clone(&columns));
+            let builder = PruningPredicateBuilder::new().with_file_schema(Arc::clone(&plain));
             builder.with_max_in_list_size(scan.max_in_list_size).build(Arc::clone(predicate))
         });
         let pages = predicate
             .as_ref()
-            .map(|predicate| PagePruningAccessPlanFilter::new(predicate, Arc::clone(&columns)))
+            .map(|predicate| PagePruningAccessPlanFilter::new(predicate, Arc::clone(&plain)))
             .filter(|pages| pages.filter_number() > 0);
         let mut decoded: Vec<usize> = projection
             .expr_iter()
@@ -233,11 +116,14 @@ impl FilePlan {
             conditions.sort_by_cached_key(|condition| bytes_read(condition, file));
         }
         let can_be_late = !conditions.is_empty() && may_see_all_rows(&conditions);
+        let on_dictionaries = |condition| DictionaryCondition::on_dictionaries(condition, &columns);
+        let conditions = conditions.into_iter().map(on_dictionaries).collect::<Result<Vec<_>>>()?;
         let late = can_be_late.then(|| LateFilter::new(&conditions, &decoded, &columns)).transpose()?;
         Ok(Self {
             late: late.map(Arc::new),
             first,
             columns,
+            plain,
             predicate: (!conditions.is_empty()).then(|| conjunction(conditions)),
             row_groups,
             pages,
@@ -251,6 +137,24 @@ impl FilePlan {
     pub(super) fn mask(&self, late: Option<&LateFilter>, file: &SchemaDescriptor) -> ProjectionMask {
         let decoded = late.map_or(&self.decoded, |late| &late.decoded);
         ProjectionMask::roots(file, decoded.iter().copied())
+    }
+
+    /// Bytes by which the reader overestimates what it keeps of a row group, at most: it counts a
+    /// dictionary anew for each batch, which all batches share.
+    pub(super) fn counted_dictionaries(&self, file: &ParquetMetaData, batch_size: usize) -> usize {
+        let is_coded = |name: Option<&String>| {
+            let field = name.and_then(|name| self.columns.field_with_name(name).ok());
+            field.is_some_and(|field| matches!(field.data_type(), DataType::Dictionary(..)))
+        };
+        let of_row_group = |row_group: &RowGroupMetaData| {
+            let columns = row_group.columns().iter();
+            let coded = columns.filter(|column| is_coded(column.column_path().parts().first()));
+            let bytes: usize =
+                coded.map(|column| usize::try_from(column.uncompressed_size()).unwrap_or(0)).sum();
+            let rows = usize::try_from(row_group.num_rows()).unwrap_or(0);
+            bytes.saturating_mul(rows.div_ceil(batch_size.max(1)))
+        };
+        file.row_groups().iter().map(of_row_group).max().unwrap_or(0)
     }
 
     /// Returns the decoded rows as the scan returns them.
@@ -309,7 +213,7 @@ impl FilePlan {
         match &self.pages {
             Some(pages) => pages.prune_plan_with_page_index(
                 access,
-                &self.columns,
+                &self.plain,
                 file.file_metadata().schema_descr(),
                 file,
                 metrics,
@@ -365,17 +269,17 @@ impl FilePlan {
         // The figures of conditions do not include these rows.
         let metrics = ParquetFileMetrics::new(0, "first rows", &ExecutionPlanMetricsSet::new());
         let conditions = within.iter().chain(&first.condition).cloned();
-        let builder = PruningPredicateBuilder::new().with_file_schema(Arc::clone(&self.columns));
+        let builder = PruningPredicateBuilder::new().with_file_schema(Arc::clone(&self.plain));
         if let Some(predicate) = builder.build(conjunction(conditions)) {
             let positions = access.row_group_indexes();
             let kept = predicate.prune(&self.statistics(&positions, file));
             exclude(&mut access, &positions, kept, &metrics.row_groups_pruned_statistics);
         }
         let Some(within) = within.filter(|_| first.key.is::<Column>()) else { return Ok(access) };
-        let pages = PagePruningAccessPlanFilter::new(&within, Arc::clone(&self.columns));
+        let pages = PagePruningAccessPlanFilter::new(&within, Arc::clone(&self.plain));
         Ok(pages.prune_plan_with_page_index(
             access,
-            &self.columns,
+            &self.plain,
             file.file_metadata().schema_descr(),
             file,
             &metrics,
@@ -384,7 +288,7 @@ impl FilePlan {
 
     /// Statistics of some row groups of a file.
     fn statistics<'a>(&'a self, positions: &[usize], file: &'a ParquetMetaData) -> RowGroupStatistics<'a> {
-        RowGroupStatistics::new(&self.columns, positions, file)
+        RowGroupStatistics::new(&self.plain, positions, file)
     }
 }
 

@@ -9,9 +9,9 @@ use arrow::util::bit_util::set_bit;
 /// What it costs to evaluate a condition on a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cost {
-    /// Numbers are compared, several at a time.
+    /// Numbers are compared, several at a time, or codes of dictionaries looked up in an array.
     Low,
-    /// Texts are compared, or values looked up.
+    /// Texts of rows are compared, or values looked up.
     High,
 }
 
@@ -100,7 +100,7 @@ impl KeptRows {
 }
 
 /// Rows for which a condition is neither false nor NULL.
-fn true_rows(values: &BooleanArray) -> BooleanBuffer {
+pub(super) fn true_rows(values: &BooleanArray) -> BooleanBuffer {
     match values.null_count() {
         0 => values.values().clone(),
         _ => prep_null_mask_filter(values).values().clone(),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{BooleanArray, RecordBatch, RecordBatchOptions};
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch, RecordBatchOptions};
 use arrow::compute::BatchCoalescer;
 use arrow::datatypes::Schema;
 use datafusion::common::cast::as_boolean_array;
@@ -13,6 +13,7 @@ use futures::stream::BoxStream;
 use futures::{Stream, StreamExt};
 
 use crate::query::scan::density::Density;
+use crate::query::scan::dictionary_conditions::DictionaryCondition;
 use crate::query::scan::kept_rows::{Cost, KeptRows};
 use crate::query::scan::scan_filters::cost;
 
@@ -58,6 +59,16 @@ impl LateFilter {
         Ok(Self { returned: among(returned), parts, decoded })
     }
 
+    /// The same filter for one stream of rows. What conditions learn of a stream stays with it.
+    fn of_stream(&self) -> Result<Self> {
+        let anew = |(columns, cost, part): &(Vec<usize>, Cost, Arc<dyn PhysicalExpr>)| {
+            let part = DictionaryCondition::of_stream(part)?;
+            Ok::<_, DataFusionError>((columns.clone(), *cost, part))
+        };
+        let parts = self.parts.iter().map(anew).collect::<Result<Vec<_>>>()?;
+        Ok(Self { decoded: self.decoded.clone(), returned: self.returned.clone(), parts })
+    }
+
     /// Cost of each condition.
     pub(super) fn costs(&self) -> Vec<Cost> {
         self.parts.iter().map(|(_, cost, _)| *cost).collect()
@@ -75,20 +86,25 @@ impl LateFilter {
         Ok(kept.finish())
     }
 
-    /// Returns the rows of a stream that are kept, in batches of `batch_size` rows. `density` is what
-    /// is known of the conditions.
+    /// Returns the rows of a stream that are kept, in batches of `batch_size` rows, or fewer where
+    /// their dictionaries change. `density` is what is known of the conditions.
+    ///
+    /// # Errors
+    /// [`DataFusionError`] if a condition cannot be prepared.
     pub(super) fn filtered<S>(
-        self: Arc<Self>,
+        &self,
         rows: S,
         density: &Density,
         batch_size: usize,
-    ) -> BoxStream<'static, Result<RecordBatch>>
+    ) -> Result<BoxStream<'static, Result<RecordBatch>>>
     where
         S: Stream<Item = Result<RecordBatch>> + Send + Unpin + 'static,
     {
         let order = density.order(&self.costs());
-        let state = Filtering { filter: self, order, batch_size, waiting: None, is_done: false };
-        futures::stream::try_unfold((rows, state), |(mut rows, mut state)| async move {
+        let filter = self.of_stream()?;
+        let state =
+            Filtering { filter, order, batch_size, waiting: None, dictionaries: Vec::new(), is_done: false };
+        let kept = futures::stream::try_unfold((rows, state), |(mut rows, mut state)| async move {
             loop {
                 if let Some(batch) = state.next_batch() {
                     return Ok(Some((batch, (rows, state))));
@@ -105,18 +121,20 @@ impl LateFilter {
                     None => state.finish()?,
                 }
             }
-        })
-        .boxed()
+        });
+        Ok(kept.boxed())
     }
 }
 
 /// Rows that are kept, until there are enough for a batch.
 struct Filtering {
-    filter: Arc<LateFilter>,
+    filter: LateFilter,
     /// Order of the conditions.
     order: Vec<usize>,
     batch_size: usize,
     waiting: Option<BatchCoalescer>,
+    /// Dictionaries of the latest rows.
+    dictionaries: Vec<ArrayRef>,
     is_done: bool,
 }
 
@@ -132,6 +150,11 @@ impl Filtering {
         }
         let batch_size = self.batch_size;
         let waiting = self.waiting.get_or_insert_with(|| BatchCoalescer::new(returned.schema(), batch_size));
+        let dictionaries = dictionaries(returned.columns());
+        if !are_same(&self.dictionaries, &dictionaries) {
+            waiting.finish_buffered_batch()?;
+        }
+        self.dictionaries = dictionaries;
         waiting.push_batch_with_filter(returned, &kept)?;
         Ok(None)
     }
@@ -146,5 +169,60 @@ impl Filtering {
             Some(waiting) => Ok(waiting.finish_buffered_batch()?),
             None => Ok(()),
         }
+    }
+}
+
+/// Dictionaries of the columns that have one.
+fn dictionaries(columns: &[ArrayRef]) -> Vec<ArrayRef> {
+    let coded = columns.iter().filter_map(|column| column.as_any_dictionary_opt());
+    coded.map(|coded| Arc::clone(coded.values())).collect()
+}
+
+/// Whether the dictionaries of rows are those of the rows before them, if there were any. A batch
+/// with the codes of two row groups would have a dictionary of the texts of both, which takes longer
+/// to make than another batch.
+fn are_same(before: &[ArrayRef], dictionaries: &[ArrayRef]) -> bool {
+    let mut both = before.iter().zip(dictionaries);
+    both.all(|(before, dictionary)| before.to_data().ptr_eq(&dictionary.to_data()))
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{DictionaryArray, Int64Array, StringArray, UInt32Array};
+    use datafusion::physical_expr::expressions::{col, lit};
+    use futures::TryStreamExt;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn no_batch_has_the_codes_of_two_dictionaries() {
+        let batch = |texts: &ArrayRef, rows: i64| {
+            let codes = UInt32Array::from_iter_values((0..rows).map(|row| (row % 2) as u32));
+            let coded: ArrayRef = Arc::new(DictionaryArray::try_new(codes, Arc::clone(texts)).unwrap());
+            let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..rows));
+            RecordBatch::try_from_iter([("n", numbers), ("text", coded)]).unwrap()
+        };
+        let (one, other): (ArrayRef, ArrayRef) =
+            (Arc::new(StringArray::from(vec!["a", "b"])), Arc::new(StringArray::from(vec!["c", "d"])));
+        let rows = [batch(&one, 10), batch(&one, 10), batch(&other, 10), batch(&other, 30), batch(&one, 10)];
+        let schema = rows[0].schema();
+        let odd = datafusion::physical_expr::expressions::binary(
+            col("n", &schema).unwrap(),
+            datafusion::logical_expr::Operator::GtEq,
+            lit(5i64),
+            &schema,
+        );
+        let filter = LateFilter::new(&[odd.unwrap()], &[0, 1], &schema).unwrap();
+        let rows = futures::stream::iter(rows.map(Ok));
+        let kept = filter.filtered(rows, &Density::default(), 16).unwrap();
+        let kept: Vec<RecordBatch> = kept.try_collect().await.unwrap();
+        let shape = |batch: &RecordBatch| {
+            let texts = Arc::clone(batch.column(1).as_any_dictionary().values());
+            let texts = texts.as_string::<i32>();
+            (batch.num_rows(), texts.len(), texts.value(0).to_owned())
+        };
+        let expected = [(10, 2, "a"), (16, 2, "c"), (14, 2, "c"), (5, 2, "a")];
+        let expected = expected.map(|(rows, texts, first)| (rows, texts, first.to_owned()));
+        assert_eq!(kept.iter().map(shape).collect::<Vec<_>>(), expected);
     }
 }

@@ -4,6 +4,7 @@
 pub(in crate::query) mod count;
 mod density;
 pub(in crate::query) mod dictionaries;
+mod dictionary_conditions;
 pub(in crate::query) mod export_table;
 mod file_plan;
 pub(in crate::query) mod first_rows;
@@ -25,4 +26,5 @@ pub(in crate::query) mod pruning;
 mod row_group_statistics;
 pub(in crate::query) mod scan_filters;
 pub(in crate::query) mod scan_summary;
+mod table_scan;
 pub(in crate::query) mod visible_scan;

@@ -29,6 +29,10 @@ use crate::query::scan::portion_source::FilePlans;
 type Builder = ParquetRecordBatchStreamBuilder<Box<dyn AsyncFileReader>>;
 type Rows = BoxStream<'static, Result<RecordBatch>>;
 
+/// Bytes of decoded columns that the reader of Parquet keeps for the output if no other limit is
+/// set, after having evaluated conditions on them.
+const READER_CACHE: usize = 100 << 20;
+
 /// Opens the files of one stream of a scan.
 pub(super) struct PortionOpener(pub(super) Arc<Opening>);
 
@@ -167,14 +171,14 @@ impl Opening {
         let mut dictionaries = Dictionaries::new(&self.plans.scan.dictionaries);
         if let Some(late) = late {
             let rows = builder.build()?.map_err(DataFusionError::from);
-            let kept = late.filtered(rows, &self.density, self.batch_size);
+            let kept = late.filtered(rows, &self.density, self.batch_size)?;
             return Ok(kept.map(move |rows| plan.output(&rows?, &mut dictionaries)).boxed());
         }
         if let Some(filter) = self.filter(file, &builder, best)? {
             builder = builder.with_row_filter(filter);
-            if let Some(bytes) = self.max_predicate_cache_size {
-                builder = builder.with_max_predicate_cache_size(bytes);
-            }
+            let bytes = self.max_predicate_cache_size.unwrap_or(READER_CACHE);
+            let counted = plan.counted_dictionaries(footer, self.batch_size);
+            builder = builder.with_max_predicate_cache_size(bytes.saturating_add(counted));
         }
         if let Some(limit) = self.limit {
             builder = builder.with_limit(limit);

@@ -86,7 +86,7 @@ impl OrderedScan {
     }
 
     /// Returns a plan of the same scan, of which columns at some positions are returned with their
-    /// dictionaries. Each is a column of the table that nothing else in the scan uses.
+    /// dictionaries. Each is a column that the scan can read with dictionaries.
     pub(in crate::query) fn with_dictionaries(&self, dictionaries: Vec<usize>) -> Arc<dyn ExecutionPlan> {
         let scan = self.with_scan(Arc::clone(&self.scan));
         DataSourceExec::from_data_source(Self { dictionaries: dictionaries.into(), ..scan })
@@ -128,6 +128,14 @@ impl OrderedScan {
     pub(in crate::query) fn was_prepared(&self) -> bool {
         let opened = self.opened.get().and_then(|scan| scan.downcast_ref::<FileScanConfig>());
         opened.is_some_and(|config| config.file_source().is::<PortionSource>())
+    }
+
+    /// Names of the columns that were read with dictionaries.
+    #[cfg(test)]
+    pub(super) fn coded(&self) -> Vec<String> {
+        let opened = self.opened.get().and_then(|scan| scan.downcast_ref::<FileScanConfig>());
+        let source = opened.and_then(|config| config.file_source().downcast_ref::<PortionSource>());
+        source.map(PortionSource::coded).unwrap_or_default()
     }
 
     /// Where conditions are evaluated by now; `None` if the files were opened otherwise.

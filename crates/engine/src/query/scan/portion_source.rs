@@ -37,11 +37,12 @@ use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use parquet::file::metadata::ParquetMetaData;
 
 use crate::query::scan::density::Density;
-use crate::query::scan::file_plan::{Constants, FilePlan, TableScan};
+use crate::query::scan::file_plan::FilePlan;
 use crate::query::scan::first_rows::{Executions, FirstRows, SliceSizes, Wanted};
 use crate::query::scan::opening::{Opening, PortionOpener};
 use crate::query::scan::portion_readers::PortionReaders;
 use crate::query::scan::scan_filters::{Conditions, settled};
+use crate::query::scan::table_scan::{Constants, TableScan};
 
 /// Source of rows of portions, whose plans are shared by all streams of a scan.
 #[derive(Clone)]
@@ -114,6 +115,18 @@ impl PortionSource {
         let plans = Arc::new(FilePlans { scan, known: Mutex::default() });
         let (source, density) = (source.clone(), Arc::clone(density));
         Some(Self { source, readers, plans, density, best, batch_size: None })
+    }
+}
+
+#[cfg(test)]
+impl PortionSource {
+    /// Names of the columns that were read with dictionaries.
+    pub(super) fn coded(&self) -> Vec<String> {
+        let known = self.plans.known();
+        let fields = known.iter().flat_map(|plan| plan.columns.fields());
+        let coded =
+            fields.filter(|field| matches!(field.data_type(), arrow::datatypes::DataType::Dictionary(..)));
+        coded.map(|field| field.name().clone()).collect()
     }
 }
 

@@ -119,7 +119,7 @@ pub(in crate::query::scan) async fn compared(session: &TableSession, sql: &str) 
     (rows, Scans { prepared: scans(&prepared, OrderedScan::was_prepared), late, together })
 }
 
-pub(in crate::query::scan) const CONDITIONS: [&str; 32] = [
+pub(in crate::query::scan) const CONDITIONS: [&str; 40] = [
     "true",
     "k = 20011",
     "k = 20011 AND line = 1",
@@ -152,13 +152,26 @@ pub(in crate::query::scan) const CONDITIONS: [&str; 32] = [
     "n < 600 AND kind IN ('a', 'd') AND name BETWEEN 'name 10000' AND 'name 10060'",
     "kind <> 'b' AND name = 'no such name'",
     "line <> 1 AND kind <> 'b' AND name LIKE '%00%' AND f > 3",
+    "upper(kind) = 'D' AND length(name) = 10 AND name > 'name 29'",
+    "kind IS DISTINCT FROM 'a' AND kind <> 'd' AND k < 700",
+    "upper(kind) = 'B' AND n < 3 OR name LIKE '%01' AND k > 20000 OR n IS NULL AND name IS NULL",
+    "(kind = 'a' OR n > 990) AND (name IS NULL OR name < 'name 01') AND NOT (line = 1 OR kind = 'd')",
+    "kind || name = 'dname 00777' OR kind = 'a' AND k = 4",
+    "name ~ '(77|13)$' AND kind NOT IN ('a', 'b')",
+    "coalesce(name, 'none') IN ('none', 'name 00777') AND k < 20100",
+    "line = 1 AND CASE WHEN name LIKE 'name 000%' THEN CAST(substr(name, 6) AS INT) > 44 ELSE false END",
 ];
 
 /// Compares queries with all conditions, each on two lists of columns; returns how many scans
 /// filter decoded rows, and how many evaluate several conditions as one.
 async fn compare_all(session: &TableSession) -> (usize, usize) {
-    let lists =
-        ["*", "name, k, line", "k, line, extra + 1 AS x, upper(kind) AS u", "k, line, 'constant' AS c"];
+    let lists = [
+        "*",
+        "name, k, line",
+        "k, line, extra + 1 AS x, upper(kind) AS u",
+        "k, line, 'constant' AS c",
+        "k, line, kind, arrow_cast(name, 'Dictionary(UInt32, Utf8)') AS d, kind AS again",
+    ];
     let (mut some, mut none, mut opened, mut late, mut together) = (0, 0, 0, 0, 0);
     for (position, condition) in CONDITIONS.iter().enumerate() {
         for list in lists.iter().cycle().skip(position).take(2) {
@@ -205,6 +218,9 @@ async fn columns_with_one_value_in_a_file_are_known_without_reading_them() {
         columns[1] = Arc::new(Int32Array::from_iter_values((0..500).map(|_| line as i32)));
         let keys = Int64Array::from_iter_values(0..500);
         columns[0] = Arc::new(keys);
+        if line == 7 {
+            columns[3] = Arc::new(StringArray::from_iter_values((0..500).map(|_| "d")));
+        }
         ingest(&mut table, RecordBatch::try_new(batch.schema(), columns).unwrap()).await;
     }
     let session = table.session().unwrap();
@@ -213,6 +229,8 @@ async fn columns_with_one_value_in_a_file_are_known_without_reading_them() {
         ("SELECT line, count(*) FROM t WHERE line = 7 GROUP BY line", "| 7 "),
         ("SELECT line + 1 AS next, k FROM t WHERE line < 9 AND k > 497 ORDER BY 1, 2", "| 9 "),
         ("SELECT count(*) FROM t WHERE line > 7 AND name > 'name 1'", "count"),
+        ("SELECT kind, count(*) FROM t WHERE kind <> 'b' GROUP BY kind ORDER BY kind", "| d "),
+        ("SELECT kind, line, k FROM t WHERE kind >= 'b' AND n > 400 ORDER BY k, line", "| b "),
     ] {
         let (rows, scans) = compared(&session, sql).await;
         assert!(scans.prepared > 0 && rows.contains(expected), "{sql}: {rows}");
@@ -241,6 +259,8 @@ async fn limits_and_conditions_that_change_return_the_same_rows() {
     for sql in [
         "SELECT a.k, b.name FROM t a JOIN t b ON a.extra = b.k WHERE a.n = 8 AND b.line = 0 ORDER BY 1, 2",
         "SELECT count(*) FROM t WHERE k IN (SELECT extra FROM t WHERE n < 9)",
+        "SELECT count(*), max(b.kind) FROM t a JOIN t b ON a.kind = b.kind WHERE a.k = 9 AND b.n > 500",
+        "SELECT count(*), sum(b.n) FROM t a JOIN t b ON a.name = b.name WHERE a.k < 900 AND a.kind = 'd'",
     ] {
         let (_, scans) = compared(&session, sql).await;
         assert!(scans.prepared >= 1, "{sql}: {scans:?}");
@@ -252,5 +272,42 @@ async fn limits_and_conditions_that_change_return_the_same_rows() {
     ] {
         let (_, scans) = compared(&session, sql).await;
         assert!(scans.late >= 1, "{sql}: {scans:?}");
+    }
+}
+
+/// Text columns of the files that a query reads with dictionaries.
+async fn coded(session: &TableSession, sql: &str) -> Vec<String> {
+    let plan = session.physical_plan(sql, &Params::default()).await.unwrap();
+    returned(session, Arc::clone(&plan)).await;
+    let mut names = Vec::new();
+    plan.apply(|node| {
+        names.extend(OrderedScan::from_plan(node.as_ref()).into_iter().flat_map(OrderedScan::coded));
+        Ok(TreeNodeRecursion::Continue)
+    })
+    .unwrap();
+    names.sort();
+    names.dedup();
+    names
+}
+
+#[tokio::test]
+async fn text_columns_are_read_with_dictionaries_if_conditions_are_on_them_alone() {
+    let (_folder, table) = table("k, line").await;
+    let session = table.session().unwrap();
+    for (sql, expected) in [
+        ("SELECT count(*) FROM t WHERE kind <> 'b'", "kind"),
+        ("SELECT kind, name FROM t WHERE kind LIKE '%d' AND n > 3", "kind"),
+        ("SELECT * FROM t WHERE kind = 'a' AND n > 3 OR kind > 'b' OR n < 2", "kind"),
+        ("SELECT sum(n) FROM t WHERE upper(kind) = 'A' OR kind IS NULL", "kind"),
+        ("SELECT count(*) FROM t GROUP BY kind", "kind"),
+        ("SELECT kind, count(*) FROM t WHERE kind <> 'b' GROUP BY kind", "kind"),
+        // Others need the texts of rows, too.
+        ("SELECT count(*) FROM t WHERE kind < name", ""),
+        ("SELECT count(*) FROM t WHERE kind <> 'b' AND (kind < name OR k < 5)", ""),
+        ("SELECT upper(kind) AS u FROM t WHERE kind <> 'b'", ""),
+        ("SELECT k FROM t WHERE kind <> 'b' ORDER BY kind, k, line LIMIT 5", ""),
+        ("SELECT kind FROM t WHERE n > 3", ""),
+    ] {
+        assert_eq!(coded(&session, sql).await.join(","), expected, "{sql}");
     }
 }

@@ -40,6 +40,7 @@ use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr, conjunction};
 use datafusion::physical_plan::joins::HashTableLookupExpr;
 
 use crate::query::optimization::guards::{Guarded, can_fail, compares, risk};
+use crate::query::scan::dictionary_conditions::{DictionaryCondition, selecting_parts};
 use crate::query::scan::kept_rows::Cost;
 
 /// Values of a list that are compared one after another about as fast as they are looked up.
@@ -126,9 +127,12 @@ pub(super) fn cost(condition: &Arc<dyn PhysicalExpr>, schema: &Schema) -> Cost {
             || node.downcast_ref::<InListExpr>().is_some_and(|list| list.list().len() > FEW_VALUES))
     };
     let together = condition.downcast_ref::<WholeConjunction>();
-    let parts = together.map_or(condition, |together| &together.parts);
-    let compares = together.is_some() || is_cheap(condition, schema);
-    if compares && !parts.exists(looks_up).unwrap_or(true) { Cost::Low } else { Cost::High }
+    let has_low_cost = |part: &Arc<dyn PhysicalExpr>| {
+        part.is::<DictionaryCondition>()
+            || (together.is_some() || is_cheap(part, schema)) && !part.exists(looks_up).unwrap_or(true)
+    };
+    let parts = selecting_parts(together.map_or(condition, |together| &together.parts));
+    if parts.into_iter().all(has_low_cost) { Cost::Low } else { Cost::High }
 }
 
 /// Returns the conditions of a scan in their fastest form. `predicate` may have that form already.

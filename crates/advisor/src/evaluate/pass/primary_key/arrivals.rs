@@ -6,7 +6,7 @@ use arrow::row::Rows;
 
 use crate::evaluate::figures::primary_key::{LateReach, LateRows};
 use crate::evaluate::pass::layout::KeyBytes;
-use crate::evaluate::pass::primary_key::key_rows::SampledRow;
+use crate::evaluate::pass::primary_key::key_rows::{SampledRow, head};
 use evenkeel_model::units::PartitionId;
 use evenkeel_model::wire::{Wire, WireError, WireReader, wire};
 use evenkeel_stats::windows::{LATE_BY, count_late};
@@ -233,15 +233,16 @@ impl Arrivals {
 pub(super) fn rank_correlation(rows: &[SampledRow]) -> Option<f64> {
     let mut by_arrival: Vec<&SampledRow> = rows.iter().collect();
     by_arrival.sort_by_key(|row| row.arrival);
-    let mut by_key: Vec<(usize, &SampledRow)> = by_arrival.into_iter().enumerate().collect();
-    by_key.sort_by(|a, b| a.1.key.cmp(&b.1.key));
+    let by_key = by_arrival.into_iter().enumerate();
+    let mut by_key: Vec<_> = by_key.map(|(arrival, row)| (head(&row.key), arrival, &row.key)).collect();
+    by_key.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| a.2.cmp(b.2)));
     let count = by_key.len() as f64;
     let mean = (count - 1.0) / 2.0;
     let (mut covariance, mut variance_of_rank, mut rank) = (0.0, 0.0, 0usize);
-    for equal in by_key.chunk_by(|a, b| a.1.key == b.1.key) {
+    for equal in by_key.chunk_by(|a, b| a.2 == b.2) {
         let middle = rank as f64 + (equal.len() as f64 - 1.0) / 2.0 - mean;
         variance_of_rank += middle * middle * equal.len() as f64;
-        covariance += equal.iter().map(|(arrival, _)| middle * (*arrival as f64 - mean)).sum::<f64>();
+        covariance += equal.iter().map(|(_, arrival, _)| middle * (*arrival as f64 - mean)).sum::<f64>();
         rank += equal.len();
     }
     let variance_of_arrival = count * (count * count - 1.0) / 12.0;

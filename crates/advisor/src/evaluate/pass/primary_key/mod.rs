@@ -18,7 +18,7 @@ use crate::evaluate::nulls::can_be_filled_in;
 use crate::evaluate::pass::batch::KeyedBatch;
 use crate::evaluate::pass::layout::{KeyBytes, Portion, join_batches};
 use crate::evaluate::pass::primary_key::arrivals::{Arrivals, rank_correlation};
-use crate::evaluate::pass::primary_key::key_rows::{KeyRows, MAX_KEPT_BYTES, SampledRow, kept};
+use crate::evaluate::pass::primary_key::key_rows::{KeyRows, MAX_KEPT_BYTES, SampledRow, head, kept};
 use crate::evaluate::pass::primary_key::pruning::Reads;
 pub(crate) use crate::evaluate::pass::primary_key::pruning::{Condition, ConditionKind};
 use evenkeel_model::table::{Candidate, ColumnType, MAX_KEY_BYTES, MAX_KEY_COLUMNS};
@@ -184,44 +184,59 @@ impl PrimaryKeyCounter {
 
     /// Widens the portions of the current batch.
     fn extend_portions(&mut self, keys: &Rows, columns: &[Rows], partitions: &[PartitionId]) {
-        /// Rows of one batch: their number, and which have the least and the greatest key and value
-        /// of each column.
+        /// The rows with the least and the greatest key, each with the head of the key.
+        #[derive(Clone, Copy)]
+        struct Span {
+            min: (u128, usize),
+            max: (u128, usize),
+        }
+        impl Span {
+            fn of(rows: &Rows, row: usize) -> Self {
+                let own = (head(rows.row(row).as_ref()), row);
+                Self { min: own, max: own }
+            }
+            fn widen(&mut self, rows: &Rows, row: usize) {
+                let own = (head(rows.row(row).as_ref()), row);
+                let order =
+                    |end: (u128, usize)| own.0.cmp(&end.0).then_with(|| rows.row(row).cmp(&rows.row(end.1)));
+                if order(self.min).is_lt() {
+                    self.min = own;
+                } else if order(self.max).is_gt() {
+                    self.max = own;
+                }
+            }
+            fn bytes(self, rows: &Rows) -> (KeyBytes, KeyBytes) {
+                (rows.row(self.min.1).as_ref().into(), rows.row(self.max.1).as_ref().into())
+            }
+        }
+        /// Rows of one batch: their number, and the spans of their keys and of each column.
         #[derive(Clone)]
         struct Ends {
             rows: u64,
-            key: (usize, usize),
-            columns: Vec<(usize, usize)>,
-        }
-        fn widen(rows: &Rows, ends: &mut (usize, usize), row: usize) {
-            if rows.row(row) < rows.row(ends.0) {
-                ends.0 = row;
-            } else if rows.row(row) > rows.row(ends.1) {
-                ends.1 = row;
-            }
+            key: Span,
+            columns: Vec<Span>,
         }
         let mut ends: Vec<Option<Ends>> = vec![None; self.open.len()];
         for (row, partition) in partitions.iter().enumerate() {
             let Some(slot) = ends.get_mut(partition.index()) else { continue };
             match slot {
                 None => {
-                    *slot = Some(Ends { rows: 1, key: (row, row), columns: vec![(row, row); columns.len()] })
+                    let of_columns = columns.iter().map(|rows| Span::of(rows, row)).collect();
+                    *slot = Some(Ends { rows: 1, key: Span::of(keys, row), columns: of_columns });
                 }
                 Some(ends) => {
                     ends.rows += 1;
-                    widen(keys, &mut ends.key, row);
-                    for (rows, ends) in columns.iter().zip(&mut ends.columns) {
-                        widen(rows, ends, row);
+                    ends.key.widen(keys, row);
+                    for (rows, span) in columns.iter().zip(&mut ends.columns) {
+                        span.widen(rows, row);
                     }
                 }
             }
         }
-        let bytes = |rows: &Rows, ends: (usize, usize)| -> (KeyBytes, KeyBytes) {
-            (rows.row(ends.0).as_ref().into(), rows.row(ends.1).as_ref().into())
-        };
         for (open, ends) in self.open.iter_mut().zip(ends) {
             let Some(ends) = ends else { continue };
-            let (min, max) = bytes(keys, ends.key);
-            let columns = columns.iter().zip(&ends.columns).map(|(rows, ends)| bytes(rows, *ends)).collect();
+            let (min, max) = ends.key.bytes(keys);
+            let columns = columns.iter().zip(&ends.columns).map(|(rows, span)| span.bytes(rows)).collect();
             let fresh = Portion { batch: self.batches, rows: ends.rows, min, max, columns };
             *open = Some(match open.take() {
                 Some(open) => open.join(fresh),

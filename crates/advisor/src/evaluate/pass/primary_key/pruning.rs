@@ -7,7 +7,7 @@ use arrow::datatypes::TimestampMicrosecondType;
 
 use crate::evaluate::figures::primary_key::Pruning;
 use crate::evaluate::pass::layout::{KeyBytes, Portion, Ranges, pruned_share};
-use crate::evaluate::pass::primary_key::key_rows::{KeyRows, SampledRow};
+use crate::evaluate::pass::primary_key::key_rows::{KeyRows, SampledRow, head};
 use evenkeel_model::table::ColumnType;
 use evenkeel_model::time_reading::TimeReading;
 use evenkeel_model::units::Micros;
@@ -125,8 +125,10 @@ impl Reads<'_> {
     /// Returns the row groups of partitions that are merged into one portion each: the sample in
     /// key order, cut at the ends of the row groups of the whole.
     fn merged_row_groups(&self) -> Vec<RowGroup> {
-        let mut rows: Vec<&SampledRow> = self.sample.items().iter().collect();
-        rows.sort_by(|a, b| a.partition.cmp(&b.partition).then_with(|| a.key.cmp(&b.key)));
+        let rows = self.sample.items().iter();
+        let mut rows: Vec<_> = rows.map(|row| (row.partition, head(&row.key), row)).collect();
+        rows.sort_by(|a, b| (a.0, a.1).cmp(&(b.0, b.1)).then_with(|| a.2.key.cmp(&b.2.key)));
+        let rows: Vec<&SampledRow> = rows.into_iter().map(|(_, _, row)| row).collect();
         let group_rows = ((GROUP_ROWS as f64 * self.sample.share()) as usize).max(1);
         let range_of = |rows: &[&SampledRow], column: usize| {
             let mut values = rows.iter().filter_map(|row| row.columns.get(column));
