@@ -116,7 +116,7 @@ impl Grouping {
     /// Adds rows to their groups. Gives out all groups if memory does not suffice, or if grouping
     /// is not worth it.
     fn add(&mut self, rows: &RecordBatch) -> Result<()> {
-        self.groups.add(rows)?;
+        self.groups.add(rows, self.batch_size)?;
         if let Read::Grouped(all) = &mut self.read {
             *all += rows.num_rows();
             if *all >= self.rows_of_probe && self.groups.len() as f64 > self.most_groups * *all as f64 {

@@ -78,17 +78,24 @@ impl Groups {
         }
     }
 
-    /// Adds rows to their groups.
+    /// Adds rows to their groups. A batch with fewer rows than others ends its dictionaries.
     ///
     /// # Errors
     /// [`DataFusionError`](datafusion::error::DataFusionError) if a key or an argument cannot be
     /// evaluated, or an aggregate fails.
-    pub(super) fn add(&mut self, rows: &RecordBatch) -> Result<()> {
+    pub(super) fn add(&mut self, rows: &RecordBatch, batch_size: usize) -> Result<()> {
+        let values = self.keys.iter().map(|key| evaluated(&key.expr, rows)).collect::<Result<Vec<_>>>()?;
+        if rows.num_rows() < batch_size {
+            for (key, values) in self.keys.iter_mut().zip(&values) {
+                if let (Some(texts), Some(coded)) = (&mut key.texts, values.as_dictionary_opt()) {
+                    texts.expect_last(coded);
+                }
+            }
+        }
         self.leave_texts_that_hardly_repeat()?;
         let mut keys = Vec::new();
         let mut counts = Vec::new();
-        for key in &mut self.keys {
-            let values = evaluated(&key.expr, rows)?;
+        for (key, values) in self.keys.iter_mut().zip(values) {
             let Some(texts) = &mut key.texts else {
                 keys.push(without_dictionary(values)?);
                 counts.push(0);

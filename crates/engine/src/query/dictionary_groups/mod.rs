@@ -13,8 +13,8 @@
 //! its numbers are the groups, so only texts that rows refer to get one. The groups of several
 //! columns are found in an array, if their texts are few, and else, or if other expressions are
 //! among the keys, in DataFusion's table of groups, by number instead of by text. If the texts of
-//! one of several keys hardly repeat within the first dictionaries of 10,000 rows, groups are found
-//! by its texts from then on: looking up a text and then its number would take longer.
+//! one of several keys hardly repeat within the first dictionaries, those of 4,000 rows, groups are
+//! found by its texts from then on: looking up a text and then its number would take longer.
 //!
 //! The rule [`GroupByDictionaries`] replaces aggregations that read a scan, partial or single ones.
 //! If memory does not suffice, a partial aggregation returns the states of the groups so far and

@@ -303,17 +303,45 @@ fn equal_texts_have_equal_numbers_in_all_dictionaries() {
 #[test]
 fn it_is_known_after_some_dictionaries_whether_texts_repeat() {
     let field = Field::new("text", DataType::Utf8View, true);
-    for (texts, rows, hardly) in [(5_000, 6_000, true), (1_000, 6_000, false), (10, 20, false)] {
-        let mut numbered = Texts::try_new(&field, true).unwrap();
-        for dictionary in 0..3 {
-            assert!(!numbered.hardly_repeat());
-            let text = |text: u32| format!("{dictionary} {text}");
-            let values: ArrayRef = Arc::new(StringViewArray::from_iter_values((0..texts).map(text)));
-            let codes = UInt32Array::from_iter_values((0..rows).map(|row| row % texts));
-            let rows = DictionaryArray::try_new(codes, values).unwrap();
-            numbered.number(&rows, &mut Vec::new(), |number| number).unwrap();
+    for (texts, rows, hardly) in [(2_000, 2_500, true), (500, 2_500, false), (10, 20, false)] {
+        for ends in [false, true] {
+            let mut numbered = Texts::try_new(&field, true).unwrap();
+            for dictionary in 0..3 {
+                assert!(!numbered.hardly_repeat() || ends && dictionary == 2);
+                let text = |text: u32| format!("{dictionary} {text}");
+                let values: ArrayRef = Arc::new(StringViewArray::from_iter_values((0..texts).map(text)));
+                let codes = UInt32Array::from_iter_values((0..rows).map(|row| row % texts));
+                let rows = DictionaryArray::try_new(codes, values).unwrap();
+                if ends {
+                    numbered.expect_last(&rows);
+                }
+                numbered.number(&rows, &mut Vec::new(), |number| number).unwrap();
+            }
+            assert_eq!(numbered.hardly_repeat(), hardly, "{texts} texts of {rows} rows");
         }
-        assert_eq!(numbered.hardly_repeat(), hardly, "{texts} texts of {rows} rows");
+    }
+}
+
+#[tokio::test]
+async fn texts_that_conditions_use_are_read_with_dictionaries_too() {
+    let (_folder, table) = table().await;
+    let session = table.session().unwrap();
+    for (sql, expected) in [
+        ("SELECT few, count(*) FROM t WHERE few > 'a rather long text 3' GROUP BY few", vec!["few"]),
+        ("SELECT few, some, sum(n) FROM t WHERE some LIKE '%1%' GROUP BY 1, 2", vec!["few", "some"]),
+        ("SELECT few, sum(n) FROM t WHERE few < added GROUP BY few", vec![]),
+    ] {
+        let plan = session.physical_plan(sql, &Params::default()).await.unwrap();
+        sorted(&session, Arc::clone(&plan)).await;
+        let mut names = Vec::new();
+        plan.apply(|node| {
+            names.extend(OrderedScan::from_plan(node.as_ref()).into_iter().flat_map(OrderedScan::coded));
+            Ok(TreeNodeRecursion::Continue)
+        })
+        .unwrap();
+        names.sort();
+        names.dedup();
+        assert_eq!(names, expected, "{sql}");
     }
 }
 

@@ -18,8 +18,8 @@ const WANTED: u32 = u32::MAX - 1;
 /// All texts of a dictionary are looked up at once if there are at most this many for each row read.
 const TEXTS_PER_ROW: usize = 2;
 
-/// Rows of earlier dictionaries from which it is known whether texts repeat.
-const ROWS_OF_PROBE: usize = 10_000;
+/// Rows of whole dictionaries from which it is known whether texts repeat.
+const ROWS_OF_PROBE: usize = 4_000;
 
 /// Rows for each text of whole dictionaries, at least, for which numbers are worth it beside other
 /// keys.
@@ -76,6 +76,28 @@ impl Texts {
         self.hardly_repeat == Some(true)
     }
 
+    /// Takes note that some rows, which are not yet numbered, are the last with their dictionary.
+    pub(super) fn expect_last(&mut self, rows: &DictionaryArray<UInt32Type>) {
+        let (mut all, mut texts) = (self.rows_before + rows.len(), self.texts_before + rows.values().len());
+        match self.is_latest(rows) {
+            true => all += self.rows,
+            false => (all, texts) = (all + self.rows, texts + self.numbers.len()),
+        }
+        self.judge(all, texts);
+    }
+
+    /// Decides once whether texts repeat, by the rows and texts of whole dictionaries.
+    fn judge(&mut self, rows: usize, texts: usize) {
+        if self.hardly_repeat.is_none() && rows >= ROWS_OF_PROBE {
+            self.hardly_repeat = Some(rows < ROWS_PER_TEXT * texts);
+        }
+    }
+
+    /// Whether rows have the latest dictionary.
+    fn is_latest(&self, rows: &DictionaryArray<UInt32Type>) -> bool {
+        self.dictionary.as_ref().is_some_and(|known| Arc::ptr_eq(known, rows.values()))
+    }
+
     /// How many numbers there are.
     pub(super) fn len(&self) -> usize {
         self.texts.len()
@@ -88,13 +110,10 @@ impl Texts {
         numbers: &mut Vec<N>,
         convert: impl Fn(u32) -> N,
     ) -> Result<()> {
-        let is_known = |known: &ArrayRef| Arc::ptr_eq(known, rows.values());
-        if !self.dictionary.as_ref().is_some_and(is_known) {
+        if !self.is_latest(rows) {
             self.rows_before += self.rows;
             self.texts_before += self.numbers.len();
-            if self.hardly_repeat.is_none() && self.rows_before >= ROWS_OF_PROBE {
-                self.hardly_repeat = Some(self.rows_before < ROWS_PER_TEXT * self.texts_before);
-            }
+            self.judge(self.rows_before, self.texts_before);
             self.dictionary = Some(Arc::clone(rows.values()));
             self.numbers.clear();
             self.numbers.resize(rows.values().len(), UNKNOWN);

@@ -132,7 +132,7 @@ impl OrderedScan {
 
     /// Names of the columns that were read with dictionaries.
     #[cfg(test)]
-    pub(super) fn coded(&self) -> Vec<String> {
+    pub(in crate::query) fn coded(&self) -> Vec<String> {
         let opened = self.opened.get().and_then(|scan| scan.downcast_ref::<FileScanConfig>());
         let source = opened.and_then(|config| config.file_source().downcast_ref::<PortionSource>());
         source.map(PortionSource::coded).unwrap_or_default()
