@@ -218,3 +218,34 @@ fn place<'a>(numbers: impl Iterator<Item = (&'a u32, &'a u32)>) -> usize {
 fn numbers(keys: &ArrayRef) -> Option<&[u32]> {
     keys.as_any().downcast_ref::<UInt32Array>().map(|keys| keys.values().as_ref())
 }
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::Int64Array;
+    use arrow::datatypes::{DataType, Field, Schema};
+
+    use super::*;
+
+    #[test]
+    fn groups_keep_their_numbers_in_another_table_although_their_hashes_are_equal() {
+        let field = |name: &str| Field::new(name, DataType::Int64, true);
+        let schema = Arc::new(Schema::new(vec![field("a"), field("b"), field("c")]));
+        // NULL does not change a hash: (1, 5, NULL) and (1, NULL, 5) have the same one.
+        let keys = |rows: &[[Option<i64>; 3]]| -> Vec<ArrayRef> {
+            let column = |column: usize| Arc::new(rows.iter().map(|row| row[column]).collect::<Int64Array>());
+            (0..3).map(|position| column(position) as ArrayRef).collect()
+        };
+        let rest = [[Some(5), None], [None, Some(5)], [None, None]];
+        let row = |row: i64| [Some(row / 3), rest[row as usize % 3][0], rest[row as usize % 3][1]];
+        let rows: Vec<[Option<i64>; 3]> = (0..300).map(row).collect();
+        for count in [0, 1, 2, 3, 8, 300] {
+            let mut members = Members::table_of(&schema, &keys(&rows[..count])).unwrap();
+            assert_eq!(members.len(), count);
+            for (number, row) in rows[..count].iter().enumerate() {
+                let mut found = Vec::new();
+                members.find(keys(std::slice::from_ref(row)), &[0; 3], &mut found).unwrap();
+                assert_eq!(found, [number], "{row:?} of {count}");
+            }
+        }
+    }
+}

@@ -300,28 +300,6 @@ fn equal_texts_have_equal_numbers_in_all_dictionaries() {
     }
 }
 
-#[test]
-fn it_is_known_after_some_dictionaries_whether_texts_repeat() {
-    let field = Field::new("text", DataType::Utf8View, true);
-    for (texts, rows, hardly) in [(2_000, 2_500, true), (500, 2_500, false), (10, 20, false)] {
-        for ends in [false, true] {
-            let mut numbered = Texts::try_new(&field, true).unwrap();
-            for dictionary in 0..3 {
-                assert!(!numbered.hardly_repeat() || ends && dictionary == 2);
-                let text = |text: u32| format!("{dictionary} {text}");
-                let values: ArrayRef = Arc::new(StringViewArray::from_iter_values((0..texts).map(text)));
-                let codes = UInt32Array::from_iter_values((0..rows).map(|row| row % texts));
-                let rows = DictionaryArray::try_new(codes, values).unwrap();
-                if ends {
-                    numbered.expect_last(&rows);
-                }
-                numbered.number(&rows, &mut Vec::new(), |number| number).unwrap();
-            }
-            assert_eq!(numbered.hardly_repeat(), hardly, "{texts} texts of {rows} rows");
-        }
-    }
-}
-
 #[tokio::test]
 async fn texts_that_conditions_use_are_read_with_dictionaries_too() {
     let (_folder, table) = table().await;
@@ -342,29 +320,6 @@ async fn texts_that_conditions_use_are_read_with_dictionaries_too() {
         names.sort();
         names.dedup();
         assert_eq!(names, expected, "{sql}");
-    }
-}
-
-#[test]
-fn groups_keep_their_numbers_in_another_table_although_their_hashes_are_equal() {
-    let field = |name: &str| Field::new(name, DataType::Int64, true);
-    let schema = Arc::new(Schema::new(vec![field("a"), field("b"), field("c")]));
-    // NULL does not change a hash: (1, 5, NULL) and (1, NULL, 5) have the same one.
-    let keys = |rows: &[[Option<i64>; 3]]| -> Vec<ArrayRef> {
-        let column = |column: usize| Arc::new(rows.iter().map(|row| row[column]).collect::<Int64Array>());
-        (0..3).map(|position| column(position) as ArrayRef).collect()
-    };
-    let rest = [[Some(5), None], [None, Some(5)], [None, None]];
-    let row = |row: i64| [Some(row / 3), rest[row as usize % 3][0], rest[row as usize % 3][1]];
-    let rows: Vec<[Option<i64>; 3]> = (0..300).map(row).collect();
-    for count in [0, 1, 2, 3, 8, 300] {
-        let mut members = Members::table_of(&schema, &keys(&rows[..count])).unwrap();
-        assert_eq!(members.len(), count);
-        for (number, row) in rows[..count].iter().enumerate() {
-            let mut found = Vec::new();
-            members.find(keys(std::slice::from_ref(row)), &[0; 3], &mut found).unwrap();
-            assert_eq!(found, [number], "{row:?} of {count}");
-        }
     }
 }
 

@@ -205,3 +205,33 @@ fn checked(number: usize) -> Result<u32> {
         _ => internal_err!("a column has more than 2^32 - 3 texts"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::StringViewArray;
+    use arrow::datatypes::DataType;
+
+    use super::*;
+
+    #[test]
+    fn it_is_known_after_some_dictionaries_whether_texts_repeat() {
+        let field = Field::new("text", DataType::Utf8View, true);
+        for (texts, rows, hardly) in [(2_000, 2_500, true), (500, 2_500, false), (10, 20, false)] {
+            for ends in [false, true] {
+                let mut numbered = Texts::try_new(&field, true).unwrap();
+                for dictionary in 0..3 {
+                    assert!(!numbered.hardly_repeat() || ends && dictionary == 2);
+                    let text = |text: u32| format!("{dictionary} {text}");
+                    let values: ArrayRef = Arc::new(StringViewArray::from_iter_values((0..texts).map(text)));
+                    let codes = UInt32Array::from_iter_values((0..rows).map(|row| row % texts));
+                    let rows = DictionaryArray::try_new(codes, values).unwrap();
+                    if ends {
+                        numbered.expect_last(&rows);
+                    }
+                    numbered.number(&rows, &mut Vec::new(), |number| number).unwrap();
+                }
+                assert_eq!(numbered.hardly_repeat(), hardly, "{texts} texts of {rows} rows");
+            }
+        }
+    }
+}
