@@ -1,9 +1,9 @@
 //! Text columns that a scan returns with their dictionaries.
 //!
 //! A portion stores a column of texts that repeat as one dictionary for each row group, and a code
-//! for each row. A scan returns views of the texts, or the dictionaries if asked for them: then
-//! all batches of a row group have the same one (the same allocation), and the work for a text is
-//! done once for all of its rows. A column that a file stores otherwise is returned with
+//! for each row. A scan returns views of the texts or, if asked, the dictionaries. All batches of a
+//! row group then have the same one (the same allocation), so that the work for a text is done once
+//! for all of its rows. A column that a file stores otherwise is returned with
 //! dictionaries of a single batch. Within the scan, conditions on a text column are evaluated on
 //! the texts of dictionaries (`dictionary_conditions`).
 

@@ -43,7 +43,7 @@ pub(super) struct DictionaryCondition {
     latest: Mutex<(Views, Latest)>,
 }
 
-/// What is known of the latest dictionary.
+/// Results of the condition on the latest dictionary.
 #[derive(Debug, Default)]
 struct Latest {
     /// Rows that had its codes.

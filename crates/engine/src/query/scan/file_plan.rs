@@ -142,6 +142,9 @@ impl FilePlan {
     /// Bytes by which the reader overestimates what it keeps of a row group, at most: it counts a
     /// dictionary anew for each batch, which all batches share.
     pub(super) fn counted_dictionaries(&self, file: &ParquetMetaData, batch_size: usize) -> usize {
+        if Arc::ptr_eq(&self.columns, &self.plain) {
+            return 0;
+        }
         let is_coded = |name: Option<&String>| {
             let field = name.and_then(|name| self.columns.field_with_name(name).ok());
             field.is_some_and(|field| matches!(field.data_type(), DataType::Dictionary(..)))

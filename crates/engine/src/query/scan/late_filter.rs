@@ -86,8 +86,8 @@ impl LateFilter {
         Ok(kept.finish())
     }
 
-    /// Returns the rows of a stream that are kept, in batches of `batch_size` rows, or fewer where
-    /// their dictionaries change. `density` is what is known of the conditions.
+    /// Returns the rows that the conditions keep, in batches of `batch_size` rows. A batch ends early
+    /// where a dictionary changes. `density` says how many rows each condition keeps.
     ///
     /// # Errors
     /// [`DataFusionError`] if a condition cannot be prepared.

@@ -130,12 +130,22 @@ impl OrderedScan {
         opened.is_some_and(|config| config.file_source().is::<PortionSource>())
     }
 
-    /// Names of the columns that were read with dictionaries.
+    /// Sorted names of the columns that the scans of a plan have read with dictionaries.
     #[cfg(test)]
-    pub(in crate::query) fn coded(&self) -> Vec<String> {
-        let opened = self.opened.get().and_then(|scan| scan.downcast_ref::<FileScanConfig>());
-        let source = opened.and_then(|config| config.file_source().downcast_ref::<PortionSource>());
-        source.map(PortionSource::coded).unwrap_or_default()
+    pub(in crate::query) fn coded_columns(plan: &Arc<dyn ExecutionPlan>) -> Vec<String> {
+        use datafusion::common::tree_node::TreeNode;
+
+        let mut names = std::collections::BTreeSet::new();
+        let of_scan = |scan: &Self| {
+            let opened = scan.opened.get()?.downcast_ref::<FileScanConfig>()?;
+            opened.file_source().downcast_ref::<PortionSource>().map(PortionSource::coded)
+        };
+        let walked = plan.apply(|node| {
+            names.extend(Self::from_plan(node.as_ref()).and_then(of_scan).into_iter().flatten());
+            Ok(TreeNodeRecursion::Continue)
+        });
+        walked.unwrap();
+        names.into_iter().collect()
     }
 
     /// Where conditions are evaluated by now; `None` if the files were opened otherwise.

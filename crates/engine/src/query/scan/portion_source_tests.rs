@@ -276,21 +276,6 @@ async fn limits_and_conditions_that_change_return_the_same_rows() {
     }
 }
 
-/// Text columns of the files that a query reads with dictionaries.
-async fn coded(session: &TableSession, sql: &str) -> Vec<String> {
-    let plan = session.physical_plan(sql, &Params::default()).await.unwrap();
-    returned(session, Arc::clone(&plan)).await;
-    let mut names = Vec::new();
-    plan.apply(|node| {
-        names.extend(OrderedScan::from_plan(node.as_ref()).into_iter().flat_map(OrderedScan::coded));
-        Ok(TreeNodeRecursion::Continue)
-    })
-    .unwrap();
-    names.sort();
-    names.dedup();
-    names
-}
-
 #[tokio::test]
 async fn text_columns_are_read_with_dictionaries_if_conditions_are_on_them_alone() {
     let (_folder, table) = table("k, line").await;
@@ -306,6 +291,8 @@ async fn text_columns_are_read_with_dictionaries_if_conditions_are_on_them_alone
         ("SELECT k FROM t WHERE kind <> 'b' ORDER BY kind, k, line LIMIT 5", ""),
         ("SELECT kind FROM t WHERE n > 3", ""),
     ] {
-        assert_eq!(coded(&session, sql).await.join(","), expected, "{sql}");
+        let plan = session.physical_plan(sql, &Params::default()).await.unwrap();
+        returned(&session, Arc::clone(&plan)).await;
+        assert_eq!(OrderedScan::coded_columns(&plan).join(","), expected, "{sql}");
     }
 }

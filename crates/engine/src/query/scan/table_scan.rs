@@ -1,4 +1,4 @@
-//! What a scan reads of a table.
+//! A scan of a table: its columns, conditions and projection, before any file is opened.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -95,8 +95,8 @@ impl TableScan {
         Some(coded.unwrap_or_else(|| field.clone()))
     }
 
-    /// Whether the columns that are read with dictionaries, where there are some, are read from a file
-    /// as from others.
+    /// Whether a file has dictionaries of the same columns as the files whose columns are `others`,
+    /// as far as the scan reads them with dictionaries.
     pub(super) fn has_same_dictionaries(&self, file: &ParquetMetaData, others: &Schema) -> bool {
         self.coded.iter().all(|name| {
             let Ok(other) = others.field_with_name(name) else { return true };
