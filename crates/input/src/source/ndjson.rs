@@ -86,11 +86,12 @@ impl RawReader for NdjsonReader {
             if count > MAX_RECORD_BYTES {
                 return Err(SourceError::RecordTooLong { file: self.file.clone(), line: self.line });
             }
-            bytes += count;
             let line = text.trim_ascii();
             if line.is_empty() {
                 continue;
             }
+            // Blank lines do not count: a batch without rows would be the end of the file.
+            bytes += count;
             let mut cells: Vec<Option<Option<Cow<'_, str>>>> = vec![None; self.columns.len()];
             let object = Object {
                 columns: &self.columns,

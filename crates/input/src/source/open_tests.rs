@@ -126,3 +126,37 @@ fn a_pipe_has_the_fingerprint_of_a_file_once_it_was_read_to_its_end() {
     let [_, pipe] = opened("rows", &[b"id,n\n".as_slice(), &b"1,7\n".repeat(1 << 18)].concat());
     assert_eq!(pipe.unwrap().fingerprint(), None);
 }
+
+#[test]
+fn rows_after_a_long_gap_are_read() {
+    let [first, second] = [NDJSON, CSV].map(|text| text.iter().position(|byte| *byte == b'2').unwrap());
+    let (first, second) = (first - "{\"id\": ".len(), second);
+    let gap = |text: &[u8], at: usize, gap: &str| {
+        [&text[..at], gap.repeat(18 << 20).as_bytes(), &text[at..]].concat()
+    };
+    let schema = batch().schema();
+    let mut writer = arrow::ipc::writer::StreamWriter::try_new(Vec::new(), &schema).unwrap();
+    for batch in [batch().slice(0, 1), batch().slice(0, 0), batch().slice(0, 0), batch().slice(1, 1)] {
+        writer.write(&batch).unwrap();
+    }
+    let stream = writer.into_inner().unwrap();
+    for (name, bytes) in [
+        ("lines.ndjson", gap(NDJSON, first, "\n")),
+        ("spaces.ndjson", gap(NDJSON, first, " ")),
+        ("x.csv", gap(CSV, second, "\n")),
+        ("x.arrows", stream),
+    ] {
+        let columns = ["id".to_owned(), "n".to_owned()];
+        let reader = Box::new(std::io::Cursor::new(bytes));
+        let options = InputOptions { format: format_of_name(Path::new(name)), ..InputOptions::default() };
+        let mut input = Input::open_reader(name, reader, &columns, &options).unwrap();
+        let mut rows = 0;
+        while let Some(raw) = input.next_batch().unwrap() {
+            rows += match &raw.cells {
+                RawCells::Arrow(batch) => batch.num_rows(),
+                RawCells::Text(columns) => columns[0].1.len(),
+            };
+        }
+        assert_eq!(rows, 2, "{name}");
+    }
+}
