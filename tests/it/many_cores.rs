@@ -59,7 +59,7 @@ fn work(cores: usize, library: &Path, dir: &Path) -> Vec<String> {
     run(&format!(
         "create {table} --like {{}}/exports/ad-events-0000.parquet --primary-key event_timestamp,user_id,campaign_id --partition-key user_id"
     ));
-    run(&format!("ingest {table} {{}}/exports --compact off"));
+    run(&format!("ingest {table} {{}}/exports {{}}/texts --compact off"));
     let mut found: Vec<String> = Vec::new();
     let partitions = |found: &mut Vec<String>| {
         let inspected: Value = serde_json::from_str(&run(&format!("inspect {table} --format json"))).unwrap();
@@ -81,9 +81,12 @@ fn work(cores: usize, library: &Path, dir: &Path) -> Vec<String> {
     run(&format!("compact {table} --full"));
     partitions(&mut found);
     found.extend(answers());
-    let mut report: Value = serde_json::from_str(&run("evaluate {}/exports --format json")).unwrap();
-    report.as_object_mut().unwrap().remove("seconds").unwrap();
-    found.push(report.to_string());
+    for exports in ["exports", "texts"] {
+        let report = run(&format!("evaluate {{}}/{exports} --format json"));
+        let mut report: Value = serde_json::from_str(&report).unwrap();
+        report.as_object_mut().unwrap().remove("seconds").unwrap();
+        found.push(report.to_string());
+    }
     found
 }
 
@@ -93,8 +96,12 @@ fn sixteen_cores_do_what_one_core_does() {
     let dir = dir.path();
     let library = library();
     let exports =
-        "generate ad-events --rows 150000 --rows-per-file 30000 --duplicate-share 0.02 --out {}/exports";
+        "generate ad-events --rows 150000 --rows-per-file 120000 --duplicate-share 0.02 --out {}/exports";
     on(1, &library, &arguments(dir, exports));
+    // Long enough for text that other threads convert.
+    let texts =
+        "generate ad-events --rows 90000 --rows-per-file 90000 --file-format csv --seed 2 --out {}/texts";
+    on(1, &library, &arguments(dir, texts));
     let (one, sixteen) = (work(1, &library, dir), work(16, &library, dir));
     assert_eq!(one.len(), sixteen.len());
     for (one, sixteen) in one.iter().zip(&sixteen) {

@@ -38,6 +38,8 @@ pub(super) struct TableShape {
     pub(super) row_group: u64,
     /// Maximum compressed size of a row, in bytes.
     pub(super) row_bytes: u64,
+    /// Size of the largest partition, in bytes.
+    pub(super) partition: u64,
 }
 
 /// Resources that a compaction may use.
@@ -75,7 +77,9 @@ impl MemoryPlan {
         // The compressed row group, and the part of it that is decoded.
         let run = per_run.0 + 2 * table.row_group;
         let left = memory.0.saturating_sub(BASE.0);
-        let writing = PER_ENCODER.0 + group.0 + PER_TARGET_BYTE * target.0;
+        // Small partitions are merged into one portion each.
+        let portions = PER_TARGET_BYTE.saturating_mul(target.0.min(table.partition));
+        let writing = PER_ENCODER.0 + group.0 + portions;
         let workers = (left / (writing + table.depth.max(2) * run)).clamp(1, cores.max(1) as u64);
         let runs = (left / workers).saturating_sub(writing) / run;
         Ok(Self { workers: workers as usize, runs: runs.max(2) as usize, target, batch_rows, group })
@@ -88,26 +92,30 @@ mod tests {
 
     #[test]
     fn the_parts_stay_within_the_budget() {
-        for (memory, cores, target, depth, row_group) in [
-            (128, 64, 64, 20, 1 << 20),
-            (256, 1, 64, 1000, 1 << 21),
-            (1024, 2, 64, 8, 1 << 21),
-            (65_536, 64, 64, 8, 1 << 23),
+        for (memory, cores, target, depth, row_group, partition) in [
+            (128, 64, 64, 20, 1 << 20, u64::MAX),
+            (128, 64, 64, 20, 1 << 16, 1 << 20),
+            (256, 1, 64, 1000, 1 << 21, 1 << 31),
+            (1024, 2, 64, 8, 1 << 21, u64::MAX),
+            (1024, 64, 64, 16, 1 << 16, 1 << 20),
+            (1024, 64, 64, 16, 1 << 20, 60 << 20),
+            (65_536, 64, 64, 8, 1 << 23, u64::MAX),
         ] {
             let budget = ByteSize::mib(memory);
-            let shape = TableShape { depth, row_group, row_bytes: 20 };
+            let shape = TableShape { depth, row_group, row_bytes: 20, partition };
             let plan = MemoryPlan::new(budget, cores, ByteSize::mib(target), shape).unwrap();
             let per_run = if memory < 512 { SMALL_BATCHES.0 } else { LARGE_BATCHES.0 };
-            let writing = PER_ENCODER.0 + plan.group.0 + PER_TARGET_BYTE * plan.target.0;
+            let written = PER_TARGET_BYTE * plan.target.0.min(partition);
+            let writing = PER_ENCODER.0 + plan.group.0 + written;
             let worker = writing + plan.runs as u64 * (per_run.0 + 2 * row_group);
             // At least two portions are read in any case.
             let fits = BASE.0 + plan.workers as u64 * worker <= budget.0;
             assert!(fits || (plan.runs, plan.workers) == (2, 1), "{memory} {cores}: {plan:?}");
             assert!((1..=cores).contains(&plan.workers) && plan.runs >= 2, "{plan:?}");
         }
-        let narrow = TableShape { depth: 1, row_group: 0, row_bytes: 0 };
+        let narrow = TableShape { depth: 1, row_group: 0, row_bytes: 0, partition: 0 };
         assert!(MemoryPlan::new(ByteSize::mib(127), 1, ByteSize::mib(64), narrow).is_err());
-        let wide = TableShape { depth: 4, row_group: 32 << 20, row_bytes: 6000 };
+        let wide = TableShape { depth: 4, row_group: 32 << 20, row_bytes: 6000, partition: 1 << 30 };
         let plan = MemoryPlan::new(ByteSize::mib(1024), 2, ByteSize::mib(64), wide).unwrap();
         assert!(plan.batch_rows < 50 && plan.runs >= 4, "{plan:?}");
     }
@@ -115,10 +123,20 @@ mod tests {
     #[test]
     fn one_merge_of_all_comes_before_many_rounds_of_several() {
         let plan = |depth| {
-            let shape = TableShape { depth, row_group: 1 << 19, row_bytes: 20 };
+            let shape = TableShape { depth, row_group: 1 << 19, row_bytes: 20, partition: 1 << 30 };
             MemoryPlan::new(ByteSize::mib(256), 8, ByteSize::mib(64), shape).unwrap()
         };
         assert!(plan(2).workers > 1);
         assert!(plan(18).runs >= 18 && plan(18).workers == 1, "{:?}", plan(18));
+    }
+
+    #[test]
+    fn more_small_partitions_than_large_ones_are_merged_at_a_time() {
+        let workers = |partition| {
+            let shape = TableShape { depth: 16, row_group: 1 << 16, row_bytes: 20, partition };
+            MemoryPlan::new(ByteSize::mib(1024), 64, ByteSize::mib(64), shape).unwrap().workers
+        };
+        assert_eq!(workers(u64::MAX), workers(96 << 20));
+        assert!(workers(1 << 20) > workers(16 << 20) && workers(16 << 20) > workers(96 << 20));
     }
 }

@@ -94,10 +94,15 @@ impl Round {
         let portions = snapshot.portions();
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let table = SnapshotTable::try_new(log.storage().clone(), snapshot.clone());
+        let of_partitions = || portions.chunk_by(|a, b| a.partition == b.partition);
         let shape = TableShape {
             depth: snapshot.max_depth(),
             row_group: portions.iter().map(|portion| row_group_bytes(portion)).max().unwrap_or(0),
             row_bytes: portions.iter().map(|portion| portion.bytes / portion.rows.max(1)).max().unwrap_or(0),
+            partition: of_partitions()
+                .map(|portions| portions.iter().map(|portion| portion.bytes).sum())
+                .max()
+                .unwrap_or(0),
         };
         let memory = MemoryPlan::new(options.memory, cores, options.policy.target, shape)?;
         let policy = CompactionPolicy { target: memory.target, ..options.policy };
@@ -107,7 +112,7 @@ impl Round {
             let decision = policy.decide(portions, options.scope, expiry.as_ref(), memory.runs);
             (!decision.is_empty()).then_some((partition, decision))
         };
-        let work = portions.chunk_by(|a, b| a.partition == b.partition).filter_map(decide).collect();
+        let work = of_partitions().filter_map(decide).collect();
         // Each file is read once, so caching its footer gains nothing.
         let runtime = RuntimeEnvBuilder::new().with_metadata_cache_limit(1 << 20).build_arc();
         let context = SessionContext::new_with_config_rt(

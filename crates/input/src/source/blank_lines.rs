@@ -70,8 +70,8 @@ impl BlankLineScanner {
     pub(super) fn see(&mut self, bytes: &[u8]) {
         // Nearly all chunks have none, which takes no branch for each byte.
         let next = bytes.get(1..).unwrap_or_default();
-        let is_end = |(byte, next): (&u8, &u8)| *byte == b'\n' && (*next == b'\n' || *next == b'\r');
-        if self.place != Place::Within || bytes.iter().zip(next).filter(|pair| is_end(*pair)).count() > 0 {
+        let is_end = |(byte, next): (&u8, &u8)| (*byte == b'\n') & ((*next == b'\n') | (*next == b'\r'));
+        if self.place != Place::Within || bytes.iter().zip(next).fold(false, |any, pair| any | is_end(pair)) {
             self.follow(bytes);
         } else if bytes.last() == Some(&b'\n') {
             (self.place, self.line_start) = (Place::Start, self.offset + bytes.len() as u64);

@@ -16,6 +16,7 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::ParquetMetaData;
 use tokio::sync::mpsc;
 
+use crate::source::column_parts::{ColumnParts, SharedFile};
 use crate::source::error::SourceError;
 use crate::source::format::InputFormat;
 use crate::source::options::InputOptions;
@@ -85,10 +86,16 @@ fn whole_numbers(array: &ArrayRef) -> Option<Vec<i64>> {
 /// Source of the batches of a Parquet file.
 enum Batches {
     Local(Box<ParquetRecordBatchReader>),
+    /// Decoded by several threads.
+    Parts(ColumnParts),
     /// Fetched and decoded by another task, ahead of the reader.
     Remote(mpsc::Receiver<Result<RecordBatch, ParquetError>>),
 }
 
+/// Cores per thread that decodes columns of a local file: the others process the rows.
+const CORES_PER_DECODER: usize = 2;
+/// Least number of bytes (stored and decoded) that are worth a thread.
+const LEAST_BYTES_OF_PART: u64 = 2 << 20;
 /// Maximum number of buffered batches of a remote file.
 const BATCHES_AHEAD: usize = 2;
 
@@ -117,8 +124,34 @@ fn with_views(
     ArrowReaderMetadata::try_new(Arc::clone(metadata.metadata()), views)
 }
 
+/// How the columns of a file are divided among threads.
+struct Decoders {
+    most: usize,
+    /// Least number of bytes (stored and decoded) per thread.
+    least_bytes: u64,
+}
+
+impl Decoders {
+    fn for_options(options: &InputOptions) -> Self {
+        // Parts of a file are read beside other parts, and need no more threads.
+        let is_part = options.rows.is_some() || !options.places.is_empty();
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        Self { most: if is_part { 1 } else { cores / CORES_PER_DECODER }, least_bytes: LEAST_BYTES_OF_PART }
+    }
+}
+
 impl ParquetReader {
     pub(super) fn open(
+        file: &str,
+        source: SeekableFile,
+        columns: &[String],
+        options: &InputOptions,
+    ) -> Result<Self, SourceError> {
+        Self::open_with_decoders(&Decoders::for_options(options), file, source, columns, options)
+    }
+
+    fn open_with_decoders(
+        decoders: &Decoders,
         file: &str,
         source: SeekableFile,
         columns: &[String],
@@ -131,11 +164,29 @@ impl ParquetReader {
         let selection = Selection::new(file, &schema, &metadata, columns, options)?;
         let metadata = with_views(metadata, options).map_err(error)?;
         let of_file = Arc::clone(metadata.metadata());
-        let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(opened, metadata);
-        let reader = selection.configure(builder).build().map_err(error)?;
+        let parts = selection.split(&of_file, decoders.most, decoders.least_bytes);
+        let reader = match parts.as_slice() {
+            [] | [_] => {
+                let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(opened, metadata);
+                Batches::Local(Box::new(selection.configure(builder).build().map_err(error)?))
+            }
+            parts => {
+                let read_error = |source| SourceError::Read { file: file.to_owned(), source };
+                let shared = SharedFile::new(opened).map_err(read_error)?;
+                let reader = |part: &Selection| {
+                    let metadata = metadata.clone();
+                    let builder =
+                        ParquetRecordBatchReaderBuilder::new_with_metadata(shared.clone(), metadata);
+                    part.configure(builder).build().map_err(error)
+                };
+                let readers = parts.iter().map(reader).collect::<Result<_, _>>()?;
+                let columns: Vec<Vec<usize>> = parts.iter().map(|part| part.columns().to_vec()).collect();
+                Batches::Parts(ColumnParts::new(readers, &columns))
+            }
+        };
         Ok(Self {
             file: file.to_owned(),
-            reader: Batches::Local(Box::new(reader)),
+            reader,
             schema,
             metadata: of_file,
             counter: RowCounter { next: selection.first_row + 1 },
@@ -189,6 +240,7 @@ impl RawReader for ParquetReader {
     fn next_batch(&mut self) -> Result<Option<RawBatch>, SourceError> {
         let batch = match &mut self.reader {
             Batches::Local(reader) => reader.next().transpose().map_err(ParquetError::from),
+            Batches::Parts(parts) => parts.next_batch(),
             Batches::Remote(receiver) => futures::executor::block_on(receiver.recv()).transpose(),
         };
         let batch = batch.map_err(|error| remote_failed(&self.file, error))?;
@@ -217,3 +269,7 @@ impl RawReader for ParquetReader {
         Some((least.into_iter().min()?, greatest.into_iter().max()?))
     }
 }
+
+#[cfg(test)]
+#[path = "columnar_tests.rs"]
+mod tests;

@@ -13,7 +13,7 @@ use crate::source::error::SourceError;
 use crate::source::format::{InputFormat, MAX_RECORD_BYTES};
 use crate::source::lines::check_header;
 use crate::source::options::{InputOptions, READ_BATCH_BYTES};
-use crate::source::quoting::{MisplacedQuotes, QuoteScanner};
+use crate::source::quoting::{MisplacedQuotes, QuoteScanner, quotes_in};
 use crate::source::raw::{Positions, RawBatch, RawCells, RawReader};
 use crate::source::reject::{Reject, RowPosition};
 use crate::source::repeated_names::{RenamedColumn, distinct_names};
@@ -261,7 +261,7 @@ impl Read for Limited {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.stream.read(buffer)?;
         let read = buffer.get(..count).unwrap_or_default();
-        let quotes = read.iter().filter(|byte| **byte == b'"').count();
+        let quotes = quotes_in(read);
         self.watched.quotes.fetch_add(quotes, Ordering::Relaxed);
         self.scanner.see(read, quotes);
         self.blank_lines.see(read);

@@ -12,8 +12,10 @@
 mod arrow_ipc;
 mod avro;
 mod blank_lines;
+mod column_parts;
 mod columnar;
 mod conform;
+mod converters;
 mod csv;
 mod ddl;
 mod declared;

@@ -36,6 +36,13 @@ pub(super) struct QuoteScanner {
     misplaced: MisplacedQuotes,
 }
 
+/// Counts the quotes in runs of 255 bytes, whose sums fit into a byte: processors add many bytes at
+/// a time.
+pub(super) fn quotes_in(bytes: &[u8]) -> usize {
+    let in_run = |run: &[u8]| run.iter().map(|byte| u8::from(*byte == b'"')).sum::<u8>();
+    bytes.chunks(usize::from(u8::MAX)).map(|run| usize::from(in_run(run))).sum()
+}
+
 const BOM: &[u8] = "\u{feff}".as_bytes();
 
 impl QuoteScanner {
@@ -108,8 +115,7 @@ mod tests {
     fn places(chunks: &[&[u8]]) -> Vec<u64> {
         let misplaced = MisplacedQuotes::default();
         let mut scanner = QuoteScanner::new(b',', misplaced.clone());
-        let quotes = |chunk: &[u8]| chunk.iter().filter(|byte| **byte == b'"').count();
-        chunks.iter().for_each(|chunk| scanner.see(chunk, quotes(chunk)));
+        chunks.iter().for_each(|chunk| scanner.see(chunk, quotes_in(chunk)));
         let places = misplaced.0.lock().unwrap();
         places.iter().copied().collect()
     }
@@ -147,6 +153,14 @@ mod tests {
                 scanner.see(&[*byte], usize::from(*byte == b'"'));
             }
             assert_eq!(scanner.is_within_quotes(), is_open, "{text}");
+        }
+    }
+
+    #[test]
+    fn quotes_of_long_chunks_are_counted() {
+        for (quotes, others) in [(0, 0), (1, 0), (255, 0), (256, 700), (1_000, 3), (0, 600)] {
+            let bytes = ["\"".repeat(quotes), "x".repeat(others), "\"".repeat(quotes)].concat();
+            assert_eq!(quotes_in(bytes.as_bytes()), 2 * quotes);
         }
     }
 

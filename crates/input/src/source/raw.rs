@@ -80,6 +80,17 @@ impl RawCells {
     }
 }
 
+impl RawBatch {
+    /// Returns the size of the rows in memory, including those that are no records.
+    pub(super) fn bytes(&self) -> usize {
+        let cells: usize = match &self.cells {
+            RawCells::Text(columns) => columns.iter().map(|(_, cells)| cells.get_array_memory_size()).sum(),
+            RawCells::Arrow(batch) => batch.get_array_memory_size(),
+        };
+        cells + self.broken.iter().map(Reject::bytes).sum::<usize>()
+    }
+}
+
 /// Wraps a batch made by the caller as if it were read from a file; the number is its first row's.
 impl From<(RecordBatch, u64)> for RawBatch {
     fn from((batch, first_row): (RecordBatch, u64)) -> Self {

@@ -55,6 +55,13 @@ impl Reject {
         self.record.clear();
     }
 
+    /// Returns the approximate size in memory.
+    pub(super) fn bytes(&self) -> usize {
+        let of_text = |value: &serde_json::Value| value.as_str().map_or(0, str::len);
+        let cell = |(name, value): (&String, &serde_json::Value)| 100 + name.len() + of_text(value);
+        200 + self.file.len() + self.record.iter().map(cell).sum::<usize>()
+    }
+
     /// Returns the place of the row: `x.csv, line 7, column 'n'`.
     #[must_use]
     pub fn place(&self) -> String {

@@ -1,10 +1,13 @@
 //! Columns and rows to read from a columnar file.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use arrow::datatypes::Schema;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowReaderBuilder, ArrowReaderMetadata, RowSelection};
+use parquet::file::metadata::ParquetMetaData;
 
 use crate::source::error::SourceError;
 use crate::source::options::{InputOptions, READ_BATCH_BYTES};
@@ -30,8 +33,10 @@ pub(super) fn split_columns(
 }
 
 /// Part of a Parquet file to read.
+#[derive(Clone)]
 pub(super) struct Selection {
-    mask: ProjectionMask,
+    /// Positions of the columns in the file.
+    columns: Vec<usize>,
     groups: Vec<usize>,
     /// Number of rows to skip at the beginning of those groups; `most` limits the rows to read
     /// after them.
@@ -82,7 +87,7 @@ impl Selection {
                 // The numbers of the rows no longer match their positions in the file.
                 first_row: 0,
                 row_count: rows_of.iter().sum(),
-                mask: ProjectionMask::roots(metadata.file_metadata().schema_descr(), wanted),
+                columns: wanted,
                 unknown,
                 batch_rows: (READ_BATCH_BYTES / row_bytes).clamp(1, options.batch_rows.max(1)),
             });
@@ -98,16 +103,54 @@ impl Selection {
             chosen: None,
             first_row,
             row_count: rows_of.iter().sum(),
-            mask: ProjectionMask::roots(metadata.file_metadata().schema_descr(), wanted),
+            columns: wanted,
             unknown,
             batch_rows: (READ_BATCH_BYTES / row_bytes).clamp(1, options.batch_rows.max(1)),
         })
     }
 
+    /// Returns the positions in the file of the columns to read, in ascending order.
+    pub(super) fn columns(&self) -> &[usize] {
+        &self.columns
+    }
+
+    /// Splits the columns into at most `most` parts that take about the same time to decode, with
+    /// at least `least` bytes (stored and decoded) on average.
+    pub(super) fn split(&self, metadata: &ParquetMetaData, most: usize, least: u64) -> Vec<Self> {
+        let schema = metadata.file_metadata().schema_descr();
+        let mut bytes: BTreeMap<usize, u64> = self.columns.iter().map(|column| (*column, 0)).collect();
+        for group in self.groups.iter().filter_map(|group| metadata.row_groups().get(*group)) {
+            for (leaf, chunk) in group.columns().iter().enumerate() {
+                if let Some(bytes) = bytes.get_mut(&schema.get_column_root_idx(leaf)) {
+                    let both = chunk.compressed_size().saturating_add(chunk.uncompressed_size());
+                    *bytes += u64::try_from(both).unwrap_or(0);
+                }
+            }
+        }
+        let all: u64 = bytes.values().sum();
+        let count = usize::try_from(all / least.max(1)).unwrap_or(usize::MAX).clamp(1, most.max(1));
+        let mut parts = vec![(0, Vec::new()); count.min(self.columns.len().max(1))];
+        // The largest first, each to the smallest part so far.
+        let mut columns: Vec<(usize, u64)> = bytes.into_iter().collect();
+        columns.sort_by_key(|(column, bytes)| (Reverse(*bytes), *column));
+        for (column, bytes) in columns {
+            if let Some((sum, part)) = parts.iter_mut().min_by_key(|(sum, part)| (*sum, part.len())) {
+                *sum += bytes;
+                part.push(column);
+            }
+        }
+        let parts = parts.into_iter().map(|(_, mut columns)| {
+            columns.sort_unstable();
+            Self { columns, ..self.clone() }
+        });
+        parts.collect()
+    }
+
     /// Configures a builder to read this selection.
     pub(super) fn configure<T>(&self, builder: ArrowReaderBuilder<T>) -> ArrowReaderBuilder<T> {
+        let mask = ProjectionMask::roots(builder.parquet_schema(), self.columns.iter().copied());
         let builder = builder
-            .with_projection(self.mask.clone())
+            .with_projection(mask)
             .with_row_groups(self.groups.clone())
             .with_batch_size(self.batch_rows);
         let builder = match &self.chosen {

@@ -3,19 +3,22 @@
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, UInt32Array};
-use arrow::compute::{concat_batches, take_record_batch};
+use arrow::compute::{concat, take_record_batch};
 use arrow::datatypes::{DataType, SchemaRef};
 use arrow::error::ArrowError;
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
 use crate::ingest::deletes::marked_schema;
 use crate::ingest::error::IngestError;
 use evenkeel_model::table::{TableSpec, as_view, view_schema};
 use evenkeel_model::units::PartitionId;
-use evenkeel_placement::placement::{Placement, Scatter};
+use evenkeel_placement::placement::{Placement, PlacementError, Scatter};
 
 /// Average rows per partition before rows are scattered, so that pieces are long enough to be worth
 /// their headers.
 const ROWS_PER_PIECE: usize = 1024;
+/// Rows that one thread hashes at a time.
+const ROWS_PER_TASK: usize = 16 * 1024;
 
 /// Rows by partition. Every row is copied once when it is scattered, into memory that belongs to
 /// its partition alone. Text is held as views: short values are stored in the view itself, and are
@@ -96,33 +99,51 @@ impl Buffer {
         let copy = |source| IngestError::Copy { source };
         let staged = std::mem::take(&mut self.staged);
         (self.staged_rows, self.staged_bytes) = (0, 0);
-        let batch = match staged.as_slice() {
-            [] => return Ok(()),
-            [only] => only.clone(),
-            several => concat_batches(&self.schema, several).map_err(copy)?,
-        };
+        if staged.is_empty() {
+            return Ok(());
+        }
+        let batch = together(&self.schema, &staged).map_err(copy)?;
         drop(staged);
+        let assigned = self.assign(&batch)?;
+        let scatter = Scatter::new(&assigned, self.spec.partitions());
+        let count = u32::try_from(self.partitions.len()).unwrap_or(u32::MAX);
+        let piece = |partition: u32| match scatter.rows(PartitionId(partition)) {
+            [] => Ok(None),
+            rows => {
+                let piece = take_record_batch(&batch, &UInt32Array::from(rows.to_vec()))?;
+                compacted(&piece).map(Some)
+            }
+        };
+        let pieces: Vec<Option<RecordBatch>> =
+            (0..count).into_par_iter().map(piece).collect::<Result<_, _>>().map_err(copy)?;
+        for (piece, partition) in pieces.into_iter().zip(&mut self.partitions) {
+            if let Some(piece) = piece {
+                let bytes = piece.get_array_memory_size();
+                partition.bytes += bytes;
+                self.bytes += bytes;
+                partition.batches.push(piece);
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the partition of each row. Parts of the rows are hashed at the same time.
+    fn assign(&self, batch: &RecordBatch) -> Result<Vec<PartitionId>, PlacementError> {
         let key: Vec<ArrayRef> = self
             .spec
             .partition_key()
             .iter()
             .filter_map(|index| batch.columns().get(*index).cloned())
             .collect();
-        let assigned = self.placement.assign(&key)?;
-        let scatter = Scatter::new(&assigned, self.spec.partitions());
-        for (partition, pieces) in (0u32..).map(PartitionId).zip(&mut self.partitions) {
-            let rows = scatter.rows(partition);
-            if rows.is_empty() {
-                continue;
-            }
-            let piece = take_record_batch(&batch, &UInt32Array::from(rows.to_vec())).map_err(copy)?;
-            let piece = compacted(&piece).map_err(copy)?;
-            let bytes = piece.get_array_memory_size();
-            pieces.bytes += bytes;
-            self.bytes += bytes;
-            pieces.batches.push(piece);
-        }
-        Ok(())
+        let rows = batch.num_rows();
+        let assign = |start: usize| {
+            let length = ROWS_PER_TASK.min(rows - start);
+            let key: Vec<ArrayRef> = key.iter().map(|column| column.slice(start, length)).collect();
+            self.placement.assign(&key)
+        };
+        let starts: Vec<usize> = (0..rows).step_by(ROWS_PER_TASK).collect();
+        let parts: Vec<_> = starts.into_par_iter().map(assign).collect::<Result<_, _>>()?;
+        Ok(parts.concat())
     }
 
     /// Takes the oldest rows of the fullest partition, about `most_bytes` at most; `None` if there
@@ -161,6 +182,19 @@ impl Buffer {
         rest.sort_by_key(|(partition, _)| *partition);
         Ok(rest)
     }
+}
+
+/// Returns the rows of all batches; columns are concatenated at the same time.
+fn together(schema: &SchemaRef, batches: &[RecordBatch]) -> Result<RecordBatch, ArrowError> {
+    if let [only] = batches {
+        return Ok(only.clone());
+    }
+    let column = |index: usize| {
+        let parts: Vec<&dyn Array> = batches.iter().map(|batch| batch.column(index).as_ref()).collect();
+        concat(&parts)
+    };
+    let columns = (0..schema.fields().len()).into_par_iter().map(column).collect::<Result<_, _>>()?;
+    RecordBatch::try_new(Arc::clone(schema), columns)
 }
 
 /// Returns the batch with text and bytes as views.

@@ -88,20 +88,24 @@ impl Reader<'_> {
             return Ok(false);
         }
         let (mut rows, mut marks, mut deleting) = (0, 0, 0);
-        while let Some(raw) = input.next_batch()? {
-            let mut conformed = conform.conform(raw)?;
-            rows += conformed.batch.num_rows();
-            if let Some(deletes) = &conformed.deletes {
-                marks += deletes.len() - deletes.null_count();
-                deleting += deletes.true_count();
-                // A row whose column is NULL deletes nothing.
-                if deletes.null_count() > 0 {
-                    conformed.deletes = Some(prep_null_mask_filter(deletes));
+        let is_complete = input.convert_batches(
+            |raw| conform.conform(raw),
+            |conformed| {
+                let mut conformed = conformed?;
+                rows += conformed.batch.num_rows();
+                if let Some(deletes) = &conformed.deletes {
+                    marks += deletes.len() - deletes.null_count();
+                    deleting += deletes.true_count();
+                    // A row whose column is NULL deletes nothing.
+                    if deletes.null_count() > 0 {
+                        conformed.deletes = Some(prep_null_mask_filter(deletes));
+                    }
                 }
-            }
-            if !self.send(Message::Rows(conformed)) {
-                return Ok(false);
-            }
+                Ok::<bool, IngestError>(self.send(Message::Rows(conformed)))
+            },
+        )?;
+        if !is_complete {
+            return Ok(false);
         }
         if let (Deletes::Where { column, .. }, 1.., 0) = (&self.plan.input.deletes, rows, marks) {
             let (file, column) = (input.name().to_owned(), column.clone());

@@ -159,11 +159,10 @@ impl Export {
             }
         }
         let name: Arc<str> = input.name().into();
-        while let Some(raw) = input.next_batch()? {
-            let positions = raw.positions.clone();
-            let conformed = conform.conform(self.in_microseconds(raw))?;
+        let convert = |raw: RawBatch| (raw.positions.clone(), conform.conform(self.in_microseconds(raw)));
+        let is_complete = input.convert_batches(convert, |(positions, conformed)| -> Result<bool, E> {
+            let conformed = conformed?;
             let place = ExportPlace { input: Arc::clone(&name), positions, kept: conformed.kept };
-            let rows = conformed.batch.num_rows() as u64;
             if let Some(first) = conformed.rejects.first() {
                 if on_unreadable == OnUnreadable::Fail {
                     let reject = Box::new(first.clone());
@@ -172,9 +171,10 @@ impl Export {
                 unreadable.rows += conformed.rejects.len() as u64;
                 unreadable.first.get_or_insert_with(|| first.clone());
             }
-            if rows > 0 && !each(&place, conformed.batch)? {
-                return Ok(false);
-            }
+            Ok(conformed.batch.num_rows() == 0 || each(&place, conformed.batch)?)
+        })?;
+        if !is_complete {
+            return Ok(false);
         }
         for column in input.unknown_columns() {
             unreadable.unknown_columns.entry(column).or_insert_with(|| name.to_string());

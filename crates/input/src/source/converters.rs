@@ -1,0 +1,180 @@
+//! Converts the rows of an input on other threads while more of them are read.
+
+use std::any::Any;
+use std::collections::VecDeque;
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use std::thread::{Builder, Scope, ScopedJoinHandle};
+
+use crate::source::error::SourceError;
+use crate::source::open::Input;
+use crate::source::options::READ_BATCH_BYTES;
+use crate::source::raw::{RawBatch, RawCells};
+
+/// Batches that are converted by the reading thread, because most small inputs have no more.
+const BATCHES_AT_FIRST: usize = 2;
+/// Maximum number of converting threads. Splitting text into cells takes about as long as
+/// converting them, so that a few keep up with the reading thread.
+const MAX_CONVERTERS: usize = 4;
+/// Batches that are read ahead of those that converters are working on.
+const BATCHES_AHEAD: usize = 2;
+
+impl Input {
+    /// Reads all batches, and passes on what `convert` makes of each, in input order. Batches of
+    /// text are converted on other threads, so `convert` may get later ones before `each` gets the
+    /// result of an earlier one. `each` returns whether to continue; so does this function.
+    ///
+    /// # Errors
+    /// Those of [`Input::next_batch`], after the results of all batches before, and those of
+    /// `each`.
+    pub fn convert_batches<T: Send, E: From<SourceError>>(
+        &mut self,
+        convert: impl Fn(RawBatch) -> T + Sync,
+        mut each: impl FnMut(T) -> Result<bool, E>,
+    ) -> Result<bool, E> {
+        let converters = available_converters();
+        for number in 0usize.. {
+            let Some(raw) = self.next_batch()? else { return Ok(true) };
+            let is_text = matches!(raw.cells, RawCells::Text(_));
+            if !each(convert(raw))? {
+                return Ok(false);
+            }
+            if is_text && converters > 0 && number + 1 >= BATCHES_AT_FIRST {
+                break;
+            }
+        }
+        std::thread::scope(|scope| {
+            let mut converters = Converters::start(scope, converters, &convert);
+            converters.convert_rest(&mut || self.next_batch(), &mut each)
+        })
+    }
+}
+
+/// Number of threads that convert beside the one that reads.
+fn available_converters() -> usize {
+    std::thread::available_parallelism().map_or(0, |cores| (cores.get() - 1).min(MAX_CONVERTERS))
+}
+
+/// Threads that convert batches in turn, so that results are in the order of the batches.
+struct Converters<'scope, T, F> {
+    threads: Vec<Converter<'scope, T>>,
+    /// Converts on the reading thread if the system starts no other.
+    convert: &'scope F,
+    /// Bytes of the batches whose results were not taken, in order.
+    under_way: VecDeque<usize>,
+    /// Number of results taken.
+    taken: usize,
+}
+
+/// A thread that converts batches in the order in which it gets them.
+struct Converter<'scope, T> {
+    batches: Sender<RawBatch>,
+    results: Receiver<T>,
+    thread: ScopedJoinHandle<'scope, ()>,
+}
+
+impl<'scope, T: Send + 'scope, F: Fn(RawBatch) -> T + Sync> Converters<'scope, T, F> {
+    fn start(scope: &'scope Scope<'scope, '_>, count: usize, convert: &'scope F) -> Self {
+        let start = |_| {
+            let (batches, to_convert) = channel::<RawBatch>();
+            let (converted, results) = channel();
+            let work = move || {
+                // Ends if there are no more batches, or if nobody waits for results any more.
+                while let Ok(raw) = to_convert.recv()
+                    && converted.send(convert(raw)).is_ok()
+                {}
+            };
+            let thread = Builder::new().spawn_scoped(scope, work).ok()?;
+            Some(Converter { batches, results, thread })
+        };
+        let threads = (0..count).map_while(start).collect();
+        Self { threads, convert, under_way: VecDeque::new(), taken: 0 }
+    }
+
+    /// Converts all batches that `next` returns; see [`Input::convert_batches`].
+    fn convert_rest<E: From<SourceError>>(
+        &mut self,
+        next: &mut impl FnMut() -> Result<Option<RawBatch>, SourceError>,
+        each: &mut impl FnMut(T) -> Result<bool, E>,
+    ) -> Result<bool, E> {
+        if self.threads.is_empty() {
+            while let Some(raw) = next()? {
+                if !each((self.convert)(raw))? {
+                    return Ok(false);
+                }
+            }
+            return Ok(true);
+        }
+        // How the input ended: a failure counts only after the rows before it.
+        let mut end = None;
+        loop {
+            if end.is_none() && self.has_room() {
+                match next() {
+                    Ok(Some(raw)) => self.add(raw),
+                    ended => end = Some(ended.map(drop)),
+                }
+            }
+            let must_wait = end.is_some() || !self.has_room();
+            if let Some(result) = self.result(must_wait) {
+                if !each(result)? {
+                    return Ok(false);
+                }
+            } else if self.under_way.is_empty()
+                && let Some(end) = end
+            {
+                return end.map(|()| true).map_err(E::from);
+            }
+        }
+    }
+
+    /// Whether one more batch may be read.
+    fn has_room(&self) -> bool {
+        let bytes = || self.under_way.iter().sum::<usize>();
+        match self.under_way.len() {
+            // While one is converted, the next is read, however large they are.
+            0 | 1 => true,
+            count => count < self.threads.len() + BATCHES_AHEAD && bytes() < READ_BATCH_BYTES,
+        }
+    }
+
+    /// Hands a batch to the thread whose turn it is.
+    fn add(&mut self, raw: RawBatch) {
+        let bytes = raw.bytes();
+        let turn = (self.taken + self.under_way.len()) % self.threads.len();
+        if let Some(converter) = self.threads.get(turn) {
+            // The receiver is gone if the thread panicked, which the wait for its result finds.
+            let _ = converter.batches.send(raw);
+        }
+        self.under_way.push_back(bytes);
+    }
+
+    /// Returns the result of the oldest batch under way, if there is one; `None` also if it is not
+    /// ready and `must_wait` is false.
+    fn result(&mut self, must_wait: bool) -> Option<T> {
+        if self.under_way.is_empty() {
+            return None;
+        }
+        let turn = self.taken % self.threads.len();
+        let converter = self.threads.get(turn)?;
+        let result = match must_wait {
+            true => converter.results.recv().map_err(|_| TryRecvError::Disconnected),
+            false => converter.results.try_recv(),
+        };
+        match result {
+            Ok(result) => {
+                self.taken += 1;
+                self.under_way.pop_front();
+                Some(result)
+            }
+            Err(TryRecvError::Empty) => None,
+            Err(TryRecvError::Disconnected) => {
+                let ended = self.threads.swap_remove(turn).thread.join();
+                let early = || Box::new("a converter ended before its batch") as Box<dyn Any + Send>;
+                std::panic::resume_unwind(ended.err().unwrap_or_else(early))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "converters_tests.rs"]
+mod tests;
