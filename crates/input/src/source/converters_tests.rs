@@ -42,7 +42,7 @@ fn converted(
     let mut next = || {
         read += 1;
         match read {
-            read if read < count || (read == count && !fails) => Ok(Some(batch(read))),
+            read if read < count || (read == count && !fails) => Ok(Some(RawPart::Read(batch(read)))),
             read if read == count => Err(broken()),
             _ => Ok(None),
         }
@@ -110,7 +110,7 @@ fn few_batches_are_in_memory_at_one_time() {
     let mut next = || {
         read += 1;
         read_so_far.set(read);
-        Ok((read <= 20).then(|| large(read)))
+        Ok((read <= 20).then(|| RawPart::Read(large(read))))
     };
     // Slower than reading, so that the bound is reached.
     let convert = |raw: RawBatch| {

@@ -1,9 +1,10 @@
 //! NDJSON: reads objects into columns of text cells.
 
 use std::borrow::Cow;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::io::{BufRead, Read};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::array::BinaryBuilder;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
@@ -12,8 +13,8 @@ use serde_json::value::RawValue;
 use crate::source::error::SourceError;
 use crate::source::extended_json::{self, Kind};
 use crate::source::format::MAX_RECORD_BYTES;
-use crate::source::options::{InputOptions, READ_BATCH_BYTES};
-use crate::source::raw::{Positions, RawBatch, RawCells, RawReader};
+use crate::source::options::{InputOptions, PART_BYTES, READ_BATCH_BYTES};
+use crate::source::raw::{Positions, RawBatch, RawCells, RawPart, RawReader, UnreadText};
 use crate::source::reject::{Reject, RowPosition};
 use crate::source::stream::{TextStream, buffered, drain};
 use evenkeel_model::bounded::quote;
@@ -27,13 +28,55 @@ const UNKNOWN_NAMES: usize = 100;
 pub(super) struct NdjsonReader {
     file: String,
     stream: TextStream,
+    objects: Arc<Objects>,
+    line: u64,
+    /// Number of blocks of lines read.
+    blocks: usize,
+    batch_rows: usize,
+}
+
+/// What all objects of a file have in common.
+struct Objects {
+    file: String,
     columns: Vec<String>,
     index: HashMap<String, usize>,
-    unknown: BTreeSet<String>,
-    line: u64,
-    batch_rows: usize,
+    unknown: Mutex<UnknownNames>,
     /// Whether numbers have decimal commas; JSON numbers are rewritten to match.
     has_decimal_commas: bool,
+}
+
+/// Names that are not columns. They are collected in the order of blocks, whichever thread reads
+/// them, so that the first ones are always the same.
+#[derive(Default)]
+struct UnknownNames {
+    names: BTreeSet<String>,
+    /// Number of blocks collected.
+    blocks: usize,
+    /// Names of later blocks.
+    waiting: BTreeMap<usize, BTreeSet<String>>,
+}
+
+impl UnknownNames {
+    fn add(&mut self, block: usize, names: BTreeSet<String>) {
+        self.waiting.insert(block, names);
+        while let Some(names) = self.waiting.remove(&self.blocks) {
+            self.blocks += 1;
+            for name in names {
+                if self.names.len() < UNKNOWN_NAMES {
+                    self.names.insert(name);
+                }
+            }
+        }
+    }
+}
+
+/// Consecutive lines of a file.
+struct Lines {
+    /// Number of blocks before.
+    block: usize,
+    text: Vec<u8>,
+    /// Number of each line that is not blank, and its end in the text.
+    ends: Vec<(u64, usize)>,
 }
 
 impl NdjsonReader {
@@ -55,30 +98,27 @@ impl NdjsonReader {
         Ok(Self {
             file: file.to_owned(),
             stream,
-            columns: columns.to_vec(),
-            index: columns.iter().cloned().zip(0..).collect(),
-            unknown: BTreeSet::new(),
+            objects: Arc::new(Objects {
+                file: file.to_owned(),
+                columns: columns.to_vec(),
+                index: columns.iter().cloned().zip(0..).collect(),
+                unknown: Mutex::default(),
+                has_decimal_commas: options.text.decimal_comma,
+            }),
             line: 0,
+            blocks: 0,
             batch_rows: options.batch_rows.max(1),
-            has_decimal_commas: options.text.decimal_comma,
         })
     }
-}
 
-impl RawReader for NdjsonReader {
-    fn next_batch(&mut self) -> Result<Option<RawBatch>, SourceError> {
-        let mut builders: Vec<BinaryBuilder> = self.columns.iter().map(|_| BinaryBuilder::new()).collect();
-        let mut lines = Vec::new();
-        let mut broken = Vec::new();
-        let mut text = Vec::new();
-        let mut bytes = 0;
-        while lines.len() + broken.len() < self.batch_rows && bytes < READ_BATCH_BYTES {
-            text.clear();
+    /// Reads the lines of a batch, up to about so many bytes; `None` at the end.
+    fn next_lines(&mut self, most_bytes: usize) -> Result<Option<Lines>, SourceError> {
+        let read_error = |source| SourceError::Read { file: self.file.clone(), source };
+        let (mut text, mut ends) = (Vec::new(), Vec::new());
+        while ends.len() < self.batch_rows && text.len() < most_bytes {
+            let begin = text.len();
             let limit = MAX_RECORD_BYTES as u64 + 1;
-            let mut line_reader = (&mut self.stream).take(limit);
-            let count = line_reader
-                .read_until(b'\n', &mut text)
-                .map_err(|source| SourceError::Read { file: self.file.clone(), source })?;
+            let count = (&mut self.stream).take(limit).read_until(b'\n', &mut text).map_err(read_error)?;
             if count == 0 {
                 break;
             }
@@ -86,18 +126,37 @@ impl RawReader for NdjsonReader {
             if count > MAX_RECORD_BYTES {
                 return Err(SourceError::RecordTooLong { file: self.file.clone(), line: self.line });
             }
-            let line = text.trim_ascii();
-            if line.is_empty() {
-                continue;
+            match text.get(begin..).is_none_or(|line| line.trim_ascii().is_empty()) {
+                // Blank lines do not count: a batch without rows would be the end of the file.
+                true => text.truncate(begin),
+                false => ends.push((self.line, text.len())),
             }
-            // Blank lines do not count: a batch without rows would be the end of the file.
-            bytes += count;
+        }
+        if ends.is_empty() {
+            drain(&mut self.stream).map_err(read_error)?;
+            return Ok(None);
+        }
+        self.blocks += 1;
+        Ok(Some(Lines { block: self.blocks - 1, text, ends }))
+    }
+}
+
+impl Objects {
+    /// Reads the objects of some lines.
+    fn read(&self, lines: &Lines) -> RawBatch {
+        let mut builders: Vec<BinaryBuilder> = self.columns.iter().map(|_| BinaryBuilder::new()).collect();
+        let (mut numbers, mut broken) = (Vec::new(), Vec::new());
+        let mut unknown = BTreeSet::new();
+        let mut begin = 0;
+        for (number, end) in &lines.ends {
+            let line = lines.text.get(begin..*end).unwrap_or_default().trim_ascii();
+            begin = *end;
             let mut cells: Vec<Option<Option<Cow<'_, str>>>> = vec![None; self.columns.len()];
             let object = Object {
                 columns: &self.columns,
                 index: &self.index,
                 cells: &mut cells,
-                unknown: &mut self.unknown,
+                unknown: &mut unknown,
                 has_decimal_commas: self.has_decimal_commas,
             };
             // Checked as a whole, because otherwise each string and value would be checked
@@ -108,37 +167,43 @@ impl RawReader for NdjsonReader {
             };
             match read {
                 Ok(()) => {
-                    lines.push(self.line);
+                    numbers.push(*number);
                     for (builder, cell) in builders.iter_mut().zip(cells) {
                         builder.append_option(cell.flatten().as_deref().map(str::as_bytes));
                     }
                 }
                 Err(error) => broken.push(Reject {
                     file: self.file.clone(),
-                    position: RowPosition::Line(self.line),
+                    position: RowPosition::Line(*number),
                     column: None,
                     reason: Fault::in_row(format!("is not a JSON object: {}", plain_reason(&error))),
                     record: [("line".to_owned(), String::from_utf8_lossy(line).into())].into_iter().collect(),
                 }),
             }
         }
-        if lines.is_empty() && broken.is_empty() {
-            drain(&mut self.stream)
-                .map_err(|source| SourceError::Read { file: self.file.clone(), source })?;
-            return Ok(None);
-        }
+        self.unknown.lock().unwrap_or_else(PoisonError::into_inner).add(lines.block, unknown);
         let cells =
             self.columns.iter().cloned().zip(builders.iter_mut().map(BinaryBuilder::finish)).collect();
-        Ok(Some(RawBatch {
-            cells: RawCells::Text(cells),
-            positions: Positions::Lines(lines),
-            broken,
-            is_json: true,
-        }))
+        let (cells, positions) = (RawCells::Text(cells), Positions::Lines(numbers));
+        RawBatch { cells, positions, broken, is_json: true }
+    }
+}
+
+impl RawReader for NdjsonReader {
+    fn next_batch(&mut self) -> Result<Option<RawBatch>, SourceError> {
+        Ok(self.next_lines(READ_BATCH_BYTES)?.map(|lines| self.objects.read(&lines)))
+    }
+
+    fn next_part(&mut self) -> Result<Option<RawPart>, SourceError> {
+        let Some(lines) = self.next_lines(PART_BYTES)? else { return Ok(None) };
+        let (objects, bytes) = (Arc::clone(&self.objects), lines.text.len());
+        let read = Box::new(move || vec![Ok(objects.read(&lines))]);
+        Ok(Some(RawPart::Text(UnreadText { bytes, read })))
     }
 
     fn unknown_columns(&self) -> Vec<String> {
-        self.unknown.iter().cloned().collect()
+        let unknown = self.objects.unknown.lock().unwrap_or_else(PoisonError::into_inner);
+        unknown.names.iter().cloned().collect()
     }
 }
 

@@ -189,3 +189,38 @@ fn members_have_the_kinds_of_all_their_values_in_the_order_in_which_they_appear(
     assert!(line == 5 && problem.contains("expected an object"), "{line}: {problem}");
     assert_eq!(kinds("".as_bytes(), 9), Ok(Vec::new()));
 }
+
+#[test]
+fn parts_in_any_order_have_the_rows_and_the_unknown_names_of_the_file() {
+    let object = |row: usize| match row % 7 {
+        3 => format!("{{\"a\": {row}, \"other {}\": 1}}\n\n", row % 300),
+        5 => "no object\n".to_owned(),
+        _ => format!("  {{\"b\": \"{row}\", \"a\": {row}}}\n"),
+    };
+    let text: String = (0..3_000).map(object).collect();
+    let options = InputOptions { batch_rows: 10, ..InputOptions::default() };
+    let mut reader = open(text.as_bytes(), &["a", "b"], &options).unwrap();
+    let expected = contents(&mut reader);
+    let unknown = reader.unknown_columns();
+    assert_eq!((expected.rows.len() + expected.broken.len(), unknown.len()), (3_000, UNKNOWN_NAMES));
+    for step in [1, 7, 299] {
+        let mut reader = open(text.as_bytes(), &["a", "b"], &options).unwrap();
+        let mut parts = Vec::new();
+        while let Some(part) = reader.next_part().unwrap() {
+            parts.push(Some(part));
+        }
+        let count = parts.len();
+        assert_eq!(count, 300);
+        let mut batches: Vec<Option<RawBatch>> = vec![None; count];
+        for number in (0..count).map(|number| number * step % count) {
+            batches[number] = parts[number].take().unwrap().read().pop().unwrap().ok();
+        }
+        let lines = |batch: RawBatch| match batch.positions {
+            Positions::Lines(lines) => lines,
+            Positions::RowsFrom(_) => panic!("NDJSON is text in lines"),
+        };
+        let found: Vec<u64> = batches.into_iter().flat_map(|batch| lines(batch.unwrap())).collect();
+        assert_eq!(found, expected.rows.iter().map(|(line, _)| *line).collect::<Vec<_>>());
+        assert_eq!(reader.unknown_columns(), unknown);
+    }
+}

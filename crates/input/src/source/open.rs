@@ -23,7 +23,7 @@ use crate::source::ndjson::NdjsonReader;
 use crate::source::options::InputOptions;
 use crate::source::orc::OrcReader;
 use crate::source::path_columns::{WithPathColumns, path_columns};
-use crate::source::raw::{RawBatch, RawCells, RawReader};
+use crate::source::raw::{RawBatch, RawCells, RawPart, RawReader};
 use crate::source::remote::RemoteObject;
 use crate::source::repeated_names::RenamedColumn;
 use crate::source::separator::other_separator;
@@ -292,14 +292,31 @@ impl Input {
     /// [`SourceError`] if the input ends early or is damaged.
     pub fn next_batch(&mut self) -> Result<Option<RawBatch>, SourceError> {
         let batch = self.reader.next_batch()?;
+        self.count(batch.as_ref());
+        Ok(batch)
+    }
+
+    /// Returns the next rows, or text that another thread can read; `None` at the end.
+    pub(super) fn next_part(&mut self) -> Result<Option<RawPart>, SourceError> {
+        let part = self.reader.next_part()?;
+        match &part {
+            Some(RawPart::Read(batch)) => self.count(Some(batch)),
+            // Bytes of text are counted when they are read.
+            Some(RawPart::Text(_)) => {}
+            None => self.count(None),
+        }
+        Ok(part)
+    }
+
+    /// Counts the rows of a file that is read by parts; `None` at its end.
+    fn count(&mut self, batch: Option<&RawBatch>) {
         if let Some(meter) = &mut self.meter {
             let rows = |batch: &RawBatch| match &batch.cells {
                 RawCells::Arrow(batch) => batch.num_rows() as u64,
                 RawCells::Text(_) => 0,
             };
-            meter.add(batch.as_ref().map(rows));
+            meter.add(batch.map(rows));
         }
-        Ok(batch)
     }
 
     /// Returns the number of rows of a whole Parquet file, if ranges of it can be read.

@@ -18,6 +18,8 @@ use evenkeel_model::text_value::{TextFormat, TimestampFormat};
 const READ_BATCH_ROWS: usize = 16 * 1024;
 /// Approximate number of bytes to read at one time; if rows are wide, fewer of them are read.
 pub(super) const READ_BATCH_BYTES: usize = 8 << 20;
+/// Approximate number of bytes of text that one of several threads reads at a time.
+pub(super) const PART_BYTES: usize = 512 << 10;
 
 /// A table in a file of several tables.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

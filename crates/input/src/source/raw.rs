@@ -91,6 +91,41 @@ impl RawBatch {
     }
 }
 
+/// Rows of an input, or text that still has to be read.
+pub(super) enum RawPart {
+    Read(RawBatch),
+    Text(UnreadText),
+}
+
+/// Text that any thread can read.
+pub(super) struct UnreadText {
+    /// Size of the text.
+    pub(super) bytes: usize,
+    /// Returns its rows; after a failure, there are no more.
+    pub(super) read: ReadText,
+}
+
+/// Reads text into batches.
+pub(super) type ReadText = Box<dyn FnOnce() -> Vec<Result<RawBatch, SourceError>> + Send>;
+
+impl RawPart {
+    /// Returns the size in memory.
+    pub(super) fn bytes(&self) -> usize {
+        match self {
+            Self::Read(batch) => batch.bytes(),
+            Self::Text(text) => text.bytes,
+        }
+    }
+
+    /// Returns the rows; after a failure, there are no more.
+    pub(super) fn read(self) -> Vec<Result<RawBatch, SourceError>> {
+        match self {
+            Self::Read(batch) => vec![Ok(batch)],
+            Self::Text(text) => (text.read)(),
+        }
+    }
+}
+
 /// Wraps a batch made by the caller as if it were read from a file; the number is its first row's.
 impl From<(RecordBatch, u64)> for RawBatch {
     fn from((batch, first_row): (RecordBatch, u64)) -> Self {
@@ -147,6 +182,12 @@ pub(super) struct PathColumn {
 pub(super) trait RawReader: Send {
     /// Returns the next rows; `None` at the end.
     fn next_batch(&mut self) -> Result<Option<RawBatch>, SourceError>;
+
+    /// Returns the next rows like [`RawReader::next_batch`], or text that another thread can read
+    /// while this reader goes on.
+    fn next_part(&mut self) -> Result<Option<RawPart>, SourceError> {
+        Ok(self.next_batch()?.map(RawPart::Read))
+    }
 
     /// Returns names in the input that the table does not have, among those seen so far.
     fn unknown_columns(&self) -> Vec<String>;

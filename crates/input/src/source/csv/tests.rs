@@ -1,11 +1,13 @@
 //! Records of CSV: their fields, NULLs and lines, and files that are refused.
 
-use std::io::Cursor;
+use std::io::{self, Cursor};
 
-use arrow::array::Array;
+use arrow::array::{Array, BinaryArray};
 use proptest::prelude::*;
 
 use super::*;
+use crate::source::raw::{Positions, RawCells};
+use crate::source::reject::Reject;
 use crate::source::{Input, InputPath};
 
 fn strings(names: &[&str]) -> Vec<String> {
