@@ -14,6 +14,8 @@ use crate::source::raw::{RawBatch, RawCells, RawPart};
 const BATCHES_AT_FIRST: usize = 2;
 /// Maximum number of converting threads, which is enough to read gigabytes per second.
 const MAX_CONVERTERS: usize = 16;
+/// Approximate memory of the parts that a converter needs to be busy.
+const BYTES_PER_CONVERTER: usize = 2 << 20;
 /// Parts that are read ahead of those that converters are working on.
 const PARTS_AHEAD: usize = 2;
 
@@ -134,10 +136,11 @@ impl<'scope, T: Send + 'scope, F: Fn(RawBatch) -> T + Sync> Converters<'scope, T
     /// Whether one more part may be read.
     fn has_room(&self) -> bool {
         let bytes = || self.under_way.iter().sum::<usize>();
+        let most_bytes = READ_BATCH_BYTES.max(self.threads.len() * BYTES_PER_CONVERTER);
         match self.under_way.len() {
             // While one is converted, the next is read, however large they are.
             0 | 1 => true,
-            count => count < self.threads.len() + PARTS_AHEAD && bytes() < READ_BATCH_BYTES,
+            count => count < self.threads.len() + PARTS_AHEAD && bytes() < most_bytes,
         }
     }
 

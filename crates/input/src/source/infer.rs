@@ -8,6 +8,7 @@ use std::sync::Arc;
 use arrow::array::{Array, AsArray, BinaryArray};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Schema, TimeUnit};
+use rayon::iter::{IntoParallelRefMutIterator, ParallelIterator};
 
 use crate::source::avro::NUMBERS_AS_TEXT;
 use crate::source::error::{SourceError, wrong_separator};
@@ -204,12 +205,12 @@ fn read_texts(
         && let Some(batch) = input.next_batch()?
     {
         let RawCells::Arrow(batch) = batch.cells else { break };
-        for (name, guess) in &mut guesses {
+        guesses.par_iter_mut().for_each(|(name, guess)| {
             let cells = batch.column_by_name(name).and_then(|array| cast(array, &DataType::Binary).ok());
             if let Some(cells) = cells.as_ref().and_then(|cells| cells.as_binary_opt::<i32>()) {
                 guess.look_at(cells, &options.text_of(name));
             }
-        }
+        });
         records += batch.num_rows();
     }
     for (name, guess) in guesses {
@@ -277,11 +278,11 @@ fn guess_columns(
     {
         broken = broken.or(batch.broken.into_iter().next());
         if let RawCells::Text(columns) = &batch.cells {
-            for (name, guess) in &mut guesses {
+            guesses.par_iter_mut().for_each(|(name, guess)| {
                 if let Some((_, cells)) = columns.iter().find(|(column, _)| column == name) {
                     guess.look_at(cells, &options.text_of(name));
                 }
-            }
+            });
             records += columns.first().map_or(0, |(_, cells)| cells.len());
         }
     }

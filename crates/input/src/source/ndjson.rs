@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use crate::source::error::SourceError;
 use crate::source::extended_json::{self, Kind};
 use crate::source::format::MAX_RECORD_BYTES;
-use crate::source::options::{InputOptions, PART_BYTES, READ_BATCH_BYTES};
+use crate::source::options::{CELL_BYTES, InputOptions, PART_BYTES, READ_BATCH_BYTES};
 use crate::source::raw::{Positions, RawBatch, RawCells, RawPart, RawReader, UnreadText};
 use crate::source::reject::{Reject, RowPosition};
 use crate::source::stream::{TextStream, buffered, drain};
@@ -196,7 +196,9 @@ impl RawReader for NdjsonReader {
 
     fn next_part(&mut self) -> Result<Option<RawPart>, SourceError> {
         let Some(lines) = self.next_lines(PART_BYTES)? else { return Ok(None) };
-        let (objects, bytes) = (Arc::clone(&self.objects), lines.text.len());
+        let objects = Arc::clone(&self.objects);
+        let cells = lines.ends.len().saturating_mul(objects.columns.len());
+        let bytes = lines.text.len().saturating_add(cells.saturating_mul(CELL_BYTES));
         let read = Box::new(move || vec![Ok(objects.read(&lines))]);
         Ok(Some(RawPart::Text(UnreadText { bytes, read })))
     }

@@ -20,6 +20,9 @@ const READ_BATCH_ROWS: usize = 16 * 1024;
 pub(super) const READ_BATCH_BYTES: usize = 8 << 20;
 /// Approximate number of bytes of text that one of several threads reads at a time.
 pub(super) const PART_BYTES: usize = 512 << 10;
+/// Approximate memory of a cell that is read from text, without its characters: its ends in two
+/// arrays, or its value in one.
+pub(super) const CELL_BYTES: usize = 24;
 
 /// A table in a file of several tables.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

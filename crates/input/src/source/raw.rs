@@ -99,7 +99,7 @@ pub(super) enum RawPart {
 
 /// Text that any thread can read.
 pub(super) struct UnreadText {
-    /// Size of the text.
+    /// Approximate size in memory of the text and its rows.
     pub(super) bytes: usize,
     /// Returns its rows; after a failure, there are no more.
     pub(super) read: ReadText,

@@ -7,7 +7,7 @@ use std::io::Read;
 
 use csv::{ByteRecord, ReaderBuilder};
 
-use crate::source::csv::records::{Rows, Shape};
+use crate::source::csv::records::{ROWS_AT_FIRST, Rows, Shape};
 use crate::source::error::SourceError;
 use crate::source::format::{InputFormat, MAX_RECORD_BYTES};
 use crate::source::quoting::{MisplacedQuotes, QuoteScanner, quotes_in};
@@ -23,6 +23,8 @@ pub(super) struct Block {
     pub(super) bytes: Vec<u8>,
     /// Line in which it begins.
     pub(super) line: u64,
+    /// Number of its line feeds, of which most end rows.
+    pub(super) lines: u64,
 }
 
 /// Cuts the rest of a stream into blocks.
@@ -34,43 +36,59 @@ pub(super) struct Blocks {
     /// Line in which the next block begins.
     line: u64,
     has_ended: bool,
+    /// Maximum number of lines in a block, if its records end with lines.
+    most_lines: usize,
     /// Bytes to read for a block.
     block_bytes: usize,
 }
 
 impl Blocks {
     /// Continues a stream that was read by records. `unread` are bytes that were taken from it but
-    /// belong to no record yet; they begin in `line`, and not with a byte order mark.
+    /// belong to no record yet; they begin in `line`, and not with a byte order mark. `sizes` are
+    /// the maximum number of lines in a block, and the bytes to read for it.
     pub(super) fn new(
         stream: TextStream,
         delimiter: u8,
         unread: Vec<u8>,
         line: u64,
-        block_bytes: usize,
+        (most_lines, block_bytes): (usize, usize),
     ) -> Self {
-        Self { stream, delimiter, rest: unread, line, has_ended: false, block_bytes }
+        Self { stream, delimiter, rest: unread, line, has_ended: false, most_lines, block_bytes }
+    }
+
+    /// Returns the bytes of as many lines as a block may have, and some more; `None` if there are
+    /// not more lines.
+    fn first_lines<'a>(&self, bytes: &'a [u8]) -> Option<&'a [u8]> {
+        if line_feeds(bytes) <= self.most_lines as u64 {
+            return None;
+        }
+        let mut ends = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
+        let (last, _) = ends.nth(self.most_lines.saturating_sub(1))?;
+        bytes.get(..last + 1 + BOM.len())
     }
 
     /// Returns the next block; `None` at the end.
     pub(super) fn next_block(&mut self, file: &str) -> Result<Option<Block>, SourceError> {
         let mut bytes = std::mem::take(&mut self.rest);
         let mut more = self.block_bytes;
+        let mut is_short = self.first_lines(&bytes).is_none();
         loop {
-            if !self.has_ended {
+            if !self.has_ended && std::mem::replace(&mut is_short, true) {
                 bytes.reserve_exact(more);
                 let read = (&mut self.stream).take(more as u64).read_to_end(&mut bytes);
                 let count = read.map_err(|source| SourceError::Read { file: file.to_owned(), source })?;
                 self.has_ended = count < more;
             }
-            let end = match self.has_ended {
+            let end = self.first_lines(&bytes).and_then(|lines| last_record_end(lines, self.delimiter));
+            let end = end.or_else(|| match self.has_ended {
                 true => Some(bytes.len()),
                 false => last_record_end(&bytes, self.delimiter),
-            };
+            });
             if let Some(end) = end {
                 self.rest = bytes.split_off(end);
-                let line = self.line;
-                self.line += line_feeds(&bytes);
-                return Ok((!bytes.is_empty()).then_some(Block { bytes, line }));
+                let (line, lines) = (self.line, line_feeds(&bytes));
+                self.line += lines;
+                return Ok((!bytes.is_empty()).then_some(Block { bytes, line, lines }));
             }
             if bytes.len() > MAX_RECORD_BYTES {
                 return Err(SourceError::RecordTooLong { file: file.to_owned(), line: self.line });
@@ -90,7 +108,7 @@ fn line_feeds(bytes: &[u8]) -> u64 {
 /// them. What follows has at least the length of a byte order mark, and does not begin with one.
 fn last_record_end(bytes: &[u8], delimiter: u8) -> Option<usize> {
     let has_quotes = quotes_in(bytes) > 0;
-    // Carriage returns alone end records, too, but then there are no line feeds.
+    // Carriage returns alone end records, too, in files that have no line feeds outside quotes.
     let last = |terminator| match has_quotes {
         false => last_in(bytes, 0..bytes.len(), terminator),
         true => last_outside_quotes(bytes, delimiter, terminator),
@@ -145,7 +163,8 @@ pub(super) fn read_block(shape: &Shape, delimiter: u8, block: &Block) -> Vec<Res
     let mut reader =
         ReaderBuilder::new().flexible(true).delimiter(delimiter).has_headers(false).from_reader(bytes);
     let mut batches = Vec::new();
-    let (mut rows, mut record) = (Rows::new(shape), ByteRecord::new());
+    let space = usize::try_from(block.lines).unwrap_or(usize::MAX);
+    let (mut rows, mut record) = (Rows::new(shape, space), ByteRecord::new());
     let mut line = block.line;
     loop {
         let (begin, lines_before) = (reader.position().byte(), reader.position().line() - 1);
@@ -166,7 +185,7 @@ pub(super) fn read_block(shape: &Shape, delimiter: u8, block: &Block) -> Vec<Res
         }
         rows.add(&record, line, misplaced.take_before(end));
         if rows.is_full() {
-            batches.extend(std::mem::replace(&mut rows, Rows::new(shape)).finish().map(Ok));
+            batches.extend(std::mem::replace(&mut rows, Rows::new(shape, ROWS_AT_FIRST)).finish().map(Ok));
         }
     }
     // Without a closing quote, the last record runs to the end.

@@ -33,10 +33,9 @@ pub(super) struct Limited {
     /// The last byte read so far.
     last: u8,
     in_header: bool,
-    /// The last bytes read, which are all that a reader of records may not have used yet, the byte
-    /// before them, and their end in the stream.
+    /// The last bytes read: a reader of records has used all others.
     chunk: Vec<u8>,
-    before_chunk: Option<u8>,
+    /// Number of bytes read.
     end: u64,
 }
 
@@ -50,18 +49,14 @@ impl Limited {
             last: 0,
             in_header: true,
             chunk: Vec::new(),
-            before_chunk: None,
             end: 0,
         }
     }
 
-    /// Returns the bytes from an offset on that were read, and whether the byte before them is a
-    /// carriage return.
-    pub(super) fn unread(&self, offset: u64) -> (&[u8], bool) {
+    /// Returns the bytes from an offset on that were read.
+    pub(super) fn unread(&self, offset: u64) -> &[u8] {
         let count = usize::try_from(self.end.saturating_sub(offset)).unwrap_or(usize::MAX);
-        let at = self.chunk.len().saturating_sub(count);
-        let before = at.checked_sub(1).and_then(|at| self.chunk.get(at).copied()).or(self.before_chunk);
-        (self.chunk.get(at..).unwrap_or_default(), before == Some(b'\r'))
+        self.chunk.get(self.chunk.len().saturating_sub(count)..).unwrap_or_default()
     }
 
     fn see_header(&mut self, read: &[u8]) {
@@ -86,7 +81,6 @@ impl Read for Limited {
         if self.in_header {
             self.see_header(read);
         }
-        self.before_chunk = self.chunk.last().copied().or(self.before_chunk);
         self.chunk.clear();
         self.chunk.extend_from_slice(read);
         self.end += count as u64;

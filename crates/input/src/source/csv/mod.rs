@@ -13,11 +13,11 @@ use csv::{ByteRecord, Reader, ReaderBuilder};
 
 use crate::source::csv::blocks::{BOM, Blocks, read_block};
 use crate::source::csv::limited::{Limited, Watched, failed, line_of};
-use crate::source::csv::records::{Rows, Shape, TEXT_AFTER_QUOTE};
+use crate::source::csv::records::{ROWS_AT_FIRST, Rows, Shape, TEXT_AFTER_QUOTE};
 use crate::source::doubt::Doubt;
 use crate::source::error::SourceError;
 use crate::source::lines::check_header;
-use crate::source::options::{InputOptions, PART_BYTES};
+use crate::source::options::{CELL_BYTES, InputOptions, PART_BYTES};
 use crate::source::raw::{RawBatch, RawPart, RawReader, UnreadText};
 use crate::source::repeated_names::{RenamedColumn, distinct_names};
 use crate::source::stream::{buffered, drain};
@@ -183,21 +183,21 @@ impl CsvReader {
     fn read_by_blocks(&mut self) {
         let source = std::mem::replace(&mut self.source, Source::Nothing);
         self.source = match source {
-            // What a file of doubtful escapes means depends on all records before.
-            Source::Records(reader) if self.doubt.is_none() && self.pending.is_none() => {
-                let (unread, after_return) = reader.get_ref().unread(reader.position().byte());
-                let line = reader.position().line();
-                // A line feed after a carriage return still belongs to the last record.
-                let (unread, line) = match unread.strip_prefix(b"\n") {
-                    Some(rest) if after_return => (rest, line + 1),
-                    _ => (unread, line),
-                };
+            // What a file of doubtful escapes means depends on all records before. A delimiter that
+            // could also end a record has no blocks.
+            Source::Records(reader)
+                if self.doubt.is_none()
+                    && self.pending.is_none()
+                    && !matches!(self.delimiter, b'\n' | b'\r' | b'"') =>
+            {
+                let unread = reader.get_ref().unread(reader.position().byte());
                 if unread.len() < BOM.len() || unread.starts_with(BOM) {
                     Source::Records(reader)
                 } else {
-                    let unread = unread.to_vec();
+                    let (unread, line) = (unread.to_vec(), reader.position().line());
                     let stream = reader.into_inner().stream;
-                    Source::Blocks(Blocks::new(stream, self.delimiter, unread, line, self.block_bytes))
+                    let sizes = (self.shape.batch_rows, self.block_bytes);
+                    Source::Blocks(Blocks::new(stream, self.delimiter, unread, line, sizes))
                 }
             }
             source => source,
@@ -231,7 +231,7 @@ impl RawReader for CsvReader {
     fn next_batch(&mut self) -> Result<Option<RawBatch>, SourceError> {
         let Source::Records(reader) = &mut self.source else { return self.next_of_blocks() };
         let file = &self.shape.file;
-        let mut rows = Rows::new(&self.shape);
+        let mut rows = Rows::new(&self.shape, ROWS_AT_FIRST);
         let mut record = ByteRecord::new();
         while !rows.is_full() {
             let more = match self.pending.take() {
@@ -288,7 +288,9 @@ impl RawReader for CsvReader {
             return Ok(Some(RawPart::Read(batch?)));
         }
         let Some(block) = blocks.next_block(&self.shape.file)? else { return Ok(None) };
-        let (shape, delimiter, bytes) = (Arc::clone(&self.shape), self.delimiter, block.bytes.len());
+        let (shape, delimiter) = (Arc::clone(&self.shape), self.delimiter);
+        let cells = usize::try_from(block.lines).unwrap_or(usize::MAX).saturating_mul(shape.wanted.len());
+        let bytes = block.bytes.len().saturating_add(cells.saturating_mul(CELL_BYTES));
         let read = Box::new(move || read_block(&shape, delimiter, &block));
         Ok(Some(RawPart::Text(UnreadText { bytes, read })))
     }

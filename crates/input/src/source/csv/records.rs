@@ -11,6 +11,9 @@ use evenkeel_model::note::Fault;
 /// Problem of a field such as `"5"6`.
 pub(super) const TEXT_AFTER_QUOTE: &str = "text after the closing quote of a field";
 
+/// Rows that a batch has space for at first.
+pub(super) const ROWS_AT_FIRST: usize = 1024;
+
 /// Meaning of the records of a file.
 pub(super) struct Shape {
     pub(super) file: String,
@@ -63,8 +66,10 @@ pub(super) struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    pub(super) fn new(shape: &'a Shape) -> Self {
-        let builders = shape.wanted.iter().map(|_| BinaryBuilder::new()).collect();
+    /// Starts a batch with space for this number of rows.
+    pub(super) fn new(shape: &'a Shape, rows: usize) -> Self {
+        let builder = |_| BinaryBuilder::with_capacity(rows.min(shape.batch_rows), rows);
+        let builders = shape.wanted.iter().map(builder).collect();
         Self { shape, builders, lines: Vec::new(), broken: Vec::new(), bytes: 0 }
     }
 
