@@ -94,6 +94,8 @@ enum Batches {
 
 /// Cores per thread that decodes columns of a local file: the others process the rows.
 const CORES_PER_DECODER: usize = 2;
+/// Maximum number of threads that decode columns of a file.
+const MAX_DECODERS: usize = 8;
 /// Least number of bytes (stored and decoded) that are worth a thread.
 const LEAST_BYTES_OF_PART: u64 = 2 << 20;
 /// Maximum number of buffered batches of a remote file.
@@ -135,8 +137,8 @@ impl Decoders {
     fn for_options(options: &InputOptions) -> Self {
         // Parts of a file are read beside other parts, and need no more threads.
         let is_part = options.rows.is_some() || !options.places.is_empty();
-        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        Self { most: if is_part { 1 } else { cores / CORES_PER_DECODER }, least_bytes: LEAST_BYTES_OF_PART }
+        let most = if is_part { 1 } else { options.available_threads() / CORES_PER_DECODER };
+        Self { most: most.min(MAX_DECODERS), least_bytes: LEAST_BYTES_OF_PART }
     }
 }
 

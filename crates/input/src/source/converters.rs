@@ -33,7 +33,7 @@ impl Input {
         convert: impl Fn(RawBatch) -> T + Sync,
         mut each: impl FnMut(T) -> Result<bool, E>,
     ) -> Result<bool, E> {
-        let converters = available_converters();
+        let converters = converters(self.threads);
         for number in 0usize.. {
             let Some(raw) = self.next_batch()? else { return Ok(true) };
             let is_text = matches!(raw.cells, RawCells::Text(_));
@@ -53,9 +53,8 @@ impl Input {
 
 /// Number of threads that convert beside the one that reads, which has little to do. One core gains
 /// nothing by them.
-fn available_converters() -> usize {
-    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    if cores > 1 { cores.min(MAX_CONVERTERS) } else { 0 }
+fn converters(threads: usize) -> usize {
+    if threads > 1 { threads.min(MAX_CONVERTERS) } else { 0 }
 }
 
 /// Threads that convert parts in turn, so that results are in the order of the parts.

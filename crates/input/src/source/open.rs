@@ -48,6 +48,8 @@ pub struct Input {
     is_by_parts: bool,
     /// Counts the bytes of files that are read by parts.
     meter: Option<RowMeter>,
+    /// Number of threads that may read it.
+    pub(super) threads: usize,
 }
 
 /// Whether a file is read once in advance for its fingerprint.
@@ -266,7 +268,17 @@ impl Input {
             true => reader,
             false => Box::new(WithPathColumns::new(reader, of_path, columns)),
         };
-        Ok(Self { name: name.to_owned(), format, delimiter, reader, content, is_by_parts, meter: None })
+        let threads = options.available_threads();
+        Ok(Self {
+            name: name.to_owned(),
+            format,
+            delimiter,
+            reader,
+            content,
+            is_by_parts,
+            meter: None,
+            threads,
+        })
     }
 
     /// Returns the name of the input in messages and in the log.

@@ -68,6 +68,9 @@ pub struct InputOptions {
     /// Count of the bytes of local files that have been read.
     #[serde(skip)]
     pub meter: Meter,
+    /// Maximum number of threads that read an input; `None` if there may be one for each core.
+    #[serde(skip)]
+    pub threads: Option<usize>,
     /// Columns outside the projection, with their types. A columnar file that has such a column in
     /// exactly this type does not read it, and it is NULL. In text files such
     /// columns are read anyway, because their unreadable values must be reported.
@@ -108,6 +111,7 @@ impl Default for InputOptions {
             escape: None,
             batch_rows: READ_BATCH_ROWS,
             meter: Meter::default(),
+            threads: None,
             unprojected: BTreeMap::new(),
             rows: None,
             places: Vec::new(),
@@ -120,6 +124,12 @@ impl Default for InputOptions {
 }
 
 impl InputOptions {
+    /// Number of threads that may read an input.
+    pub(super) fn available_threads(&self) -> usize {
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        self.threads.map_or(cores, |threads| threads.min(cores))
+    }
+
     /// Returns the options for the data files of a declared table.
     #[must_use]
     pub(super) fn for_table(self, table: &DeclaredTable) -> Self {

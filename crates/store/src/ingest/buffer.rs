@@ -7,6 +7,7 @@ use arrow::compute::{concat, take_record_batch};
 use arrow::datatypes::{DataType, SchemaRef};
 use arrow::error::ArrowError;
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
+use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::ingest::deletes::marked_schema;
 use crate::ingest::error::IngestError;
@@ -38,6 +39,8 @@ pub(super) struct Buffer {
     most_staged_bytes: usize,
     partitions: Vec<StagedRows>,
     bytes: usize,
+    /// Threads that scatter; `None` if the pushing thread does it.
+    threads: Option<ThreadPool>,
 }
 
 /// The rows of one partition, in order of arrival.
@@ -48,8 +51,16 @@ pub(super) struct StagedRows {
 }
 
 impl Buffer {
-    pub(super) fn new(spec: &Arc<TableSpec>, most_staged_bytes: usize) -> Self {
-        Self {
+    /// Creates an empty buffer that scatters on so many threads.
+    pub(super) fn new(
+        spec: &Arc<TableSpec>,
+        most_staged_bytes: usize,
+        threads: usize,
+    ) -> Result<Self, IngestError> {
+        // The encoders keep two cores busy, and handing work to other threads would only take time.
+        let pool = (threads > 2).then(|| ThreadPoolBuilder::new().num_threads(threads).build());
+        let threads = pool.transpose().map_err(|error| IngestError::Worker { reason: error.to_string() })?;
+        Ok(Self {
             spec: Arc::clone(spec),
             placement: Placement::for_table(spec),
             schema: view_schema(spec.schema()),
@@ -60,7 +71,8 @@ impl Buffer {
             most_staged_bytes,
             partitions: spec.partitions().ids().map(|_| StagedRows::default()).collect(),
             bytes: 0,
-        }
+            threads,
+        })
     }
 
     /// Gives rows a column that marks deletes; before the first row.
@@ -102,12 +114,11 @@ impl Buffer {
         if staged.is_empty() {
             return Ok(());
         }
-        let batch = together(&self.schema, &staged).map_err(copy)?;
+        let batch = self.together(&staged).map_err(copy)?;
         drop(staged);
         let assigned = self.assign(&batch)?;
         let scatter = Scatter::new(&assigned, self.spec.partitions());
-        let count = u32::try_from(self.partitions.len()).unwrap_or(u32::MAX);
-        let piece = |partition: u32| match scatter.rows(PartitionId(partition)) {
+        let piece = |partition: PartitionId| match scatter.rows(partition) {
             [] => Ok(None),
             rows => {
                 let piece = take_record_batch(&batch, &UInt32Array::from(rows.to_vec()))?;
@@ -115,7 +126,7 @@ impl Buffer {
             }
         };
         let pieces: Vec<Option<RecordBatch>> =
-            (0..count).into_par_iter().map(piece).collect::<Result<_, _>>().map_err(copy)?;
+            self.on_threads(self.spec.partitions().ids().collect(), piece).map_err(copy)?;
         for (piece, partition) in pieces.into_iter().zip(&mut self.partitions) {
             if let Some(piece) = piece {
                 let bytes = piece.get_array_memory_size();
@@ -125,6 +136,31 @@ impl Buffer {
             }
         }
         Ok(())
+    }
+
+    /// Returns the rows of all batches; columns are concatenated at the same time.
+    fn together(&self, batches: &[RecordBatch]) -> Result<RecordBatch, ArrowError> {
+        if let [only] = batches {
+            return Ok(only.clone());
+        }
+        let column = |index: usize| {
+            let parts: Vec<&dyn Array> = batches.iter().map(|batch| batch.column(index).as_ref()).collect();
+            concat(&parts)
+        };
+        let columns = self.on_threads((0..self.schema.fields().len()).collect(), column)?;
+        RecordBatch::try_new(Arc::clone(&self.schema), columns)
+    }
+
+    /// Does some work on the threads that scatter; results are in order.
+    fn on_threads<T: Send, R: Send, E: Send>(
+        &self,
+        items: Vec<T>,
+        work: impl Fn(T) -> Result<R, E> + Send + Sync,
+    ) -> Result<Vec<R>, E> {
+        match &self.threads {
+            None => items.into_iter().map(work).collect(),
+            Some(threads) => threads.install(|| items.into_par_iter().map(work).collect()),
+        }
     }
 
     /// Returns the partition of each row. Parts of the rows are hashed at the same time.
@@ -142,8 +178,7 @@ impl Buffer {
             self.placement.assign(&key)
         };
         let starts: Vec<usize> = (0..rows).step_by(ROWS_PER_TASK).collect();
-        let parts: Vec<_> = starts.into_par_iter().map(assign).collect::<Result<_, _>>()?;
-        Ok(parts.concat())
+        Ok(self.on_threads(starts, assign)?.concat())
     }
 
     /// Takes the oldest rows of the fullest partition, about `most_bytes` at most; `None` if there
@@ -182,19 +217,6 @@ impl Buffer {
         rest.sort_by_key(|(partition, _)| *partition);
         Ok(rest)
     }
-}
-
-/// Returns the rows of all batches; columns are concatenated at the same time.
-fn together(schema: &SchemaRef, batches: &[RecordBatch]) -> Result<RecordBatch, ArrowError> {
-    if let [only] = batches {
-        return Ok(only.clone());
-    }
-    let column = |index: usize| {
-        let parts: Vec<&dyn Array> = batches.iter().map(|batch| batch.column(index).as_ref()).collect();
-        concat(&parts)
-    };
-    let columns = (0..schema.fields().len()).into_par_iter().map(column).collect::<Result<_, _>>()?;
-    RecordBatch::try_new(Arc::clone(schema), columns)
 }
 
 /// Returns the batch with text and bytes as views.
@@ -262,9 +284,10 @@ mod tests {
         fn every_row_leaves_once_in_its_partition_and_in_order(
             rows in proptest::collection::vec((any::<i64>(), proptest::option::of("[a-z]{0,30}")), 1..200),
             batch_rows in 1usize..50, staged in 1usize..20_000, most in 1usize..20_000, early in 0usize..4,
+            threads in 1usize..4,
         ) {
             let spec = spec();
-            let mut buffer = Buffer::new(&spec, staged);
+            let mut buffer = Buffer::new(&spec, staged, threads).unwrap();
             let mut left: Vec<(PartitionId, StagedRows)> = Vec::new();
             for chunk in rows.chunks(batch_rows) {
                 let keys: Int64Array = chunk.iter().map(|row| row.0).collect::<Vec<_>>().into();

@@ -8,6 +8,7 @@ use tokio::sync::mpsc;
 use crate::ingest::collected::Collected;
 use crate::ingest::commit::{commit_collected, sync_skipped};
 use crate::ingest::error::IngestError;
+use crate::ingest::memory::threads;
 use crate::ingest::plan::{IngestFiles, IngestProgress};
 use crate::ingest::reading::{Message, read_all};
 use crate::ingest::rejects::RejectsFile;
@@ -46,6 +47,7 @@ async fn ingest_unknown(
     progress: &(dyn Fn(&IngestProgress) + Sync),
 ) -> Result<(IngestReport, Snapshot), IngestError> {
     plan.input.views = true;
+    plan.input.threads = Some(threads(plan.ingest.memory));
     let started = Instant::now();
     let mode = plan.ingest.mode;
     let only_one = plan.inputs.len() == 1;

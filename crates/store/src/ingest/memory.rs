@@ -25,6 +25,9 @@ const PER_BUFFERED_BYTE: f64 = 1.25;
 const PER_ENCODED_BYTE: f64 = 2.6;
 /// Largest buffer, whatever the budget.
 const LARGEST_BUFFER: ByteSize = ByteSize::mib(1024);
+/// Budget per thread that reads or scatters rows, which covers its batches and the memory that the
+/// allocator keeps for it (measured: 35 to 40 MiB).
+const PER_THREAD: ByteSize = ByteSize::mib(64);
 /// Lower limit on the share of the buffer that one portion may take, divided among the encoders:
 /// rows that all belong to one of many partitions should not end up in many small portions.
 const MIN_PORTION_SHARE: f64 = 0.125;
@@ -40,6 +43,8 @@ pub(super) struct MemoryPlan {
     pub(super) group: ByteSize,
     /// Partitions sorted and encoded concurrently.
     pub(super) encoders: usize,
+    /// Threads that read and scatter rows.
+    pub(super) threads: usize,
 }
 
 impl MemoryPlan {
@@ -63,8 +68,18 @@ impl MemoryPlan {
         let buffer = left as f64 / (PER_BUFFERED_BYTE + PER_ENCODED_BYTE * encoders as f64 * share);
         let group = ByteSize(memory.0 / GROUP_PART).clamp(MIN_GROUP, GROUP_MEMORY);
         let buffer = ByteSize(buffer as u64).min(LARGEST_BUFFER);
-        Ok(Self { buffer, portion: ByteSize((buffer.0 as f64 * share) as u64), group, encoders })
+        let portion = ByteSize((buffer.0 as f64 * share) as u64);
+        Ok(Self { buffer, portion, group, encoders, threads: threads_of(memory, cores) })
     }
+}
+
+/// Number of threads that read and scatter rows within `memory`.
+pub(super) fn threads(memory: ByteSize) -> usize {
+    threads_of(memory, std::thread::available_parallelism().map_or(1, std::num::NonZero::get))
+}
+
+fn threads_of(memory: ByteSize, cores: usize) -> usize {
+    usize::try_from(memory.0 / PER_THREAD.0).unwrap_or(usize::MAX).clamp(1, cores.max(1))
 }
 
 #[cfg(test)]
@@ -90,7 +105,8 @@ mod tests {
                 + (plan.portion.0 * plan.encoders as u64) as f64 * PER_ENCODED_BYTE;
             assert!(used <= budget.0 as f64, "{memory} {partitions} {cores}: {plan:?} takes {used}");
             assert!(plan.buffer >= ByteSize::mib(10) && plan.buffer <= LARGEST_BUFFER, "{plan:?}");
-            assert!((1..=cores).contains(&plan.encoders));
+            assert!((1..=cores).contains(&plan.encoders) && (1..=cores).contains(&plan.threads));
+            assert!(plan.threads as u64 * PER_THREAD.0 <= budget.0);
         }
     }
 

@@ -53,7 +53,7 @@ impl Ingest {
         let memory = MemoryPlan::new(options.memory, spec.partitions(), cores)?;
         let pipeline =
             PortionPipeline::new(log.clone(), Arc::clone(&spec), mode, memory.encoders, memory.group)?;
-        let buffer = Buffer::new(&spec, memory.buffer.as_usize() / STAGED_SHARE);
+        let buffer = Buffer::new(&spec, memory.buffer.as_usize() / STAGED_SHARE, memory.threads)?;
         let ingest = Self {
             log,
             base,
