@@ -25,8 +25,8 @@ const PER_BUFFERED_BYTE: f64 = 1.25;
 const PER_ENCODED_BYTE: f64 = 2.6;
 /// Largest buffer, whatever the budget.
 const LARGEST_BUFFER: ByteSize = ByteSize::mib(1024);
-/// Budget per thread that reads or scatters rows, which covers its batches and the memory that the
-/// allocator keeps for it (measured: 35 to 40 MiB).
+/// Part of the budget for each thread that reads and scatters rows. A thread takes about 16 MiB of
+/// it (measured), for its batches and for what the allocator keeps; the rest is used as above.
 const PER_THREAD: ByteSize = ByteSize::mib(64);
 /// Lower limit on the share of the buffer that one portion may take, divided among the encoders:
 /// rows that all belong to one of many partitions should not end up in many small portions.
