@@ -10,12 +10,12 @@ use arrow::datatypes::SchemaRef;
 use crate::source::arrow_ipc::{ArrowFileReader, ArrowStreamReader};
 use crate::source::avro::AvroReader;
 use crate::source::columnar::ParquetReader;
-use crate::source::csv::CsvReader;
+use crate::source::csv::open_csv;
 use crate::source::error::SourceError;
-use crate::source::escaped::{EscapedReader, has_doubled_quotes};
-use crate::source::file_name::{format_of_name, is_tab_separated};
+use crate::source::escaped::EscapedReader;
+use crate::source::file_name::format_of_name;
 use crate::source::format::InputFormat;
-use crate::source::format_of_bytes::{format_of_content, format_of_escapes, format_of_text, is_of_dsbulk};
+use crate::source::format_of_bytes::{format_of_content, format_of_escapes, format_of_text};
 use crate::source::input_path::InputPath;
 use crate::source::input_path::RemoteFile;
 use crate::source::meter::{MeteredReader, RowMeter};
@@ -23,10 +23,9 @@ use crate::source::ndjson::NdjsonReader;
 use crate::source::options::InputOptions;
 use crate::source::orc::OrcReader;
 use crate::source::path_columns::{WithPathColumns, path_columns};
-use crate::source::raw::{RawBatch, RawCells, RawPart, RawReader};
+use crate::source::raw::{RawBatch, RawPart, RawReader};
 use crate::source::remote::RemoteObject;
 use crate::source::repeated_names::RenamedColumn;
-use crate::source::separator::other_separator;
 use crate::source::stored::HEAD_BYTES;
 use crate::source::stream::{
     Fingerprint, HashingReader, SeekableFile, StreamHash, decompress, fingerprint_file, peek, spool,
@@ -323,11 +322,7 @@ impl Input {
     /// Counts the rows of a file that is read by parts; `None` at its end.
     fn count(&mut self, batch: Option<&RawBatch>) {
         if let Some(meter) = &mut self.meter {
-            let rows = |batch: &RawBatch| match &batch.cells {
-                RawCells::Arrow(batch) => batch.num_rows() as u64,
-                RawCells::Text(_) => 0,
-            };
-            meter.add(batch.map(rows));
+            meter.add(batch.map(RawBatch::array_rows));
         }
     }
 
@@ -405,23 +400,6 @@ impl Input {
             }
         }
     }
-}
-
-/// Opens CSV, and returns its separator, too.
-fn open_csv(
-    name: &str,
-    path: &Path,
-    plain: Box<dyn Read + Send>,
-    head: &[u8],
-    columns: &[String],
-    options: &InputOptions,
-) -> Result<(CsvReader, u8), SourceError> {
-    let escape = options.escape.or(is_of_dsbulk(path).then_some(b'\\'));
-    let options = InputOptions { escape, ..options.clone() };
-    let by_name = || is_tab_separated(path).then_some(b'\t');
-    let separator = options.delimiter.or_else(by_name).or_else(|| other_separator(head)).unwrap_or(b',');
-    let reader = CsvReader::open(name, plain, separator, has_doubled_quotes(head), columns, &options)?;
-    Ok((reader, separator))
 }
 
 #[cfg(test)]

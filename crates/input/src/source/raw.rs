@@ -81,6 +81,14 @@ impl RawCells {
 }
 
 impl RawBatch {
+    /// Returns the number of rows of arrays, 0 for text.
+    pub(super) fn array_rows(&self) -> u64 {
+        match &self.cells {
+            RawCells::Arrow(batch) => batch.num_rows() as u64,
+            RawCells::Text(_) => 0,
+        }
+    }
+
     /// Returns the size of the rows in memory, including those that are no records.
     pub(super) fn bytes(&self) -> usize {
         let cells: usize = match &self.cells {

@@ -6,6 +6,7 @@ mod records;
 
 use std::collections::VecDeque;
 use std::io::Read;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -16,10 +17,14 @@ use crate::source::csv::limited::{Limited, Watched, failed, line_of};
 use crate::source::csv::records::{ROWS_AT_FIRST, Rows, Shape, TEXT_AFTER_QUOTE};
 use crate::source::doubt::Doubt;
 use crate::source::error::SourceError;
+use crate::source::escaped::has_doubled_quotes;
+use crate::source::file_name::is_tab_separated;
+use crate::source::format_of_bytes::is_of_dsbulk;
 use crate::source::lines::check_header;
 use crate::source::options::{CELL_BYTES, InputOptions, PART_BYTES};
 use crate::source::raw::{RawBatch, RawPart, RawReader, UnreadText};
 use crate::source::repeated_names::{RenamedColumn, distinct_names};
+use crate::source::separator::other_separator;
 use crate::source::stream::{buffered, drain};
 use crate::source::type_names::{TypedColumns, declared_types};
 use crate::source::unquoted::{NULL, Requoted};
@@ -214,6 +219,23 @@ impl CsvReader {
         }
         self.ready.pop_front().transpose()
     }
+}
+
+/// Opens CSV, and returns its separator, too.
+pub(super) fn open_csv(
+    name: &str,
+    path: &Path,
+    plain: Box<dyn Read + Send>,
+    head: &[u8],
+    columns: &[String],
+    options: &InputOptions,
+) -> Result<(CsvReader, u8), SourceError> {
+    let escape = options.escape.or(is_of_dsbulk(path).then_some(b'\\'));
+    let options = InputOptions { escape, ..options.clone() };
+    let by_name = || is_tab_separated(path).then_some(b'\t');
+    let separator = options.delimiter.or_else(by_name).or_else(|| other_separator(head)).unwrap_or(b',');
+    let reader = CsvReader::open(name, plain, separator, has_doubled_quotes(head), columns, &options)?;
+    Ok((reader, separator))
 }
 
 /// Returns the texts that mean NULL without quotes.
