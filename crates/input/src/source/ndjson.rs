@@ -35,7 +35,7 @@ pub(super) struct NdjsonReader {
     batch_rows: usize,
 }
 
-/// What all objects of a file have in common.
+/// Columns of a file, and names that are not among them, for all threads that read its objects.
 struct Objects {
     file: String,
     columns: Vec<String>,
@@ -111,7 +111,7 @@ impl NdjsonReader {
         })
     }
 
-    /// Reads the lines of a batch, up to about so many bytes; `None` at the end.
+    /// Reads the lines of a batch, and stops once they have `most_bytes` bytes; `None` at the end.
     fn next_lines(&mut self, most_bytes: usize) -> Result<Option<Lines>, SourceError> {
         let read_error = |source| SourceError::Read { file: self.file.clone(), source };
         let (mut text, mut ends) = (Vec::new(), Vec::new());

@@ -36,14 +36,18 @@ pub(super) struct QuoteScanner {
     misplaced: MisplacedQuotes,
 }
 
-/// Counts the quotes in runs of 255 bytes, whose sums fit into a byte: processors add many bytes at
-/// a time.
-pub(super) fn quotes_in(bytes: &[u8]) -> usize {
-    let in_run = |run: &[u8]| run.iter().map(|byte| u8::from(*byte == b'"')).sum::<u8>();
+/// Counts a byte in runs of 255 bytes, whose sums fit into a byte: processors add many bytes at a
+/// time.
+pub(super) fn count_of(byte: u8, bytes: &[u8]) -> usize {
+    let in_run = |run: &[u8]| run.iter().map(|next| u8::from(*next == byte)).sum::<u8>();
     bytes.chunks(usize::from(u8::MAX)).map(|run| usize::from(in_run(run))).sum()
 }
 
-const BOM: &[u8] = "\u{feff}".as_bytes();
+pub(super) fn quotes_in(bytes: &[u8]) -> usize {
+    count_of(b'"', bytes)
+}
+
+pub(super) const BOM: &[u8] = "\u{feff}".as_bytes();
 
 impl QuoteScanner {
     pub(super) fn new(delimiter: u8, misplaced: MisplacedQuotes) -> Self {

@@ -51,7 +51,7 @@ pub(super) struct StagedRows {
 }
 
 impl Buffer {
-    /// Creates an empty buffer that scatters on so many threads.
+    /// Creates an empty buffer that scatters rows on this number of threads.
     pub(super) fn new(
         spec: &Arc<TableSpec>,
         most_staged_bytes: usize,

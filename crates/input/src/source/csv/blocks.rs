@@ -10,12 +10,9 @@ use csv::{ByteRecord, ReaderBuilder};
 use crate::source::csv::records::{ROWS_AT_FIRST, Rows, Shape};
 use crate::source::error::SourceError;
 use crate::source::format::{InputFormat, MAX_RECORD_BYTES};
-use crate::source::quoting::{MisplacedQuotes, QuoteScanner, quotes_in};
+use crate::source::quoting::{BOM, MisplacedQuotes, QuoteScanner, count_of, quotes_in};
 use crate::source::raw::RawBatch;
 use crate::source::stream::TextStream;
-
-/// A reader removes this mark from the beginning of what it reads, so no block may begin with it.
-pub(super) const BOM: &[u8] = "\u{feff}".as_bytes();
 
 /// A part of a file that begins and ends with whole records.
 #[derive(Debug, PartialEq, Eq)]
@@ -44,15 +41,17 @@ pub(super) struct Blocks {
 
 impl Blocks {
     /// Continues a stream that was read by records. `unread` are bytes that were taken from it but
-    /// belong to no record yet; they begin in `line`, and not with a byte order mark. `sizes` are
-    /// the maximum number of lines in a block, and the bytes to read for it.
+    /// belong to no record yet; they begin in `line`, and not with a byte order mark, which a reader
+    /// of the block would remove. `sizes` are the maximum number of lines in a block, and the bytes
+    /// to read for it.
     pub(super) fn new(
         stream: TextStream,
         delimiter: u8,
         unread: Vec<u8>,
         line: u64,
-        (most_lines, block_bytes): (usize, usize),
+        sizes: (usize, usize),
     ) -> Self {
+        let (most_lines, block_bytes) = sizes;
         Self { stream, delimiter, rest: unread, line, has_ended: false, most_lines, block_bytes }
     }
 
@@ -98,10 +97,8 @@ impl Blocks {
     }
 }
 
-/// Counts line feeds as [`quotes_in`] counts quotes.
 fn line_feeds(bytes: &[u8]) -> u64 {
-    let in_run = |run: &[u8]| run.iter().map(|byte| u8::from(*byte == b'\n')).sum::<u8>();
-    bytes.chunks(usize::from(u8::MAX)).map(|run| u64::from(in_run(run))).sum()
+    count_of(b'\n', bytes) as u64
 }
 
 /// Returns the position after the last record of bytes that begin with one; `None` if none ends in

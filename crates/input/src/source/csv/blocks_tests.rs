@@ -63,7 +63,7 @@ impl Contents {
     }
 }
 
-/// How a file is read: some batches of records, and the rest by blocks of about so many bytes.
+/// How a file is read: a number of batches record by record, and the rest by blocks.
 #[derive(Debug, Clone, Copy)]
 struct Reading {
     /// Bytes that the stream returns at a time.

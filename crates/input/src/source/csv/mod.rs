@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering;
 
 use csv::{ByteRecord, Reader, ReaderBuilder};
 
-use crate::source::csv::blocks::{BOM, Blocks, read_block};
+use crate::source::csv::blocks::{Blocks, read_block};
 use crate::source::csv::limited::{Limited, Watched, failed, line_of};
 use crate::source::csv::records::{ROWS_AT_FIRST, Rows, Shape, TEXT_AFTER_QUOTE};
 use crate::source::doubt::Doubt;
@@ -22,6 +22,7 @@ use crate::source::file_name::is_tab_separated;
 use crate::source::format_of_bytes::is_of_dsbulk;
 use crate::source::lines::check_header;
 use crate::source::options::{CELL_BYTES, InputOptions, PART_BYTES};
+use crate::source::quoting::BOM;
 use crate::source::raw::{RawBatch, RawPart, RawReader, UnreadText};
 use crate::source::repeated_names::{RenamedColumn, distinct_names};
 use crate::source::separator::other_separator;
@@ -188,8 +189,8 @@ impl CsvReader {
     fn read_by_blocks(&mut self) {
         let source = std::mem::replace(&mut self.source, Source::Nothing);
         self.source = match source {
-            // What a file of doubtful escapes means depends on all records before. A delimiter that
-            // could also end a record has no blocks.
+            // If escapes are in doubt, the meaning of a record depends on all records before it. If
+            // the delimiter could also end a record, no blocks can be cut.
             Source::Records(reader)
                 if self.doubt.is_none()
                     && self.pending.is_none()
