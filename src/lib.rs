@@ -34,7 +34,7 @@ pub use evenkeel_advisor::{evaluate, joins, lint, targets};
 pub use evenkeel_capacity as capacity;
 #[cfg(feature = "cluster")]
 pub use evenkeel_cluster as cluster;
-pub use evenkeel_engine::{Table, TableError, compact, inspect, query, repartition, sql};
+pub use evenkeel_engine::{Table, TableError, compact, inspect, query, repartition};
 pub use evenkeel_input::{sink, source};
 pub use evenkeel_model::{
     bounded, finding, masked_path, note, remark, table, text_value, time_reading, units, values, workload,
@@ -44,6 +44,7 @@ pub use evenkeel_report as report;
 #[cfg(feature = "serve")]
 pub use evenkeel_serve as serve;
 pub use evenkeel_spanner as spanner;
+pub use evenkeel_sql as sql;
 pub use evenkeel_stats::{numbering, overlap, sketch, skew, throughput, windows};
 pub use evenkeel_storage as storage;
 pub use evenkeel_store::{delta, ingest, log, maintenance, merge, portion, sort};

@@ -6,5 +6,5 @@ use std::process::ExitCode;
 static ALLOCATOR: evenkeel::cli::Allocator = evenkeel::cli::Allocator;
 
 fn main() -> ExitCode {
-    ExitCode::from(evenkeel::cli::main(std::env::args_os()))
+    ExitCode::from(evenkeel::cli::main(std::env::args_os().collect()))
 }

@@ -43,7 +43,9 @@ pub fn hide_caught_panics() {
 
 /// Runs the program with the arguments of its process, the first of which is its name, and returns
 /// its exit code. To be called once, before other threads start.
-pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+// Takes a `Vec`, because a generic function, and with it all commands, would be compiled again in
+// each program that calls it.
+pub fn main(arguments: Vec<OsString>) -> u8 {
     limit_arenas();
     become_program();
     hide_caught_panics();

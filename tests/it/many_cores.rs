@@ -60,6 +60,7 @@ fn work(cores: usize, library: &Path, dir: &Path) -> Vec<String> {
         "create {table} --like {{}}/exports/ad-events-0000.parquet --primary-key event_timestamp,user_id,campaign_id --partition-key user_id"
     ));
     run(&format!("ingest {table} {{}}/exports {{}}/texts --compact off"));
+    run(&format!("ingest {table} {{}}/tabs --input-format tsv --compact off"));
     let mut found: Vec<String> = Vec::new();
     let partitions = |found: &mut Vec<String>| {
         let inspected: Value = serde_json::from_str(&run(&format!("inspect {table} --format json"))).unwrap();
@@ -81,13 +82,24 @@ fn work(cores: usize, library: &Path, dir: &Path) -> Vec<String> {
     run(&format!("compact {table} --full"));
     partitions(&mut found);
     found.extend(answers());
-    for exports in ["exports", "texts"] {
+    for exports in ["exports", "texts", "tabs --input-format tsv"] {
         let report = run(&format!("evaluate {{}}/{exports} --format json"));
         let mut report: Value = serde_json::from_str(&report).unwrap();
         report.as_object_mut().unwrap().remove("seconds").unwrap();
         found.push(report.to_string());
     }
     found
+}
+
+/// Writes tab-separated text, which with `--input-format` is not read as CSV is.
+fn with_tabs(dir: &Path, library: &Path) {
+    let other =
+        "generate ad-events --rows 90000 --rows-per-file 90000 --file-format csv --seed 3 --out {}/other";
+    on(1, library, &arguments(dir, other));
+    let text = std::fs::read_to_string(dir.join("other/ad-events-0000.csv")).unwrap();
+    assert!(!text.contains(['"', '\\', '\t']));
+    std::fs::create_dir(dir.join("tabs")).unwrap();
+    std::fs::write(dir.join("tabs/ad-events.tsv"), text.replace(',', "\t")).unwrap();
 }
 
 #[test]
@@ -102,6 +114,7 @@ fn sixteen_cores_do_what_one_core_does() {
     let texts =
         "generate ad-events --rows 90000 --rows-per-file 90000 --file-format csv --seed 2 --out {}/texts";
     on(1, &library, &arguments(dir, texts));
+    with_tabs(dir, &library);
     let (one, sixteen) = (work(1, &library, dir), work(16, &library, dir));
     assert_eq!(one.len(), sixteen.len());
     for (one, sixteen) in one.iter().zip(&sixteen) {

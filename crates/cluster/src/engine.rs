@@ -22,8 +22,8 @@ use parquet::errors::ParquetError;
 use tonic::{Code, Request, Response, Status};
 
 use crate::task_error::TaskError;
-use evenkeel_engine::sql::{plain_message, plain_text};
 use evenkeel_placement::placement::PlacementError;
+use evenkeel_sql::{plain_message, plain_text};
 
 /// Runs stages and reports their errors.
 pub(super) struct Engine {

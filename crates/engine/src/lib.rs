@@ -4,7 +4,6 @@ pub mod compact;
 pub mod inspect;
 pub mod query;
 pub mod repartition;
-pub mod sql;
 mod table;
 #[cfg(test)]
 mod testing;

@@ -5,10 +5,10 @@ use datafusion::error::DataFusionError;
 use thiserror::Error;
 
 use crate::query::limits::LimitExceeded;
-use crate::sql::{FILTER_FAILED, ParamError, SqlLimitError, plain_message};
 use evenkeel_model::bounded::quote;
 use evenkeel_model::units::PartitionId;
 use evenkeel_placement::placement::PlacementError;
+use evenkeel_sql::{FILTER_FAILED, ParamError, SqlLimitError, plain_message};
 use evenkeel_storage::StorageError;
 
 /// Error of a query.

@@ -25,6 +25,7 @@ mod optimization;
 mod out_of_range;
 mod scan;
 mod session;
+mod walk;
 
 pub use crate::query::error::QueryError;
 pub use crate::query::functions::{aggregates, functions, window_functions};
@@ -52,4 +53,4 @@ pub use crate::query::session::runtime::QueryEnvironment;
 pub(crate) use crate::query::session::runtime::{runtime_within, shared_runtime};
 pub use crate::query::session::session_state::spill_without_waiting;
 pub use crate::query::session::table_session::{QueryDescription, QueryResult, TableSession};
-pub use crate::sql::{ParamError, Params, SqlLimitError};
+pub use evenkeel_sql::{ParamError, Params, SqlLimitError};

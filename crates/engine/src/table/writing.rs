@@ -7,10 +7,10 @@ use futures::{Stream, TryStreamExt};
 use tokio::sync::Notify;
 
 use crate::query::{Database, Params, QueryError, QueryLimits};
-use crate::sql::{check_condition, names_table, quoted_name};
 use crate::table::{Table, TableError};
 use evenkeel_input::source::{Conform, Deletes, InputOptions};
 use evenkeel_model::table::TableDefinition;
+use evenkeel_sql::{check_condition, names_table, quoted_name};
 use evenkeel_store::ingest::{
     Committed, Ingest, IngestError, IngestFiles, IngestMode, IngestOptions, IngestProgress, IngestReport,
     WritePortions, ingest_files, ingest_files_with,

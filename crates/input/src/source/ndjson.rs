@@ -197,10 +197,11 @@ impl RawReader for NdjsonReader {
     fn next_part(&mut self) -> Result<Option<RawPart>, SourceError> {
         let Some(lines) = self.next_lines(PART_BYTES)? else { return Ok(None) };
         let objects = Arc::clone(&self.objects);
-        let cells = lines.ends.len().saturating_mul(objects.columns.len());
+        let rows = lines.ends.len();
+        let cells = rows.saturating_mul(objects.columns.len());
         let bytes = lines.text.len().saturating_add(cells.saturating_mul(CELL_BYTES));
         let read = Box::new(move || vec![Ok(objects.read(&lines))]);
-        Ok(Some(RawPart::Text(UnreadText { bytes, read })))
+        Ok(Some(RawPart::Text(UnreadText { bytes, rows, read })))
     }
 
     fn unknown_columns(&self) -> Vec<String> {

@@ -14,8 +14,8 @@ use percent_encoding::percent_decode_str;
 use crate::source::error::SourceError;
 use crate::source::guess::type_of_values;
 use crate::source::input_path::InputPath;
-use crate::source::options::InputOptions;
-use crate::source::raw::{PathColumn, Positions, RawBatch, RawCells, RawReader};
+use crate::source::options::{CELL_BYTES, InputOptions};
+use crate::source::raw::{PathColumn, Positions, RawBatch, RawCells, RawPart, RawReader, UnreadText};
 use crate::source::repeated_names::RenamedColumn;
 use crate::source::type_names::TypedColumns;
 use evenkeel_model::bounded::quote;
@@ -71,11 +71,16 @@ pub(super) fn path_column_types(
 /// Adds the columns of the path to the rows of a file.
 pub(super) struct WithPathColumns {
     inner: Box<dyn RawReader>,
+    added: Arc<AddedColumns>,
+    schema: Option<SchemaRef>,
+}
+
+/// Columns of the path of a file, for all threads that read its rows.
+struct AddedColumns {
     /// Columns that the file itself does not have.
     columns: Vec<PathColumn>,
     /// Whether each of these columns is requested.
     wanted: Vec<bool>,
-    schema: Option<SchemaRef>,
 }
 
 impl WithPathColumns {
@@ -91,22 +96,26 @@ impl WithPathColumns {
             let fields = schema.fields().iter().cloned().chain(columns.iter().map(field));
             Arc::new(Schema::new_with_metadata(fields.collect::<Fields>(), schema.metadata().clone()))
         });
-        Self { inner, columns, wanted, schema }
+        Self { inner, added: Arc::new(AddedColumns { columns, wanted }), schema }
     }
+}
 
+impl AddedColumns {
     fn requested(&self) -> impl Iterator<Item = &PathColumn> {
         self.columns.iter().zip(&self.wanted).filter(|(_, wanted)| **wanted).map(|(column, _)| column)
     }
 
     fn text(&self, mut cells: Vec<(String, BinaryArray)>, rows: usize) -> RawCells {
         for column in self.requested() {
-            // A member of a JSON object takes precedence.
-            if cells.iter().any(|(name, values)| *name == column.name && values.null_count() < rows) {
-                continue;
-            }
-            cells.retain(|(name, _)| *name != column.name);
             let value = column.value.as_ref().map(String::as_bytes);
-            cells.push((column.name.clone(), std::iter::repeat_n(value, rows).collect()));
+            match cells.iter_mut().find(|(name, _)| *name == column.name) {
+                // A member of a JSON object takes precedence, row by row: rows may come in any
+                // batches.
+                Some((_, members)) => {
+                    *members = members.iter().map(|member| member.or(value)).collect();
+                }
+                None => cells.push((column.name.clone(), std::iter::repeat_n(value, rows).collect())),
+            }
         }
         RawCells::Text(cells)
     }
@@ -129,11 +138,9 @@ impl WithPathColumns {
             .map(RawCells::Arrow)
             .map_err(|source| SourceError::Arrow { file: "columns of the path".to_owned(), source })
     }
-}
 
-impl RawReader for WithPathColumns {
-    fn next_batch(&mut self) -> Result<Option<RawBatch>, SourceError> {
-        let Some(batch) = self.inner.next_batch()? else { return Ok(None) };
+    /// Adds the requested columns to rows.
+    fn add(&self, batch: RawBatch) -> Result<RawBatch, SourceError> {
         let cells = match batch.cells {
             RawCells::Text(cells) => {
                 let rows = match (&batch.positions, cells.first()) {
@@ -145,12 +152,39 @@ impl RawReader for WithPathColumns {
             }
             RawCells::Arrow(arrays) => self.arrays(&arrays)?,
         };
-        Ok(Some(RawBatch { cells, ..batch }))
+        Ok(RawBatch { cells, ..batch })
+    }
+
+    /// Bytes that the requested columns add to a row.
+    fn row_bytes(&self) -> usize {
+        let value_bytes = |column: &PathColumn| column.value.as_ref().map_or(0, String::len);
+        self.requested().map(|column| value_bytes(column) + CELL_BYTES).sum()
+    }
+}
+
+impl RawReader for WithPathColumns {
+    fn next_batch(&mut self) -> Result<Option<RawBatch>, SourceError> {
+        self.inner.next_batch()?.map(|batch| self.added.add(batch)).transpose()
+    }
+
+    fn next_part(&mut self) -> Result<Option<RawPart>, SourceError> {
+        let part = match self.inner.next_part()? {
+            None => return Ok(None),
+            Some(RawPart::Read(batch)) => RawPart::Read(self.added.add(batch)?),
+            Some(RawPart::Text(UnreadText { bytes, rows, read })) => {
+                let added = Arc::clone(&self.added);
+                let bytes = bytes.saturating_add(rows.saturating_mul(added.row_bytes()));
+                let add = move |batch: Result<RawBatch, SourceError>| added.add(batch?);
+                let read = Box::new(move || read().into_iter().map(add).collect());
+                RawPart::Text(UnreadText { bytes, rows, read })
+            }
+        };
+        Ok(Some(part))
     }
 
     fn unknown_columns(&self) -> Vec<String> {
         let mut unknown = self.inner.unknown_columns();
-        let others = self.columns.iter().zip(&self.wanted).filter(|(_, wanted)| !**wanted);
+        let others = self.added.columns.iter().zip(&self.added.wanted).filter(|(_, wanted)| !**wanted);
         let others = others.map(|(column, _)| quote(&column.name).to_string());
         let others: Vec<String> = others.filter(|name| !unknown.contains(name)).collect();
         unknown.extend(others);
@@ -159,7 +193,7 @@ impl RawReader for WithPathColumns {
 
     fn column_names(&self) -> Option<Vec<String>> {
         let mut names = self.inner.column_names()?;
-        names.extend(self.columns.iter().map(|column| column.name.clone()));
+        names.extend(self.added.columns.iter().map(|column| column.name.clone()));
         Some(names)
     }
 
@@ -168,7 +202,7 @@ impl RawReader for WithPathColumns {
     }
 
     fn path_columns(&self) -> &[PathColumn] {
-        &self.columns
+        &self.added.columns
     }
 
     fn declared_columns(&self) -> Option<&TypedColumns> {
@@ -191,6 +225,9 @@ impl RawReader for WithPathColumns {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::source::escaped::EscapedReader;
+    use crate::source::lines::tests::rows_in_lines;
+    use crate::source::ndjson::NdjsonReader;
 
     fn path_columns_of(path: &str) -> Vec<(String, Option<String>)> {
         path_columns(Path::new(path)).into_iter().map(|column| (column.name, column.value)).collect()
@@ -211,5 +248,47 @@ mod tests {
         assert_eq!(path_columns_of("=1/a.csv"), []);
         assert_eq!(path_columns_of("a=1/a=2/x.csv"), [pair("a", "2")]);
         assert_eq!(path_columns_of("s3://bucket/t/dt=1/a.parquet"), [pair("dt", "1")]);
+    }
+
+    #[test]
+    fn members_of_objects_precede_the_columns_of_the_path_in_any_batches() {
+        let dt = "dt".to_owned();
+        let text: String =
+            (0..9).map(|row| if row % 4 == 1 { "{\"dt\": \"own\"}\n" } else { "{}\n" }).collect();
+        let expected: Vec<&str> = (0..9).map(|row| if row % 4 == 1 { "own" } else { "path" }).collect();
+        for batch_rows in 1..10 {
+            let options = InputOptions { batch_rows, ..InputOptions::default() };
+            let stream = Box::new(std::io::Cursor::new(text.clone().into_bytes()));
+            let objects =
+                NdjsonReader::open("x.ndjson", stream, std::slice::from_ref(&dt), &options).unwrap();
+            let of_path = path_columns(Path::new("dt=path/x.ndjson"));
+            let mut reader = WithPathColumns::new(Box::new(objects), of_path, std::slice::from_ref(&dt));
+            let batches = std::iter::from_fn(|| reader.next_batch().unwrap());
+            let found: Vec<String> =
+                batches.flat_map(rows_in_lines).map(|(_, mut cells)| cells.pop().unwrap().unwrap()).collect();
+            assert_eq!(found, expected, "{batch_rows}");
+        }
+    }
+
+    #[test]
+    fn rows_that_other_threads_read_have_the_columns_of_the_path() {
+        let open = || {
+            let names = ["dt", "b", "c"].map(str::to_owned);
+            let text = "a\tb\n1\t2\n3\t\\N\n5\t6\n";
+            let options = InputOptions { batch_rows: 2, ..InputOptions::default() };
+            let stream = Box::new(text.as_bytes());
+            let rows = EscapedReader::open_with_header("x.tsv", stream, &names, &options).unwrap();
+            WithPathColumns::new(Box::new(rows), path_columns(Path::new("c=/b=9/dt=2026-01-31/x")), &names)
+        };
+        let some = |text: &str| Some(text.to_owned());
+        let row = |line: u64, b: Option<String>| (line, vec![b, None, some("2026-01-31")]);
+        let expected = [row(2, some("2")), row(3, None), row(4, some("6"))];
+        let mut reader = open();
+        let batches = std::iter::from_fn(|| reader.next_batch().unwrap());
+        assert_eq!(batches.flat_map(rows_in_lines).collect::<Vec<_>>(), expected);
+        let mut reader = open();
+        let parts = std::iter::from_fn(|| reader.next_part().unwrap());
+        let batches = parts.flat_map(RawPart::read).map(Result::unwrap);
+        assert_eq!(batches.flat_map(rows_in_lines).collect::<Vec<_>>(), expected);
     }
 }

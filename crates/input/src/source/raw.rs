@@ -109,6 +109,8 @@ pub(super) enum RawPart {
 pub(super) struct UnreadText {
     /// Approximate size in memory of the text and its rows.
     pub(super) bytes: usize,
+    /// Maximum number of rows.
+    pub(super) rows: usize,
     /// Returns its rows; after a failure, there are no more.
     pub(super) read: ReadText,
 }

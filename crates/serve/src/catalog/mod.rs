@@ -35,7 +35,7 @@ use datafusion_pg_catalog::pg_catalog::context::EmptyContextProvider;
 use datafusion_pg_catalog::setup_pg_catalog;
 use datafusion_pg_catalog::sql::PostgresCompatibilityParser;
 use evenkeel_engine::query::{QueryDescription, QueryEnvironment};
-use evenkeel_engine::sql::{number_repeated_columns, repeats_a_column, side_effect};
+use evenkeel_sql::{plan_statement, side_effect};
 
 pub(crate) use self::functions::Caller;
 use self::functions::functions;
@@ -209,14 +209,7 @@ impl CatalogSession {
     ) -> Result<Arc<dyn ExecutionPlan>, Failure> {
         rewrites::complete(&mut statement);
         let state = self.context.state();
-        let mut statement = Statement::Statement(Box::new(statement));
-        let plan = match state.statement_to_plan(statement.clone()).await {
-            Err(error) if repeats_a_column(&error) => {
-                number_repeated_columns(&mut statement, false);
-                state.statement_to_plan(statement).await?
-            }
-            planned => planned?,
-        };
+        let plan = plan_statement(&state, Statement::Statement(Box::new(statement))).await?;
         if let Some(action) = side_effect(&plan)? {
             return Err(Failure::new(
                 SqlState::READ_ONLY,

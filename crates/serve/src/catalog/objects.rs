@@ -150,11 +150,7 @@ const RESERVED: [&str; 78] = [
 pub(super) fn written(name: &str) -> String {
     let is_plain = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_')
         && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
-    if is_plain && !RESERVED.contains(&name) {
-        name.to_owned()
-    } else {
-        evenkeel_engine::sql::quoted_name(name)
-    }
+    if is_plain && !RESERVED.contains(&name) { name.to_owned() } else { evenkeel_sql::quoted_name(name) }
 }
 
 /// Returns all served relations.

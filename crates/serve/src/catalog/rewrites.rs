@@ -7,11 +7,11 @@ use arrow::datatypes::{DataType, Field};
 use datafusion::sql::sqlparser::ast::{
     AccessExpr, BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr,
     Ident, Join, JoinOperator, ObjectName, ObjectNamePart, Query, SelectItem, SetExpr, Statement,
-    TableFactor, TableWithJoins, Value, ValueWithSpan, Visit, VisitMut, Visitor, VisitorMut,
+    TableFactor, TableWithJoins, Value, ValueWithSpan, Visitor, VisitorMut,
 };
 use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::parser::Parser;
-use evenkeel_engine::sql::{call, plain_text_comparisons};
+use evenkeel_sql::{call, plain_text_comparisons, walk, walk_mut};
 
 use crate::catalog::tables::DYNAMIC;
 use crate::types::oid_element;
@@ -27,17 +27,17 @@ struct Rewriter;
 
 /// Makes sure of subqueries for one value that they have one row.
 pub(super) fn give_subqueries_one_row(statement: &mut Statement) {
-    let _ = statement.visit(&mut OneRow);
+    let _ = walk_mut(statement, &mut OneRow);
 }
 
 /// Replaces expressions that depend on subqueries within CASE by NULL.
 pub(super) fn drop_subqueries_of_cases(statement: &mut Statement) {
-    let _ = statement.visit(&mut CasesWithoutSubqueries);
+    let _ = walk_mut(statement, &mut CasesWithoutSubqueries);
 }
 
 /// Adds to the rewrites of the library.
 pub(super) fn complete(statement: &mut Statement) {
-    let _ = statement.visit(&mut Rewriter);
+    let _ = walk_mut(statement, &mut Rewriter);
     plain_text_comparisons(statement);
 }
 
@@ -45,7 +45,7 @@ pub(super) fn complete(statement: &mut Statement) {
 pub(super) fn list_parameters(sql: &str) -> BTreeMap<String, Field> {
     let mut lists = Lists::default();
     if let Ok(statements) = Parser::parse_sql(&PostgreSqlDialect {}, sql) {
-        let _ = statements.visit(&mut lists);
+        let _ = walk(&statements, &mut lists);
     }
     lists.0
 }
@@ -145,7 +145,7 @@ fn has_subquery(expression: &Expr) -> bool {
             ControlFlow::Break(())
         }
     }
-    expression.visit(&mut Subqueries).is_break()
+    walk(expression, &mut Subqueries).is_break()
 }
 
 impl VisitorMut for CasesWithoutSubqueries {

@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{Expr, ObjectName, Query, Visit, Visitor};
+use datafusion::sql::sqlparser::ast::{Expr, ObjectName, Query, Visitor};
 use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::parser::Parser;
+use evenkeel_sql::walk;
 
 use crate::failure::{Failure, SqlState};
 use crate::statement::Command;
@@ -35,7 +36,7 @@ pub(super) fn query(sql: &str, known: &KnownNames) -> Result<Command, Failure> {
         return Ok(Command::Query(sql.to_owned()));
     };
     let mut relations = Relations { known, catalog: false, tables: false, foreign: false, named: Vec::new() };
-    let _ = statement.visit(&mut relations);
+    let _ = walk(&statement, &mut relations);
     match (relations.catalog, relations.tables) {
         (true, true) => Err(Failure::new(
             SqlState::NOT_SUPPORTED,

@@ -3,7 +3,7 @@
 use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer, TokenizerError};
 use evenkeel_engine::query::QueryError;
-use evenkeel_engine::sql::check_text;
+use evenkeel_sql::check_text;
 
 use crate::failure::{Failure, SqlState};
 use crate::statement::{Piece, Word};

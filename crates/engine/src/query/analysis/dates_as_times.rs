@@ -9,6 +9,7 @@ use datafusion::logical_expr::{Between, BinaryExpr, Expr, ExprSchemable, Logical
 use datafusion::optimizer::AnalyzerRule;
 
 use crate::query::analysis::expression_schema::{expression_schema, rewrite_expressions};
+use crate::query::walk::WalkPlan;
 
 /// Compares dates, and literals in quotes, with times in the unit of the times.
 ///
@@ -19,7 +20,7 @@ pub(in crate::query) struct DatesAsTimes;
 
 impl AnalyzerRule for DatesAsTimes {
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
-        let compared = plan.transform_up_with_subqueries(|plan| {
+        let compared = plan.transform_up_with_subqueries_dyn(|plan| {
             let schema = expression_schema(&plan)?;
             rewrite_expressions(plan, |expr| Ok(compared(expr, &schema)))
         })?;

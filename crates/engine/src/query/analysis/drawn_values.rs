@@ -17,6 +17,7 @@ use datafusion::logical_expr::{
 use datafusion::optimizer::AnalyzerRule;
 
 use crate::query::analysis::expression_schema::rewrite_expressions;
+use crate::query::walk::WalkPlan;
 
 /// Keeps DataFusion 55 from drawing a value twice.
 ///
@@ -48,7 +49,7 @@ impl DrawnValues {
 
 impl AnalyzerRule for DrawnValues {
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
-        let rewritten = plan.transform_up_with_subqueries(|plan| {
+        let rewritten = plan.transform_up_with_subqueries_dyn(|plan| {
             rewrite_expressions(plan, |expr| Ok(self.drawn_once(expr)))?.transform_data(|plan| match plan {
                 LogicalPlan::Aggregate(aggregate) => grouped_by_columns(aggregate),
                 other => Ok(Transformed::no(other)),

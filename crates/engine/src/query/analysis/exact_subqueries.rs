@@ -20,7 +20,7 @@
 
 use std::sync::Arc;
 
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema, ExprSchema, Result, ScalarValue, not_impl_err};
 use datafusion::config::ConfigOptions;
 use datafusion::functions_aggregate::expr_fn::count;
@@ -36,6 +36,7 @@ use crate::query::analysis::expression_schema::rewrite_expressions;
 use crate::query::analysis::subquery_plans::{
     Groups, always_one_row, check_windows, is_correlated, subquery_of, unsorted, visit_upwards, without_order,
 };
+use crate::query::walk::{Walk, WalkPlan};
 
 /// Rewrites the conditions of filters, and subqueries of constants. Runs after the rules that
 /// coerce types.
@@ -44,7 +45,7 @@ pub(in crate::query) struct ExactSubqueries;
 
 impl AnalyzerRule for ExactSubqueries {
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
-        let rewritten = plan.transform_up_with_subqueries(|plan| {
+        let rewritten = plan.transform_up_with_subqueries_dyn(|plan| {
             rewrite_expressions(plan, constant_of_row)?.transform_data(|plan| match plan {
                 LogicalPlan::Filter(Filter { predicate, input, .. }) if has_subquery(&predicate) => {
                     let schema = input.schema();
@@ -76,7 +77,7 @@ fn constant_of_row(expr: Expr) -> Result<Transformed<Expr>> {
         return Ok(Transformed::no(expr));
     }
     let schema = projection.input.schema();
-    let computed = computed.clone().unalias().transform_up(|expr| {
+    let computed = computed.clone().unalias().transform_up_dyn(|expr| {
         Ok(match &expr {
             Expr::IsNull(inner) if !inner.nullable(schema)? => Transformed::yes(lit(false)),
             Expr::IsNotNull(inner) if !inner.nullable(schema)? => Transformed::yes(lit(true)),
@@ -89,7 +90,7 @@ fn constant_of_row(expr: Expr) -> Result<Transformed<Expr>> {
 
 fn has_subquery(expr: &Expr) -> bool {
     let is_subquery = |expr: &Expr| Ok(matches!(expr, Expr::InSubquery(_) | Expr::Exists(_)));
-    expr.exists(is_subquery).unwrap_or(true)
+    expr.exists_dyn(is_subquery).unwrap_or(true)
 }
 
 /// Rewrites one conjunct of a condition.
@@ -127,7 +128,9 @@ fn rewritten(expr: Expr, schema: &DFSchema, is_condition: bool) -> Result<Expr> 
             Ok(if negated { not(condition) } else { condition })
         }
         Expr::InSubquery(set) => in_subquery(set, schema, is_condition),
-        other => Ok(other.map_children(|inner| Ok(Transformed::yes(rewritten(inner, schema, false)?)))?.data),
+        other => {
+            Ok(other.map_children_dyn(|inner| Ok(Transformed::yes(rewritten(inner, schema, false)?)))?.data)
+        }
     }
 }
 
@@ -221,7 +224,7 @@ fn with_name(subquery: &Subquery) -> Result<Subquery> {
 
 /// Turns the columns of an expression into columns of the query outside a subquery.
 fn as_outer(expr: &Expr, schema: &DFSchema) -> Result<Expr> {
-    let outer = expr.clone().transform(|expr| match expr {
+    let outer = expr.clone().transform_up_dyn(|expr| match expr {
         Expr::Column(column) => {
             let field = Arc::clone(schema.field_from_column(&column)?);
             Ok(Transformed::yes(Expr::OuterReferenceColumn(field, column)))
@@ -294,7 +297,7 @@ fn exists(subquery: Subquery) -> Result<Expr> {
 fn checked_exists(subquery: Subquery) -> Result<Expr> {
     let subquery = subquery_of(&Arc::new(unsorted(&subquery.subquery)?), &subquery);
     let (mut is_correlated, mut obstacle) = (false, None);
-    subquery.subquery.apply(|node| {
+    subquery.subquery.apply_dyn(|node| {
         obstacle = obstacle.or(match node {
             LogicalPlan::Aggregate(aggregate) if !matches!(Groups::new(aggregate), Groups::Plain) => {
                 (!node.all_out_ref_exprs().is_empty())

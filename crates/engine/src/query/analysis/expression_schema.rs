@@ -1,10 +1,12 @@
 //! The expressions of a plan node, and the columns that they refer to.
 
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{Expr, LogicalPlan};
+
+use crate::query::walk::{Walk, WalkPlan};
 
 /// Returns the columns that the expressions of a node refer to: those of its inputs. The filters of
 /// a scan refer to all columns of its table, no matter which of them the scan returns.
@@ -28,11 +30,11 @@ pub(in crate::query) fn rewrite_expressions(
     let names = NamePreserver::new(&plan);
     let mut rewritten = |expr: Expr| {
         let name = names.save(&expr);
-        Ok(expr.transform_up(&mut rewrite)?.update_data(|expr| name.restore(expr)))
+        Ok(expr.transform_up_dyn(&mut rewrite)?.update_data(|expr| name.restore(expr)))
     };
-    plan.map_expressions(|expr| match expr {
+    plan.map_expressions_dyn(|expr| match expr {
         // The members of a set have names, not the set.
-        Expr::GroupingSet(_) => expr.map_children(&mut rewritten),
+        Expr::GroupingSet(_) => expr.map_children_dyn(&mut rewritten),
         expr => rewritten(expr),
     })
 }
@@ -43,7 +45,7 @@ pub(in crate::query) fn rewrite_plan(
     plan: LogicalPlan,
     mut rewrite: impl FnMut(Expr, &DFSchema) -> Result<Transformed<Expr>>,
 ) -> Result<LogicalPlan> {
-    let rewritten = plan.transform_up_with_subqueries(|plan| {
+    let rewritten = plan.transform_up_with_subqueries_dyn(|plan| {
         let schema = expression_schema(&plan)?;
         rewrite_expressions(plan, |expr| rewrite(expr, &schema))?.map_data(LogicalPlan::recompute_schema)
     })?;

@@ -1,7 +1,7 @@
 //! Comparisons of durations with intervals, such as `waited > INTERVAL '2 days'`.
 
 use arrow::datatypes::{DataType, IntervalMonthDayNano, TimeUnit};
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, Result, ScalarValue, plan_err};
 use datafusion::config::ConfigOptions;
 use datafusion::logical_expr::expr::InList;
@@ -10,6 +10,7 @@ use datafusion::logical_expr::{Between, BinaryExpr, Expr, ExprSchemable, Logical
 use datafusion::optimizer::AnalyzerRule;
 
 use crate::query::analysis::expression_schema::expression_schema;
+use crate::query::walk::{Walk, WalkPlan};
 
 /// Nanoseconds of a day.
 const DAY: i64 = 86_400_000_000_000;
@@ -23,12 +24,12 @@ pub(in crate::query) struct IntervalsAsDurations;
 
 impl AnalyzerRule for IntervalsAsDurations {
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
-        plan.transform_up_with_subqueries(|plan| {
+        plan.transform_up_with_subqueries_dyn(|plan| {
             let schema = expression_schema(&plan)?;
             let names = NamePreserver::new(&plan);
-            plan.map_expressions(|expr| {
+            plan.map_expressions_dyn(|expr| {
                 let name = names.save(&expr);
-                let changed = expr.transform_up(|expr| compared(expr, &schema))?;
+                let changed = expr.transform_up_dyn(|expr| compared(expr, &schema))?;
                 Ok(changed.update_data(|expr| name.restore(expr)))
             })
         })
@@ -129,8 +130,8 @@ mod tests {
 
     use arrow::array::{ArrayRef, DurationMicrosecondArray, Int64Array, RecordBatch};
 
-    use crate::sql::Params;
     use crate::testing::{create, ingest};
+    use evenkeel_sql::Params;
 
     #[tokio::test]
     async fn durations_are_compared_by_their_length() {

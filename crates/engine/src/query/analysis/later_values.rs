@@ -17,6 +17,7 @@ use datafusion::optimizer::AnalyzerRule;
 use datafusion::physical_expr::PhysicalExpr;
 
 use crate::query::analysis::expression_schema::rewrite_expressions;
+use crate::query::walk::WalkPlan;
 
 /// Looks ahead by looking back in the opposite order, if NULLs are ignored.
 ///
@@ -107,7 +108,7 @@ impl LaterValues {
 
 impl AnalyzerRule for LaterValues {
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
-        plan.transform_up_with_subqueries(|plan| {
+        plan.transform_up_with_subqueries_dyn(|plan| {
             if !matches!(plan, LogicalPlan::Window(_)) {
                 return Ok(Transformed::no(plan));
             }

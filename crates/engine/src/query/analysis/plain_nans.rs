@@ -27,6 +27,7 @@ use datafusion::optimizer::AnalyzerRule;
 use evenkeel_input::floats::with_plain_nans;
 
 use crate::query::analysis::expression_schema::{expression_schema, rewrite_expressions};
+use crate::query::walk::WalkPlan;
 
 /// Functions that return one of their arguments, or a number near it.
 const KEEPS_SIGN: [&str; 11] =
@@ -123,7 +124,7 @@ impl PlainNans {
 
 impl AnalyzerRule for PlainNans {
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
-        let plain = plan.transform_up_with_subqueries(|plan| {
+        let plain = plan.transform_up_with_subqueries_dyn(|plan| {
             let schema = expression_schema(&plan)?;
             rewrite_expressions(plan, |expr| self.rewritten(expr, &schema))
         })?;

@@ -10,6 +10,7 @@ use datafusion::logical_expr::{Distinct, Expr, LogicalPlan};
 use datafusion::optimizer::AnalyzerRule;
 
 use crate::query::analysis::expression_schema::rewrite_expressions;
+use crate::query::walk::WalkPlan;
 
 /// Removes expressions from the ORDER BY of aggregates and of DISTINCT ON that it has already.
 ///
@@ -20,7 +21,7 @@ pub(in crate::query) struct RepeatedOrders;
 
 impl AnalyzerRule for RepeatedOrders {
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
-        let changed = plan.transform_up_with_subqueries(|plan| match plan {
+        let changed = plan.transform_up_with_subqueries_dyn(|plan| match plan {
             LogicalPlan::Distinct(Distinct::On(mut on)) => {
                 let changes = on.sort_expr.as_mut().is_some_and(keep_first);
                 Ok(Transformed::new_transformed(LogicalPlan::Distinct(Distinct::On(on)), changes))

@@ -9,6 +9,7 @@ use datafusion::logical_expr::{BinaryExpr, Case, Expr, ExprSchemable, LogicalPla
 use datafusion::optimizer::{AnalyzerRule, ApplyOrder, OptimizerConfig, OptimizerRule};
 
 use crate::query::analysis::expression_schema::{expression_schema, rewrite_expressions};
+use crate::query::walk::WalkPlan;
 
 /// Finds -0.0 and 0.0 equal wherever values are looked up.
 ///
@@ -40,8 +41,10 @@ pub(in crate::query) enum SignlessZeros {
 /// (0.0) AND x IN (-0.0)` impossible.
 impl AnalyzerRule for SignlessZeros {
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
-        plan.transform_up_with_subqueries(|plan| rewrite_expressions(plan, |expr| Ok(with_plain_zeros(expr))))
-            .map(|plan| plan.data)
+        plan.transform_up_with_subqueries_dyn(|plan| {
+            rewrite_expressions(plan, |expr| Ok(with_plain_zeros(expr)))
+        })
+        .map(|plan| plan.data)
     }
 
     fn name(&self) -> &'static str {

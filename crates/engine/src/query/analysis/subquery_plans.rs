@@ -3,11 +3,13 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion::common::{Column, Result, not_impl_err};
 use datafusion::logical_expr::expr::GroupingSet;
 use datafusion::logical_expr::utils::split_conjunction_owned;
 use datafusion::logical_expr::{Aggregate, Expr, LogicalPlan, Subquery};
+
+use crate::query::walk::Walk;
 
 pub(super) fn is_correlated(subquery: &Subquery) -> bool {
     !subquery.outer_ref_columns.is_empty()
@@ -32,7 +34,7 @@ pub(super) fn check_windows(subquery: &Subquery, plan: &LogicalPlan) -> Result<(
         };
         Ok(!correlated.is_empty() && !window.window_expr.iter().all(is_partitioned))
     };
-    if is_correlated(subquery) && plan.exists(mixes)? {
+    if is_correlated(subquery) && plan.exists_dyn(mixes)? {
         return not_impl_err!(
             "a window function in a subquery that depends on its query must be partitioned by the columns that they \
              share; join the tables instead"
@@ -44,7 +46,7 @@ pub(super) fn check_windows(subquery: &Subquery, plan: &LogicalPlan) -> Result<(
 /// Columns of a subquery's tables that conditions compare with the query's.
 pub(super) fn correlated_columns(plan: &LogicalPlan) -> Result<HashSet<Column>> {
     let mut columns = HashSet::new();
-    plan.apply(|node| {
+    plan.apply_dyn(|node| {
         let conditions = node.expressions().into_iter().flat_map(split_conjunction_owned);
         let correlated = conditions.filter(Expr::contains_outer);
         columns.extend(
@@ -75,7 +77,7 @@ pub(super) fn without_order(plan: &LogicalPlan) -> &LogicalPlan {
 
 /// Returns a plan without the sorts that make no difference to a set of rows.
 pub(super) fn unsorted(plan: &LogicalPlan) -> Result<LogicalPlan> {
-    let unsorted = plan.clone().transform_down(|node| {
+    let unsorted = plan.clone().transform_down_dyn(|node| {
         Ok(match node {
             LogicalPlan::Sort(sort) if sort.fetch.is_none() => {
                 Transformed::new(unsorted(&sort.input)?, true, TreeNodeRecursion::Jump)

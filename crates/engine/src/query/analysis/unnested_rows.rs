@@ -10,6 +10,7 @@ use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, ScalarUDF}
 use datafusion::optimizer::AnalyzerRule;
 
 use crate::query::analysis::opaque_casts::opaque_cast;
+use crate::query::walk::WalkPlan;
 
 /// Hides from DataFusion that the columns below UNNEST are unique.
 ///
@@ -41,7 +42,7 @@ impl UnnestedRows {
 
 impl AnalyzerRule for UnnestedRows {
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
-        let rewritten = plan.transform_up_with_subqueries(|plan| match &plan {
+        let rewritten = plan.transform_up_with_subqueries_dyn(|plan| match &plan {
             LogicalPlan::Unnest(unnest) => {
                 let input = self.hidden(&unnest.input)?;
                 Ok(Transformed::yes(plan.with_new_exprs(plan.expressions(), vec![input])?))

@@ -11,6 +11,7 @@ use datafusion::logical_expr::{
 use datafusion::optimizer::AnalyzerRule;
 
 use crate::query::analysis::expression_schema::rewrite_expressions;
+use crate::query::walk::WalkPlan;
 
 /// Allows window functions to be ordered by columns of bytes, UUIDs and durations.
 ///
@@ -23,7 +24,7 @@ pub(in crate::query) struct FramesWithoutOffsets;
 
 impl AnalyzerRule for FramesWithoutOffsets {
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
-        plan.transform_up_with_subqueries(|plan| {
+        plan.transform_up_with_subqueries_dyn(|plan| {
             let LogicalPlan::Window(window) = &plan else { return Ok(Transformed::no(plan)) };
             let schema = std::sync::Arc::clone(window.input.schema());
             rewrite_expressions(plan, |expr| match expr {

@@ -10,7 +10,8 @@ use datafusion::logical_expr::{Expr, LogicalPlan, SubqueryAlias};
 use datafusion::optimizer::AnalyzerRule;
 
 use crate::query::computed_once::node::ComputedOnce;
-use crate::sql::marked_cte;
+use crate::query::walk::WalkPlan;
+use evenkeel_sql::marked_cte;
 
 /// Makes one computation of the copies of a query in WITH. Must be the last rule of the analysis,
 /// since copies must be equal.
@@ -23,7 +24,7 @@ impl AnalyzerRule for CtesComputedOnce {
         if shared.is_empty() {
             return Ok(plan);
         }
-        let replaced = plan.transform_up_with_subqueries(|plan| {
+        let replaced = plan.transform_up_with_subqueries_dyn(|plan| {
             let Some((alias, name)) = marked(&plan).filter(|(alias, _)| shared.contains(alias.alias.table()))
             else {
                 return Ok(Transformed::no(plan));
@@ -50,7 +51,7 @@ fn marked(plan: &LogicalPlan) -> Option<(&SubqueryAlias, &str)> {
 fn shared_aliases(plan: &LogicalPlan) -> Result<HashSet<String>> {
     let mut copies: HashMap<String, Vec<Arc<LogicalPlan>>> = HashMap::new();
     let mut repeated = HashSet::new();
-    plan.apply_with_subqueries(|plan| {
+    plan.apply_with_subqueries_dyn(|plan| {
         if let Some((alias, _)) = marked(plan) {
             copies.entry(alias.alias.table().to_owned()).or_default().push(Arc::clone(&alias.input));
         }
@@ -76,7 +77,7 @@ fn shared_aliases(plan: &LogicalPlan) -> Result<HashSet<String>> {
 
 fn aliases_in(plan: &LogicalPlan) -> Result<Vec<String>> {
     let mut aliases = Vec::new();
-    plan.apply_with_subqueries(|plan| {
+    plan.apply_with_subqueries_dyn(|plan| {
         aliases.extend(marked(plan).map(|(alias, _)| alias.alias.table().to_owned()));
         Ok(TreeNodeRecursion::Continue)
     })?;
@@ -87,7 +88,7 @@ fn aliases_in(plan: &LogicalPlan) -> Result<Vec<String>> {
 /// reads no more than the rows and columns that each place needs.
 fn is_worth_sharing(plan: &LogicalPlan) -> Result<bool> {
     let mut is_worth_it = false;
-    plan.apply_with_subqueries(|plan| {
+    plan.apply_with_subqueries_dyn(|plan| {
         let is_costly = matches!(
             plan,
             LogicalPlan::Aggregate(_)

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use datafusion::common::Statistics;
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion::error::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::{EquivalenceProperties, Partitioning, PhysicalExpr};
@@ -17,6 +17,7 @@ use datafusion::physical_plan::{
 use futures::stream::TryStreamExt;
 
 use crate::query::computed_once::rows::SharedRows;
+use crate::query::walk::Walk;
 
 /// Returns the rows of a query in WITH. All nodes of a query return the same rows; the first node
 /// that is read starts to compute them.
@@ -69,7 +70,7 @@ impl ComputedOnceExec {
 /// Shows the plan of each query below the first of its nodes. Runs after all rules.
 pub(super) fn show_inputs(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
     let mut shown: Vec<Arc<SharedRows>> = Vec::new();
-    let plan = plan.transform_down(|node| {
+    let plan = plan.transform_down_dyn(|node| {
         let Some(copy) = node.downcast_ref::<ComputedOnceExec>() else { return Ok(Transformed::no(node)) };
         if shown.iter().any(|rows| Arc::ptr_eq(rows, &copy.rows)) {
             return Ok(Transformed::no(node));

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use datafusion::common::Result;
-use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::logical_expr::utils::{conjunction, disjunction, split_conjunction};
 use datafusion::logical_expr::{Expr, Filter, LogicalPlan};
 
 use crate::query::computed_once::ComputedOnce;
+use crate::query::walk::{Walk, WalkPlan};
 
 /// Returns the plan of a query without rows that no reference to it needs. `plans` are optimized
 /// and contain all references.
@@ -33,7 +34,7 @@ pub(super) fn needed_rows(query: &ComputedOnce, plans: &[&LogicalPlan]) -> Resul
         plan => is_place(plan),
     };
     for plan in plans {
-        plan.apply_with_subqueries(|plan| {
+        plan.apply_with_subqueries_dyn(|plan| {
             places += usize::from(is_place(plan));
             if let LogicalPlan::Filter(filter) = plan
                 && is_part_of_place(&filter.input)
@@ -57,7 +58,7 @@ pub(super) fn needed_rows(query: &ComputedOnce, plans: &[&LogicalPlan]) -> Resul
 fn own_condition(condition: &Expr) -> Result<Option<Expr>> {
     let mut own = Vec::new();
     for part in split_conjunction(condition) {
-        let is_foreign = part.exists(|part| {
+        let is_foreign = part.exists_dyn(|part| {
             Ok(matches!(
                 part,
                 Expr::ScalarSubquery(_)

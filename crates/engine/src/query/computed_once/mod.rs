@@ -5,7 +5,7 @@
 //! of floats differ in their last digit. PostgreSQL and DuckDB compute such a query once, and so do
 //! sessions of this crate:
 //!
-//! 1. [`mark_repeated_ctes`](crate::sql::mark_repeated_ctes) gives each copy an alias.
+//! 1. [`mark_repeated_ctes`](evenkeel_sql::mark_repeated_ctes) gives each copy an alias.
 //! 2. [`CtesComputedOnce`], the last rule of the analysis, replaces each copy of a worthwhile query
 //!    by a [`ComputedOnce`]. It hides the plan of the query from all rules.
 //! 3. [`OncePlanner`] optimizes and plans each of these queries separately, without rows that no

@@ -18,6 +18,7 @@ use crate::query::computed_once::ComputedOnce;
 use crate::query::computed_once::exec::{ComputedOnceExec, show_inputs};
 use crate::query::computed_once::filters::needed_rows;
 use crate::query::computed_once::rows::SharedRows;
+use crate::query::walk::WalkPlan;
 
 /// Plans statements as DataFusion does, and each query in WITH that is computed once.
 #[derive(Debug)]
@@ -63,7 +64,7 @@ fn queries_of(plan: &LogicalPlan) -> Result<Vec<ComputedOnce>> {
 }
 
 fn collect_queries(plan: &LogicalPlan, queries: &mut Vec<ComputedOnce>) -> Result<()> {
-    plan.apply_with_subqueries(|plan| {
+    plan.apply_with_subqueries_dyn(|plan| {
         if let Some(place) = ComputedOnce::from_plan(plan)
             && !queries.iter().any(|query| query.alias == place.alias)
         {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::Transformed;
 use datafusion::config::ConfigOptions;
 use datafusion::error::Result;
 use datafusion::physical_expr::expressions::Column;
@@ -13,6 +13,7 @@ use datafusion::physical_plan::{ExecutionPlan, InputOrderMode};
 use crate::query::dictionary_groups::exec::DictionaryGroupsExec;
 use crate::query::scan::dictionaries::{Readable, used_once, with_dictionary};
 use crate::query::scan::ordered_scan::OrderedScan;
+use crate::query::walk::Walk;
 
 /// Replaces aggregations that group the rows of a scan by texts. Runs after all rules that move
 /// parts of plans, since scans then return other types.
@@ -25,7 +26,7 @@ impl PhysicalOptimizerRule for GroupByDictionaries {
         plan: Arc<dyn ExecutionPlan>,
         _config: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let replaced = plan.transform_up(|node| match node.downcast_ref::<AggregateExec>() {
+        let replaced = plan.transform_up_dyn(|node| match node.downcast_ref::<AggregateExec>() {
             Some(aggregation) => Ok(match replaced(aggregation)? {
                 Some(replaced) => Transformed::yes(replaced),
                 None => Transformed::no(node),

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::datatypes::SchemaRef;
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion::common::{Statistics, internal_err};
 use datafusion::config::ConfigOptions;
 use datafusion::error::Result;
@@ -23,6 +23,7 @@ use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Pla
 use futures::stream::{self, StreamExt, TryStreamExt};
 
 use crate::query::local_joins::partition_plans::PartitionPlans;
+use crate::query::walk::Walk;
 
 /// Computes the same plan for each partition of its tables, and returns the rows of all.
 ///
@@ -213,7 +214,7 @@ impl PhysicalOptimizerRule for ShowPartitions {
         plan: Arc<dyn ExecutionPlan>,
         config: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let shown = plan.transform_down(|node| match node.downcast_ref::<PartitionwiseExec>() {
+        let shown = plan.transform_down_dyn(|node| match node.downcast_ref::<PartitionwiseExec>() {
             Some(hidden) if hidden.example.is_none() => {
                 let example = Some(hidden.plans.plan(0, &hidden.conditions, config)?);
                 let shown = PartitionwiseExec { example, ..hidden.copy() };

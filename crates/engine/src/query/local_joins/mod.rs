@@ -26,7 +26,7 @@ mod template;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion::config::ConfigOptions;
 use datafusion::error::Result;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
@@ -41,6 +41,7 @@ use crate::query::local_joins::partition_plans::PartitionPlans;
 pub(super) use crate::query::local_joins::partition_plans::Rules;
 use crate::query::local_joins::partition_scans::PartitionScans;
 use crate::query::scan::named_table::NamedTable;
+use crate::query::walk::Walk;
 
 /// Summaries of the joins of a query.
 pub(super) type Joins = Arc<Mutex<Vec<JoinSummary>>>;
@@ -93,7 +94,7 @@ impl PhysicalOptimizerRule for LocalJoins {
         if !combines(&plan)? {
             return Ok(plan);
         }
-        let replaced = plan.transform_down(|node| {
+        let replaced = plan.transform_down_dyn(|node| {
             let local = locality::plan_locality(&node, &self.tables).ok().filter(Locality::saves_a_shuffle);
             let Some(locality) = local else {
                 self.record(summary::join_summary(&node, &self.tables).into_iter().collect());

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion::config::ConfigOptions;
 use datafusion::datasource::physical_plan::FileScanConfigBuilder;
 use datafusion::error::Result;
@@ -14,6 +14,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use crate::query::scan::newest_wins::NewestWinsExec;
 use crate::query::scan::ordered_scan::OrderedScan;
 use crate::query::scan::provider::SnapshotTable;
+use crate::query::walk::Walk;
 
 /// Declares to DataFusion that the scan of a table is partitioned by the hash of its partition key,
 /// if that is safe. Grouping by the partition key then works partition by partition, and no row
@@ -95,14 +96,14 @@ pub fn declare_scans(
         return Ok(plan);
     }
     let least = config.execution.target_partitions.max(2);
-    Ok(plan.transform_down(|node| declare(&node, least))?.data)
+    Ok(plan.transform_down_dyn(|node| declare(&node, least))?.data)
 }
 
 /// Whether the plan combines several inputs anywhere. The inputs of [`NewestWinsExec`] are parts of
 /// one scan, and do not count.
 pub(in crate::query) fn combines(plan: &Arc<dyn ExecutionPlan>) -> Result<bool> {
     let mut is_combined = false;
-    plan.apply(|node| {
+    plan.apply_dyn(|node| {
         if node.downcast_ref::<NewestWinsExec>().is_some() {
             return Ok(TreeNodeRecursion::Jump);
         }

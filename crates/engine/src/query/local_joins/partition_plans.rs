@@ -13,7 +13,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use datafusion::common::internal_err;
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion::config::ConfigOptions;
 use datafusion::error::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
@@ -31,6 +31,7 @@ use crate::query::local_joins::partition_scans::PartitionScans;
 use crate::query::local_joins::template::Template;
 use crate::query::optimization::optimizer_rules::is_filter_pushdown;
 use crate::query::scan::named_table::NamedTable;
+use crate::query::walk::Walk;
 use evenkeel_model::units::PartitionId;
 
 type Rule = Arc<dyn PhysicalOptimizerRule + Send + Sync>;
@@ -120,7 +121,7 @@ impl PartitionPlans {
         };
         // Copies of a join share its build side unless they are reset.
         let shaped = match of_template {
-            Some(plan) => reset_plan_states(plan)?.transform_up(without_top)?.data,
+            Some(plan) => reset_plan_states(plan)?.transform_up_dyn(without_top)?.data,
             None => {
                 let own = self.scans.plan_of(&self.whole, *partition, &self.tables)?;
                 self.rules.shape(reset_plan_states(own)?, &config)?
@@ -132,7 +133,7 @@ impl PartitionPlans {
         let limited: Arc<dyn ExecutionPlan> =
             Arc::new(FromAbove { input: shaped, conditions: conditions.to_vec() });
         let completed = self.rules.complete(limited, &config)?;
-        let without = completed.transform_down(|node| {
+        let without = completed.transform_down_dyn(|node| {
             Ok(match node.downcast_ref::<FromAbove>() {
                 Some(limited) => Transformed::new(Arc::clone(&limited.input), true, TreeNodeRecursion::Stop),
                 None => Transformed::no(node),
@@ -156,8 +157,8 @@ impl PartitionPlans {
     }
 }
 
-/// Takes from a sort that returns all rows the condition for its first rows, which DataFusion 55 adds
-/// when it resets the sort, and which would never be known.
+/// Takes from a sort that returns all rows the condition for its first rows, which DataFusion 55
+/// adds when it resets the sort, and which would never be known.
 fn without_top(node: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
     let sort = node.downcast_ref::<SortExec>().filter(|sort| sort.fetch().is_none());
     Ok(match sort {

@@ -1,7 +1,7 @@
 //! Plans made of a template are those that are optimized for their partitions alone.
 
 use arrow::array::RecordBatch;
-use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::execution::SessionStateBuilder;
 use datafusion::physical_plan::{collect, displayable};
 use datafusion::prelude::SessionContext;

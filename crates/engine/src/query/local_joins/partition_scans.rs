@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use datafusion::common::Statistics;
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion::datasource::physical_plan::{FileScanConfig, FileScanConfigBuilder};
 use datafusion::error::Result;
 use datafusion::physical_expr::Partitioning;
@@ -18,6 +18,7 @@ use crate::query::scan::newest_wins::NewestWinsExec;
 use crate::query::scan::ordered_scan::OrderedScan;
 use crate::query::scan::portion_statistics::portion_statistics;
 use crate::query::scan::provider::SnapshotTable;
+use crate::query::walk::Walk;
 use evenkeel_model::units::PartitionId;
 use evenkeel_placement::placement::{Nesting, Placement};
 use evenkeel_store::log::PortionEntry;
@@ -49,7 +50,7 @@ impl PartitionScans {
     ) -> Result<std::result::Result<Self, Obstacle>> {
         let mut scans = Vec::new();
         let mut failed = None;
-        plan.apply(|node| {
+        plan.apply_dyn(|node| {
             let Some(named) = scanned(node, tables) else { return Ok(TreeNodeRecursion::Continue) };
             match parts_of(node, scans.len(), &named.table, &locality.coarsest.1)? {
                 Ok(parts) => {
@@ -121,7 +122,7 @@ impl PartitionScans {
         tables: &[NamedTable],
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let mut scans = self.scans.iter();
-        let replaced = Arc::clone(plan).transform_down(|node| {
+        let replaced = Arc::clone(plan).transform_down_dyn(|node| {
             if scanned(&node, tables).is_none() {
                 return Ok(Transformed::no(node));
             }

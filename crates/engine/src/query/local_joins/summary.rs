@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
-use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::joins::HashJoinExec;
@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use crate::query::local_joins::locality::{self, Obstacle, scanned};
 use crate::query::scan::named_table::NamedTable;
+use crate::query::walk::Walk;
 
 /// Whether a join, and a grouping of its rows, stay within the partitions of tables.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -50,7 +51,7 @@ impl fmt::Display for JoinSummary {
 fn tables_of(plan: &Arc<dyn ExecutionPlan>, tables: &[NamedTable]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     // The visit cannot fail.
-    let _ = plan.apply(|node| {
+    let _ = plan.apply_dyn(|node| {
         Ok(match scanned(node, tables) {
             Some(named) => {
                 if !names.iter().any(|name| name == named.name()) {
@@ -73,7 +74,7 @@ fn joins_of(
     let mut summaries = Vec::new();
     let mut is_grouped = false;
     // The visit cannot fail.
-    let _ = plan.apply(|node| {
+    let _ = plan.apply_dyn(|node| {
         is_grouped |= node.is::<AggregateExec>();
         if let Some(join) = node.downcast_ref::<HashJoinExec>() {
             let (left, right) = (tables_of(join.left(), tables), tables_of(join.right(), tables));

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion::common::{JoinType, Statistics, internal_err};
 use datafusion::config::ConfigOptions;
 use datafusion::error::Result;
@@ -18,6 +18,7 @@ use datafusion::physical_plan::{
 };
 
 use crate::query::optimization::nulls_of_joins::within_streams_without_knowledge;
+use crate::query::walk::Walk;
 
 /// Places sorts as the wrapped rule does, but without the orders of build sides.
 ///
@@ -53,7 +54,8 @@ impl PhysicalOptimizerRule for BuildOrders {
         plan: Arc<dyn ExecutionPlan>,
         config: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let hidden = plan.transform_up(|node| with_build_side(node, |side| Ok(UnorderedExec::new(side))))?;
+        let hidden =
+            plan.transform_up_dyn(|node| with_build_side(node, |side| Ok(UnorderedExec::new(side))))?;
         let placed = self.rule.optimize(hidden.data, config)?;
         let without_order = |side: Arc<dyn ExecutionPlan>| {
             if side.equivalence_properties().oeq_class().is_empty() {
@@ -62,7 +64,7 @@ impl PhysicalOptimizerRule for BuildOrders {
             within_streams_without_knowledge(&side)
         };
         // Inputs are visited first: the sides of a join are shown by then.
-        let shown = placed.transform_up(|node| match node.downcast_ref::<UnorderedExec>() {
+        let shown = placed.transform_up_dyn(|node| match node.downcast_ref::<UnorderedExec>() {
             Some(unordered) => Ok(Transformed::yes(Arc::clone(&unordered.input))),
             None => with_build_side(node, without_order),
         })?;

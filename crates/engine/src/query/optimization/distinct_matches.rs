@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow::datatypes::DataType;
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::Transformed;
 use datafusion::common::{JoinType, ScalarValue};
 use datafusion::config::ConfigOptions;
 use datafusion::error::Result;
@@ -18,6 +18,8 @@ use datafusion::physical_plan::limit::LocalLimitExec;
 use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
 use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::{ExecutionPlan, PhysicalExpr, replace_children_if_necessary};
+
+use crate::query::walk::Walk;
 
 /// Removes repeated rows from the side of a join that only decides whether there is a match.
 ///
@@ -44,7 +46,7 @@ impl PhysicalOptimizerRule for DistinctMatches {
             *input = reduced;
             Ok(Transformed::yes(replace_children_if_necessary(node, sides)?))
         };
-        Ok(plan.transform_up(reduce)?.data)
+        Ok(plan.transform_up_dyn(reduce)?.data)
     }
 
     fn name(&self) -> &'static str {
@@ -154,7 +156,7 @@ fn is_grouped(plan: &Arc<dyn ExecutionPlan>, columns: usize) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use datafusion::common::tree_node::TreeNodeRecursion;
+    use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
     use datafusion::physical_plan::{collect, displayable};
     use datafusion::prelude::SessionContext;
 

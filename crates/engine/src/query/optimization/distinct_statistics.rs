@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use datafusion::common::tree_node::TreeNode;
 use datafusion::config::ConfigOptions;
 use datafusion::error::Result;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::AggregateExec;
+
+use crate::query::walk::Walk;
 
 /// Answers aggregations from statistics, unless they count distinct values.
 ///
@@ -31,7 +32,7 @@ impl PhysicalOptimizerRule for DistinctIsCounted {
         plan: Arc<dyn ExecutionPlan>,
         config: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let counts_distinct = plan.exists(|node| {
+        let counts_distinct = plan.exists_dyn(|node| {
             let aggregate = node.downcast_ref::<AggregateExec>();
             Ok(aggregate
                 .is_some_and(|aggregate| aggregate.aggr_expr().iter().any(|function| function.is_distinct())))

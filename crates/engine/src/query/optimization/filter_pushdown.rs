@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Schema};
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion::common::{JoinType, Result, internal_err};
 use datafusion::config::ConfigOptions;
 use datafusion::datasource::physical_plan::FileScanConfig;
@@ -31,6 +31,7 @@ use datafusion::physical_plan::{
 };
 
 use crate::query::optimization::projection_pushdown::without_projection;
+use crate::query::walk::Walk;
 
 /// Pushes filters down as the wrapped rule does, but none by a name that is not certain.
 ///
@@ -59,13 +60,13 @@ impl PhysicalOptimizerRule for SafeFilterPushdown {
         plan: Arc<dyn ExecutionPlan>,
         config: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let separated = plan.transform_up(with_projection_apart)?.data;
-        let guarded = separated.transform_up(with_barriers)?;
+        let separated = plan.transform_up_dyn(with_projection_apart)?.data;
+        let guarded = separated.transform_up_dyn(with_barriers)?;
         let pushed = self.rule.optimize(guarded.data, config)?;
         if !guarded.transformed {
             return Ok(pushed);
         }
-        Ok(pushed.transform_up(|node| Ok(without_barrier(node)))?.data)
+        Ok(pushed.transform_up_dyn(|node| Ok(without_barrier(node)))?.data)
     }
 
     fn name(&self) -> &str {

@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::Transformed;
 use datafusion::config::ConfigOptions;
 use datafusion::error::Result;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::AggregateExec;
+
+use crate::query::walk::Walk;
 
 /// Removes ordered limits from aggregations by a floating-point number.
 ///
@@ -33,7 +35,7 @@ impl PhysicalOptimizerRule for FloatGroups {
             }
             Ok(Transformed::yes(Arc::new(aggregate.with_new_limit_options(None)) as Arc<dyn ExecutionPlan>))
         };
-        Ok(plan.transform_up(unlimited)?.data)
+        Ok(plan.transform_up_dyn(unlimited)?.data)
     }
 
     fn name(&self) -> &'static str {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::Transformed;
 use datafusion::config::ConfigOptions;
 use datafusion::error::Result;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
@@ -10,6 +10,7 @@ use datafusion::physical_plan::aggregates::{AggregateExec, AggregateInputMode};
 use datafusion::physical_plan::{ExecutionPlan, replace_children_if_necessary};
 
 use crate::query::optimization::nulls_of_joins::without_knowledge;
+use crate::query::walk::Walk;
 
 /// Hides from groupings by several sets what is known about their rows.
 ///
@@ -46,7 +47,7 @@ impl PhysicalOptimizerRule for SetsOfGroups {
             let union = without_knowledge(grouping.input())?;
             replace_children_if_necessary(node, vec![union]).map(Transformed::yes)
         };
-        Ok(plan.transform_up(hide)?.data)
+        Ok(plan.transform_up_dyn(hide)?.data)
     }
 
     fn name(&self) -> &'static str {

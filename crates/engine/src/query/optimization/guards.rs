@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{FieldRef, Schema};
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DataFusionError, Result, internal_err};
 use datafusion::config::ConfigOptions;
 use datafusion::logical_expr::{ColumnarValue, Operator};
@@ -36,6 +36,7 @@ use datafusion::physical_plan::filter::{FilterExec, FilterExecBuilder};
 use datafusion::physical_plan::joins::HashTableLookupExpr;
 
 use crate::query::optimization::join_filters::with_condition;
+use crate::query::walk::Walk;
 
 type Expr = Arc<dyn PhysicalExpr>;
 
@@ -54,7 +55,7 @@ pub(in crate::query) fn can_fail(expression: &Expr) -> bool {
             || node.is::<DynamicFilterPhysicalExpr>()
             || node.is::<HashTableLookupExpr>()
     };
-    !matches!(expression.exists(|node| Ok(!is_safe(node))), Ok(false))
+    !matches!(expression.exists_dyn(|node| Ok(!is_safe(node))), Ok(false))
 }
 
 /// Risk that an expression fails, the lowest first.
@@ -77,7 +78,7 @@ pub(in crate::query) fn risk(expression: &Expr) -> Risk {
     };
     match can_fail(expression) {
         false => Risk::None,
-        true if matches!(expression.exists(|node| Ok(is_risky(node))), Ok(false)) => Risk::Low,
+        true if matches!(expression.exists_dyn(|node| Ok(is_risky(node))), Ok(false)) => Risk::Low,
         true => Risk::High,
     }
 }
@@ -246,7 +247,7 @@ impl PhysicalOptimizerRule for GuardedConditions {
         plan: Arc<dyn ExecutionPlan>,
         _config: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(plan.transform_up(with_guards)?.data)
+        Ok(plan.transform_up_dyn(with_guards)?.data)
     }
 
     fn name(&self) -> &str {

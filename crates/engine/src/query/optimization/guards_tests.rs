@@ -158,7 +158,7 @@ async fn conditions_above_scans_see_only_the_rows_that_others_keep() {
         ),
         ("SELECT * FROM t WHERE points <> 0 AND (100 / points >= 10 OR game = 4)", 3),
     ] {
-        let batches = session.collect(sql, &crate::sql::Params::default()).await;
+        let batches = session.collect(sql, &evenkeel_sql::Params::default()).await;
         let batches = batches.unwrap_or_else(|error| panic!("{sql}: {error}"));
         assert_eq!(batches.iter().map(RecordBatch::num_rows).sum::<usize>(), count, "{sql}");
     }

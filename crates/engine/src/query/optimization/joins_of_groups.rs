@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arrow::datatypes::Schema;
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::Transformed;
 use datafusion::common::{JoinSide, JoinType, NullEquality};
 use datafusion::config::ConfigOptions;
 use datafusion::error::Result;
@@ -18,6 +18,8 @@ use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::joins::utils::{ColumnIndex, JoinFilter, JoinOn};
 use datafusion::physical_plan::joins::{HashJoinExec, HashJoinExecBuilder, PartitionMode};
 use datafusion::physical_plan::projection::ProjectionExec;
+
+use crate::query::walk::Walk;
 
 /// Looks for groups by their keys, and compares their results afterwards.
 ///
@@ -45,7 +47,7 @@ impl PhysicalOptimizerRule for JoinsOfGroups {
             let changed = node.downcast_ref::<HashJoinExec>().map(joined_by_keys).transpose()?.flatten();
             Ok(changed.map_or_else(|| Transformed::no(Arc::clone(&node)), Transformed::yes))
         };
-        Ok(plan.transform_up(change)?.data)
+        Ok(plan.transform_up_dyn(change)?.data)
     }
 
     fn name(&self) -> &'static str {

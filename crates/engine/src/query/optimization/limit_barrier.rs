@@ -3,13 +3,15 @@
 
 use std::sync::Arc;
 
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::Transformed;
 use datafusion::config::ConfigOptions;
 use datafusion::error::Result;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::limit::{GlobalLimitExec, LocalLimitExec};
 use datafusion::physical_plan::sorts::sort::SortExec;
+
+use crate::query::walk::Walk;
 
 /// Puts a limit above each node that has absorbed one.
 ///
@@ -44,7 +46,7 @@ impl PhysicalOptimizerRule for LimitsOverSorts {
             let is_scan = |below: &dyn ExecutionPlan| {
                 below.children().is_empty() || ["ProjectionExec", "FilterExec"].contains(&below.name())
             };
-            if !sort.input().exists(|below| Ok(!is_scan(below.as_ref())))? {
+            if !sort.input().exists_dyn(|below| Ok(!is_scan(below.as_ref())))? {
                 return Ok(Transformed::no(node));
             }
             let sorted = SortExec::new(sort.expr().clone(), Arc::clone(sort.input()))
@@ -52,7 +54,7 @@ impl PhysicalOptimizerRule for LimitsOverSorts {
             let limited = GlobalLimitExec::new(Arc::new(sorted), 0, Some(rows));
             Ok(Transformed::yes(Arc::new(limited) as Arc<dyn ExecutionPlan>))
         };
-        Ok(plan.transform_up(split)?.data)
+        Ok(plan.transform_up_dyn(split)?.data)
     }
 
     fn name(&self) -> &'static str {
@@ -76,7 +78,7 @@ impl PhysicalOptimizerRule for LimitBarrier {
             }
             _ => Transformed::no(node),
         };
-        Ok(plan.transform_up(|node| Ok(above(node)))?.data)
+        Ok(plan.transform_up_dyn(|node| Ok(above(node)))?.data)
     }
 
     fn name(&self) -> &'static str {

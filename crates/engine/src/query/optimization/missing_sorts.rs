@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::query::optimization::nulls_of_joins::within_streams_without_knowledge;
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::Transformed;
 use datafusion::config::ConfigOptions;
 use datafusion::error::Result;
 use datafusion::physical_expr::LexOrdering;
@@ -15,6 +14,9 @@ use datafusion::physical_plan::windows::{
 use datafusion::physical_plan::{
     ExecutionPlan, ExecutionPlanProperties, InputOrderMode, replace_children_if_necessary,
 };
+
+use crate::query::optimization::nulls_of_joins::within_streams_without_knowledge;
+use crate::query::walk::Walk;
 
 /// Sorts the inputs of nodes that require an order which these do not have.
 ///
@@ -61,7 +63,7 @@ impl PhysicalOptimizerRule for MissingSorts {
                 false => Transformed::no(node),
             })
         };
-        Ok(plan.transform_up(sorted)?.data)
+        Ok(plan.transform_up_dyn(sorted)?.data)
     }
 
     fn name(&self) -> &'static str {

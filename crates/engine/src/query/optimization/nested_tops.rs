@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::Transformed;
 use datafusion::config::ConfigOptions;
 use datafusion::error::Result;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::limit::LocalLimitExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
+
+use crate::query::walk::Walk;
 
 /// Sorts all rows before a limit if the sort is by lists or structs.
 ///
@@ -34,7 +36,7 @@ impl PhysicalOptimizerRule for NestedTops {
                 None => Transformed::no(node),
             })
         };
-        Ok(plan.transform_up(sorted_first)?.data)
+        Ok(plan.transform_up_dyn(sorted_first)?.data)
     }
 
     fn name(&self) -> &'static str {

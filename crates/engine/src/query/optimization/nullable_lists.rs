@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema, Result, ScalarValue, internal_datafusion_err};
 use datafusion::logical_expr::expr::InList;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
@@ -13,6 +13,7 @@ use datafusion::logical_expr::{
 use datafusion::optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
 
 use crate::query::analysis::expression_schema::expression_schema;
+use crate::query::walk::{Walk, WalkPlan};
 
 /// Separates what IN lists say about NULL from what they say about values.
 ///
@@ -61,8 +62,8 @@ impl OptimizerRule for NullableLists {
                 separated
             })
         };
-        plan.map_expressions(|expr| match expr {
-            Expr::GroupingSet(_) => expr.map_children(separate),
+        plan.map_expressions_dyn(|expr| match expr {
+            Expr::GroupingSet(_) => expr.map_children_dyn(separate),
             _ => separate(expr),
         })
     }
@@ -74,7 +75,7 @@ fn separate_null_items(predicate: Expr, schema: &DFSchema) -> Result<Transformed
     if lists.of_columns.is_empty() {
         return Ok(Transformed::no(predicate));
     }
-    predicate.transform_up(|expr| match expr {
+    predicate.transform_up_dyn(|expr| match expr {
         Expr::InList(list) if lists.contain(&list.expr) => Ok(without_null_items(list)),
         expr => Ok(Transformed::no(expr)),
     })
@@ -156,7 +157,7 @@ impl<'a> Lists<'a> {
             Expr::Not(_) | Expr::Case(_) => self.can_be_intersected = true,
             _ => {}
         }
-        expr.apply_children(|child| self.collect(child, known).map(|()| TreeNodeRecursion::Continue))?;
+        expr.apply_children_dyn(|child| self.collect(child, known).map(|()| TreeNodeRecursion::Continue))?;
         Ok(())
     }
 
@@ -193,7 +194,7 @@ impl<'a> Lists<'a> {
                     let operand = operand.clone();
                     self.unless_null(operand, expr, known)
                 }
-                _ => expr.map_children(|child| self.separate(child, known)),
+                _ => expr.map_children_dyn(|child| self.separate(child, known)),
             },
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use datafusion::common::JoinType;
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::Transformed;
 use datafusion::config::ConfigOptions;
 use datafusion::error::Result;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
@@ -15,6 +15,8 @@ use datafusion::physical_plan::union::{InterleaveExec, UnionExec};
 use datafusion::physical_plan::{
     ExecutionPlan, ExecutionPlanProperties, Partitioning, replace_children_if_necessary,
 };
+
+use crate::query::walk::Walk;
 
 /// Hides from outer joins which columns are constant in a side that they fill with NULL.
 ///
@@ -54,7 +56,7 @@ impl PhysicalOptimizerRule for NullsOfJoins {
             }
             replace_children_if_necessary(node, sides).map(Transformed::yes)
         };
-        Ok(plan.transform_up(hide)?.data)
+        Ok(plan.transform_up_dyn(hide)?.data)
     }
 
     fn name(&self) -> &'static str {

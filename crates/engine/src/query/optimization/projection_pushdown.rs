@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::Transformed;
 use datafusion::config::ConfigOptions;
 use datafusion::error::Result;
 use datafusion::physical_expr::expressions::Column;
@@ -10,6 +10,8 @@ use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::filter::{FilterExec, FilterExecBuilder};
 use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
+
+use crate::query::walk::Walk;
 
 /// Moves projections down as the wrapped rule does, with two corrections.
 ///
@@ -38,7 +40,7 @@ impl PhysicalOptimizerRule for SafeProjectionPushdown {
         plan: Arc<dyn ExecutionPlan>,
         config: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let separated = Arc::clone(&plan).transform_up(without_projection)?.data;
+        let separated = Arc::clone(&plan).transform_up_dyn(without_projection)?.data;
         let optimized = self.rule.optimize(separated, config)?;
         unless_order_is_lost(optimized, plan)
     }
@@ -63,7 +65,7 @@ fn unless_order_is_lost(
 
 /// Whether a node requires an order that its input does not have.
 fn lacks_order(plan: &Arc<dyn ExecutionPlan>) -> Result<bool> {
-    plan.exists(|node| {
+    plan.exists_dyn(|node| {
         for (input, required) in node.children().into_iter().zip(node.required_input_ordering()) {
             let Some(required) = required else { continue };
             let properties = input.equivalence_properties();

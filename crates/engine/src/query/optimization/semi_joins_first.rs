@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::Transformed;
 use datafusion::common::{Column, JoinType, Result};
 use datafusion::logical_expr::{Expr, Join, LogicalPlan, Operator, Projection};
 use datafusion::optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
+
+use crate::query::walk::Walk;
 
 /// Pushes semi joins and anti joins, which `IN (SELECT ...)` and `EXISTS` become, below other
 /// joins.
@@ -100,7 +102,7 @@ fn depends_on(semi: &Join, side: &LogicalPlan) -> bool {
             }
             _ => false,
         };
-        matches!(filter.exists(|node| Ok(!is_safe(node))), Ok(false))
+        matches!(filter.exists_dyn(|node| Ok(!is_safe(node))), Ok(false))
     };
     !semi.on.is_empty()
         && semi.on.iter().all(|(key, _)| is_key(key))
@@ -122,7 +124,7 @@ fn takes_all(plan: &LogicalPlan) -> bool {
             _ => true,
         })
     };
-    matches!(plan.exists(selects), Ok(false))
+    matches!(plan.exists_dyn(selects), Ok(false))
 }
 
 #[cfg(test)]

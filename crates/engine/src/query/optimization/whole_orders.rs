@@ -3,13 +3,15 @@
 use std::sync::Arc;
 
 use arrow::datatypes::Schema;
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::Transformed;
 use datafusion::config::ConfigOptions;
 use datafusion::error::Result;
 use datafusion::physical_expr::PhysicalSortExpr;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
+
+use crate::query::walk::Walk;
 
 /// Merges streams by their whole order instead of the beginning that the node above needs.
 ///
@@ -43,7 +45,7 @@ impl PhysicalOptimizerRule for WholeOrders {
             let merge = SortPreservingMergeExec::new(by, Arc::clone(input)).with_fetch(merge.fetch());
             Ok(Transformed::yes(Arc::new(merge) as Arc<dyn ExecutionPlan>))
         };
-        Ok(plan.transform_up(whole)?.data)
+        Ok(plan.transform_up_dyn(whole)?.data)
     }
 
     fn name(&self) -> &'static str {

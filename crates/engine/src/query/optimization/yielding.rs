@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::Transformed;
 use datafusion::config::ConfigOptions;
 use datafusion::error::Result;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
@@ -11,6 +11,8 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::coop::CooperativeExec;
 use datafusion::physical_plan::joins::{CrossJoinExec, HashJoinExec, NestedLoopJoinExec, SortMergeJoinExec};
 use datafusion::physical_plan::unnest::UnnestExec;
+
+use crate::query::walk::Walk;
 
 /// Wraps joins and UNNEST. DataFusion makes scans yield for every batch that they return, but one
 /// batch of a scan can become thousands in a join.
@@ -23,7 +25,7 @@ impl PhysicalOptimizerRule for YieldingJoins {
         plan: Arc<dyn ExecutionPlan>,
         _config: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let wrapped = plan.transform_up(|node| {
+        let wrapped = plan.transform_up_dyn(|node| {
             let multiplies = node.is::<CrossJoinExec>()
                 || node.is::<NestedLoopJoinExec>()
                 || node.is::<HashJoinExec>()

@@ -14,7 +14,6 @@ use arrow::array::{Array, ArrayRef, AsArray, DictionaryArray, RecordBatch, Recor
 use arrow::compute::take;
 use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef, UInt32Type};
 use datafusion::common::ScalarValue;
-use datafusion::common::tree_node::TreeNode;
 use datafusion::error::Result;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::{Column, DynamicFilterPhysicalExpr, Literal, lit};
@@ -26,6 +25,7 @@ use parquet::basic::Encoding;
 use parquet::file::metadata::ParquetMetaData;
 
 use crate::query::scan::dictionary_conditions::selecting_parts;
+use crate::query::walk::Walk;
 
 /// Type of a column that is returned with dictionaries; `None` if columns of this type are not.
 pub(in crate::query) fn with_dictionary(values: &DataType) -> Option<DataType> {
@@ -84,7 +84,7 @@ impl Readable {
 
 /// Whether the result of a condition depends on the value of one column only.
 pub(super) fn is_on_values(condition: &Arc<dyn PhysicalExpr>) -> bool {
-    let may_change = condition.exists(|node| Ok(node.is::<DynamicFilterPhysicalExpr>())).unwrap_or(true);
+    let may_change = condition.exists_dyn(|node| Ok(node.is::<DynamicFilterPhysicalExpr>())).unwrap_or(true);
     !may_change && !is_volatile(condition) && collect_columns(condition).len() == 1
 }
 

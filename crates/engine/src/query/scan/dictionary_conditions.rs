@@ -17,7 +17,7 @@ use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, DictionaryArray, Reco
 use arrow::buffer::BooleanBuffer;
 use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef, UInt32Type};
 use datafusion::common::cast::as_boolean_array;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNodeRecursion};
 use datafusion::common::{Result, internal_err};
 use datafusion::logical_expr::{ColumnarValue, Operator};
 use datafusion::physical_expr::PhysicalExpr;
@@ -26,6 +26,7 @@ use datafusion::physical_expr::utils::{collect_columns, reassign_expr_columns};
 
 use crate::query::scan::dictionaries::{Views, is_on_values};
 use crate::query::scan::kept_rows::true_rows;
+use crate::query::walk::Walk;
 
 /// A dictionary is evaluated as a whole if it has at most this many texts for each row read.
 const TEXTS_PER_ROW: usize = 4;
@@ -104,7 +105,7 @@ impl DictionaryCondition {
             }
             None => Ok(Transformed::no(node)),
         };
-        Arc::clone(condition).transform_down(anew).data()
+        Arc::clone(condition).transform_down_dyn(anew).data()
     }
 
     /// Whether the condition is true for each of some texts.

@@ -205,7 +205,7 @@ fn conditions_on_several_columns_or_on_others_are_left_alone() {
     for expression in [col("n").gt(lit(1i64)), joint, lit(true)] {
         let plain = condition(&expression, DataType::Utf8View);
         let same = DictionaryCondition::on_dictionaries(Arc::clone(&plain), &schema(DataType::Utf8)).unwrap();
-        assert!(!same.exists(|node| Ok(node.is::<DictionaryCondition>())).unwrap() && same == plain);
+        assert!(!same.exists_dyn(|node| Ok(node.is::<DictionaryCondition>())).unwrap() && same == plain);
     }
 }
 
@@ -227,7 +227,7 @@ fn parts_of_a_disjunction_are_evaluated_on_the_columns_that_they_are_on() {
     ] {
         let on_rows = condition(&expression, DataType::Utf8View);
         let on_texts = DictionaryCondition::on_dictionaries(on_rows, &schema(DataType::Utf8)).unwrap();
-        assert!(on_texts.exists(|node| Ok(node.is::<DictionaryCondition>())).unwrap());
+        assert!(on_texts.exists_dyn(|node| Ok(node.is::<DictionaryCondition>())).unwrap());
         let of_stream = DictionaryCondition::of_stream(&on_texts).unwrap();
         assert_eq!(kept(&on_texts, &coded).unwrap(), expected, "{expression}");
         assert_eq!(kept(&of_stream, &coded).unwrap(), expected, "{expression}");

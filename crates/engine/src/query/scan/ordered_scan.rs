@@ -133,14 +133,14 @@ impl OrderedScan {
     /// Sorted names of the columns that the scans of a plan have read with dictionaries.
     #[cfg(test)]
     pub(in crate::query) fn coded_columns(plan: &Arc<dyn ExecutionPlan>) -> Vec<String> {
-        use datafusion::common::tree_node::TreeNode;
+        use crate::query::walk::Walk;
 
         let mut names = std::collections::BTreeSet::new();
         let of_scan = |scan: &Self| {
             let opened = scan.opened.get()?.downcast_ref::<FileScanConfig>()?;
             opened.file_source().downcast_ref::<PortionSource>().map(PortionSource::coded)
         };
-        let walked = plan.apply(|node| {
+        let walked = plan.apply_dyn(|node| {
             names.extend(Self::from_plan(node.as_ref()).and_then(of_scan).into_iter().flatten());
             Ok(TreeNodeRecursion::Continue)
         });

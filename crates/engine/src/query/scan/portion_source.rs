@@ -20,7 +20,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arrow::datatypes::{Schema, SchemaRef};
-use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::config::ConfigOptions;
 use datafusion::datasource::physical_plan::parquet::{ParquetFileMetrics, apply_file_schema_type_coercions};
 use datafusion::datasource::physical_plan::{FileOpener, FileScanConfig, FileSource, ParquetSource};
@@ -43,6 +43,7 @@ use crate::query::scan::opening::{Opening, PortionOpener};
 use crate::query::scan::portion_readers::PortionReaders;
 use crate::query::scan::scan_filters::{Conditions, settled};
 use crate::query::scan::table_scan::{Constants, TableScan};
+use crate::query::walk::Walk;
 
 /// Source of rows of portions, whose plans are shared by all streams of a scan.
 #[derive(Clone)]
@@ -138,7 +139,7 @@ fn has_unknown_value(predicate: &Arc<dyn PhysicalExpr>) -> bool {
         let is_known = node.is::<Column>() || node.is::<Literal>() || node.is::<ScalarFunctionExpr>();
         Ok(node.children().is_empty() && !is_known)
     };
-    predicate.exists(is_unknown).unwrap_or(true)
+    predicate.exists_dyn(is_unknown).unwrap_or(true)
 }
 
 /// Whether an expression calls a function about the file that is read.
@@ -147,7 +148,7 @@ fn is_about_files(part: &Arc<dyn PhysicalExpr>) -> bool {
         let function = node.downcast_ref::<ScalarFunctionExpr>();
         Ok(function.is_some_and(|function| ["input_file_name", "file_row_index"].contains(&function.name())))
     };
-    part.exists(is_about_file).unwrap_or(true)
+    part.exists_dyn(is_about_file).unwrap_or(true)
 }
 
 impl fmt::Debug for PortionSource {

@@ -12,11 +12,11 @@ use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_optimizer::pruning::PruningPredicateBuilder;
 
 use crate::query::scan::portion_statistics::scalar;
-use crate::sql::FixedColumns;
 use evenkeel_model::table::{KeyRange, KeyValue, TableSpec};
 use evenkeel_model::units::PartitionId;
 use evenkeel_model::workload::combinations;
 use evenkeel_placement::placement::Placement;
+use evenkeel_sql::FixedColumns;
 use evenkeel_store::log::PortionEntry;
 
 /// Partitions that can hold rows matching `predicate`; `None` if that is every partition. This is

@@ -25,7 +25,6 @@ use arrow::array::{BooleanArray, RecordBatch};
 use arrow::compute::and_kleene;
 use arrow::datatypes::{DataType, FieldRef, Schema};
 use datafusion::common::cast::as_boolean_array;
-use datafusion::common::tree_node::TreeNode;
 use datafusion::common::{Result, ScalarValue, internal_err};
 use datafusion::config::ConfigOptions;
 use datafusion::datasource::physical_plan::{FileSource, ParquetSource};
@@ -42,6 +41,7 @@ use datafusion::physical_plan::joins::HashTableLookupExpr;
 use crate::query::optimization::guards::{Guarded, can_fail, compares, risk};
 use crate::query::scan::dictionary_conditions::{DictionaryCondition, selecting_parts};
 use crate::query::scan::kept_rows::Cost;
+use crate::query::walk::Walk;
 
 /// Values of a list that are compared one after another about as fast as they are looked up.
 const FEW_VALUES: usize = 4;
@@ -129,7 +129,7 @@ pub(super) fn cost(condition: &Arc<dyn PhysicalExpr>, schema: &Schema) -> Cost {
     let together = condition.downcast_ref::<WholeConjunction>();
     let has_low_cost = |part: &Arc<dyn PhysicalExpr>| {
         part.is::<DictionaryCondition>()
-            || (together.is_some() || is_cheap(part, schema)) && !part.exists(looks_up).unwrap_or(true)
+            || (together.is_some() || is_cheap(part, schema)) && !part.exists_dyn(looks_up).unwrap_or(true)
     };
     let parts = selecting_parts(together.map_or(condition, |together| &together.parts));
     if parts.into_iter().all(has_low_cost) { Cost::Low } else { Cost::High }
@@ -171,7 +171,7 @@ fn is_cheap(part: &Arc<dyn PhysicalExpr>, schema: &Schema) -> bool {
             || node.is::<IsNotNullExpr>()
             || node.is::<NotExpr>()
     };
-    let is_other = part.exists(|node| Ok(!is_cheap_node(node)));
+    let is_other = part.exists_dyn(|node| Ok(!is_cheap_node(node)));
     matches!(is_other, Ok(false)) && !collect_columns(part).is_empty()
 }
 

@@ -56,7 +56,7 @@ async fn a_condition_that_can_fail_sees_only_the_rows_that_others_keep() {
             "game IN (0, 1, 2, 3) AND points IS DISTINCT FROM 0 AND 100 % points >= 0 AND 100 / points >= 10",
         ] {
             let sql = format!("SELECT * FROM t WHERE {conditions}");
-            let batches = session.collect(&sql, &crate::sql::Params::default()).await;
+            let batches = session.collect(&sql, &evenkeel_sql::Params::default()).await;
             let batches = batches.unwrap_or_else(|error| panic!("{conditions}: {error}"));
             assert_eq!(rows(&batches).len(), 2, "{conditions}");
         }

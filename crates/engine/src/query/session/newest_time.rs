@@ -7,8 +7,8 @@ use datafusion::prelude::SessionContext;
 use crate::query::error::QueryError;
 use crate::query::scan::named_table::NamedTable;
 use crate::query::scan::portion_statistics::scalar;
-use crate::sql::quoted_name;
 use evenkeel_model::table::KeyValue;
+use evenkeel_sql::quoted_name;
 use evenkeel_store::log::Snapshot;
 
 /// Type of a point in time in SQL.

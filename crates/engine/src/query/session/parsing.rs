@@ -5,7 +5,7 @@ use datafusion::prelude::SessionContext;
 use datafusion::sql::parser::Statement;
 
 use crate::query::error::QueryError;
-use crate::sql::{counts_equal_rows, declared_change, has_outer_join_by_name, parse_within_limits};
+use evenkeel_sql::{counts_equal_rows, declared_change, has_outer_join_by_name, parse_within_limits};
 
 /// Parses one query on existing tables. `names` lists them.
 pub(in crate::query) fn parse_query(

@@ -5,8 +5,8 @@ use async_trait::async_trait;
 use crate::query::error::QueryError;
 use crate::query::session::explanation::Explanation;
 use crate::query::session::table_session::{QueryResult, TableSession};
-use crate::sql::Params;
 use evenkeel_model::note::Note;
+use evenkeel_sql::Params;
 
 /// Runs queries on one snapshot of some tables.
 #[async_trait]

@@ -10,7 +10,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{FieldRef, Schema};
-use datafusion::common::tree_node::TreeNode;
 use datafusion::common::{internal_err, plan_err};
 use datafusion::error::Result;
 use datafusion::logical_expr::ColumnarValue;
@@ -19,6 +18,7 @@ use datafusion::physical_plan::ExecutionPlan;
 
 use crate::query::computed_once::release_rows;
 use crate::query::optimization::join_filters::with_condition;
+use crate::query::walk::Walk;
 
 /// Whether a query continues. Its joins, and the tasks that compute rows once for several readers,
 /// end when this value, which the consumer holds, is dropped.
@@ -48,7 +48,7 @@ impl Consumer {
             let watched = Watched { condition: Arc::clone(condition), is_over: Arc::clone(&self.is_over) };
             Ok(Some(Arc::new(watched) as Arc<dyn PhysicalExpr>))
         };
-        let plan = plan.transform_up(|node| with_condition(node, watched))?.data;
+        let plan = plan.transform_up_dyn(|node| with_condition(node, watched))?.data;
         self.plan = Some(Arc::clone(&plan));
         Ok(plan)
     }
@@ -118,8 +118,8 @@ mod tests {
 
     use futures::StreamExt;
 
-    use crate::sql::Params;
     use crate::testing::{overlapping_commits, scores};
+    use evenkeel_sql::Params;
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn joins_that_find_nothing_end_with_their_query() {

@@ -36,9 +36,9 @@ use crate::query::session::progress::QueryProgress;
 use crate::query::session::session_state::{corrected_context, local_state};
 use crate::query::session::stoppable::Consumer;
 use crate::query::session::tasks::{plan_in_thread, run_in_task};
-use crate::sql::{
-    NOW, Params, casts_of, list_parameters, mark_repeated_ctes, number_repeated_columns, parameters_of,
-    read_times_in_microseconds, repeats_a_column, side_effect, with_elements,
+use evenkeel_sql::{
+    NOW, Params, casts_of, list_parameters, mark_repeated_ctes, parameters_of, plan_statement,
+    read_times_in_microseconds, side_effect, with_elements,
 };
 
 /// A DataFusion session with tables and their system tables `sys.partition_stats` and
@@ -357,19 +357,7 @@ impl TableSession {
         let lists = list_parameters(&mut statement);
         mark_repeated_ctes(&mut statement);
         read_times_in_microseconds(&mut statement);
-        let plan = match state.statement_to_plan(statement.clone()).await {
-            Err(error) if repeats_a_column(&error) => {
-                number_repeated_columns(&mut statement, false);
-                match state.statement_to_plan(statement.clone()).await {
-                    Err(error) if repeats_a_column(&error) => {
-                        number_repeated_columns(&mut statement, true);
-                        state.statement_to_plan(statement).await?
-                    }
-                    planned => planned?,
-                }
-            }
-            planned => planned?,
-        };
+        let plan = plan_statement(&state, statement).await?;
         if let Some(action) = side_effect(&plan)? {
             return Err(QueryError::NotAQuery { action });
         }

@@ -4,8 +4,8 @@ use arrow::array::{ArrayRef, AsArray, Int64Array, TimestampMicrosecondArray};
 use arrow::datatypes::TimestampMicrosecondType;
 
 use super::*;
-use crate::sql::ParamError;
 use crate::testing::{create, ingest, latest, overlapping_commits, rows, scores};
+use evenkeel_sql::ParamError;
 
 #[tokio::test]
 async fn a_table_has_an_alias_and_system_tables() {
@@ -110,4 +110,46 @@ async fn a_query_ends_at_its_time_limit() {
     let ended = session.collect("SELECT * FROM t", &Params::default()).await.unwrap_err();
     let text = ended.to_string();
     assert!(text.contains("longer than its limit"), "{text}");
+}
+
+#[tokio::test]
+async fn a_select_may_return_a_column_twice() {
+    let (_folder, table) = scores(&overlapping_commits()).await;
+    let session = table.session().unwrap();
+    for (sql, expected) in [
+        ("SELECT points, points, points FROM t", vec!["points", "points:1", "points:2"]),
+        ("SELECT *, game FROM t ORDER BY game", vec!["player", "game", "points", "game:1"]),
+        ("SELECT 0, 0", vec!["Int64(0)", "0:1"]),
+        ("SELECT CAST(game AS INT), game::VARCHAR, game FROM t", vec!["t.game", "game:1", "game:2"]),
+        ("SELECT count(*), (SELECT count(*) FROM t) FROM t", vec!["count(*)", "count(*):1"]),
+        ("SELECT x, \"x:1\" FROM (SELECT 1 AS x, 2 AS x)", vec!["x", "x:1"]),
+        ("SELECT *, points, game AS g FROM t ORDER BY g", vec!["player", "game", "points", "points:1", "g"]),
+        ("WITH x AS (SELECT *, points + 1 AS z FROM t) SELECT z, z FROM x", vec!["z", "z:1"]),
+        ("SELECT a.game, b.game FROM t a JOIN t b ON a.player = b.player", vec!["game", "game"]),
+    ] {
+        let rows = session.collect(sql, &Params::default()).await;
+        let rows = rows.unwrap_or_else(|error| panic!("{sql}: {error}"));
+        let names: Vec<String> = rows[0].schema().fields().iter().map(|field| field.name().clone()).collect();
+        assert_eq!(names, expected, "{sql}");
+    }
+    let sql = "SELECT points, points FROM t WHERE nothing = 1";
+    let error = session.collect(sql, &Params::default()).await.unwrap_err().to_string();
+    assert!(error.contains("'nothing'"), "{error}");
+}
+
+/// A pattern means the same, whether it is known or computed.
+#[tokio::test]
+async fn computed_patterns_match_as_those_that_are_known() {
+    let (_folder, table) = scores(&[]).await;
+    let session = table.session().unwrap();
+    let texts = ["a%b", "a/b", "axb", "a\\b", "a_b", "ab", "a//b", "a%%b"];
+    for pattern in ["a/%b", "a//b", "a%b", "a/_b", "a\\b", "a//%", "a///%b", "a/%%b", "%", "a/xb"] {
+        for text in texts {
+            let sql = format!(
+                "SELECT '{text}' LIKE '{pattern}' ESCAPE '/' AS known, '{text}' LIKE concat('{pattern}', '') ESCAPE '/' AS computed"
+            );
+            let rows = session.collect(&sql, &Params::default()).await.unwrap();
+            assert_eq!(rows[0].column(0), rows[0].column(1), "{sql}");
+        }
+    }
 }

@@ -312,10 +312,11 @@ impl RawReader for CsvReader {
         }
         let Some(block) = blocks.next_block(&self.shape.file)? else { return Ok(None) };
         let (shape, delimiter) = (Arc::clone(&self.shape), self.delimiter);
-        let cells = usize::try_from(block.lines).unwrap_or(usize::MAX).saturating_mul(shape.wanted.len());
+        let rows = usize::try_from(block.lines).unwrap_or(usize::MAX);
+        let cells = rows.saturating_mul(shape.wanted.len());
         let bytes = block.bytes.len().saturating_add(cells.saturating_mul(CELL_BYTES));
         let read = Box::new(move || read_block(&shape, delimiter, &block));
-        Ok(Some(RawPart::Text(UnreadText { bytes, read })))
+        Ok(Some(RawPart::Text(UnreadText { bytes, rows, read })))
     }
 
     fn unknown_columns(&self) -> Vec<String> {

@@ -20,7 +20,7 @@ use crate::source::format::MAX_RECORD_BYTES;
 use crate::source::input_path::InputPath;
 use crate::source::lines::LineReader;
 use crate::source::options::{InputOptions, Section};
-use crate::source::raw::{RawBatch, RawReader};
+use crate::source::raw::{RawBatch, RawPart, RawReader};
 use crate::source::stored::open_decompressed;
 use crate::source::stream::buffered;
 use crate::source::systems::pg_lines::{Line, Statements};
@@ -328,17 +328,19 @@ impl DumpSectionReader {
         }
         Ok(false)
     }
-}
 
-impl RawReader for DumpSectionReader {
-    fn next_batch(&mut self) -> Result<Option<RawBatch>, SourceError> {
+    /// Reads the next rows of the table, in whichever section they are.
+    fn next<T>(
+        &mut self,
+        read: impl Fn(&mut LineReader<EscapedFields>) -> Result<Option<T>, SourceError>,
+    ) -> Result<Option<T>, SourceError> {
         loop {
             if !self.is_in_section && !self.find_section()? {
                 return Ok(None);
             }
             self.is_in_section = true;
-            if let Some(batch) = self.lines.read_batch()? {
-                return Ok(Some(batch));
+            if let Some(rows) = read(&mut self.lines)? {
+                return Ok(Some(rows));
             }
             if !self.lines.has_met_end() {
                 return Err(SourceError::Refused {
@@ -349,6 +351,16 @@ impl RawReader for DumpSectionReader {
             }
             self.is_in_section = false;
         }
+    }
+}
+
+impl RawReader for DumpSectionReader {
+    fn next_batch(&mut self) -> Result<Option<RawBatch>, SourceError> {
+        self.next(LineReader::read_batch)
+    }
+
+    fn next_part(&mut self) -> Result<Option<RawPart>, SourceError> {
+        self.next(LineReader::read_part)
     }
 
     fn unknown_columns(&self) -> Vec<String> {

@@ -172,15 +172,32 @@ fn rows_in_another_form_are_noted_or_refused() {
     }
 }
 
-/// Reads the rows of a table.
+/// Reads the rows of a table, batch by batch and as other threads would.
 fn rows(text: &str, tables: &[&str]) -> Result<Rows, SourceError> {
+    let by_batches = read(text, tables, |reader| Ok(reader.next_batch()?.map(|batch| vec![Ok(batch)])));
+    let by_parts = read(text, tables, |reader| Ok(reader.next_part()?.map(RawPart::read)));
+    let plain = |rows: &Result<Rows, SourceError>| format!("{rows:?}");
+    assert_eq!(plain(&by_batches), plain(&by_parts));
+    by_batches
+}
+
+/// Batches; after a failure, there are no more.
+type Batches = Vec<Result<RawBatch, SourceError>>;
+
+fn read(
+    text: &str,
+    tables: &[&str],
+    next: impl Fn(&mut DumpSectionReader) -> Result<Option<Batches>, SourceError>,
+) -> Result<Rows, SourceError> {
     let section = Section { tables: strings(tables), columns: strings(&["id", "note"]) };
     let options = InputOptions { section: Some(section), batch_rows: 2, ..InputOptions::default() };
     let stream = Box::new(Cursor::new(text.as_bytes().to_vec()));
     let mut reader = DumpSectionReader::open("d.sql", stream, &strings(&["note", "id"]), &options)?;
     let mut rows = Vec::new();
-    while let Some(batch) = reader.next_batch()? {
-        rows.extend(rows_in_lines(batch));
+    while let Some(batches) = next(&mut reader)? {
+        for batch in batches {
+            rows.extend(rows_in_lines(batch?));
+        }
     }
     Ok(rows)
 }

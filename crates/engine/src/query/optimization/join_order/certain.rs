@@ -2,18 +2,19 @@
 
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::DFSchema;
-use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::error::Result;
 use datafusion::logical_expr::{Expr, ExprSchemable};
 
 use crate::query::optimization::guards::is_comparison;
+use crate::query::walk::Walk;
 
 /// Whether the value of an expression depends on nothing but the columns of a row, and can be
 /// computed for every row: comparisons of columns and values, and casts that lose nothing. Others
 /// must not be evaluated on rows that a join would have removed.
 pub(super) fn is_certain(expr: &Expr, schema: &DFSchema) -> Result<bool> {
     let mut is_certain = true;
-    expr.apply(|node| {
+    expr.apply_dyn(|node| {
         is_certain = match node {
             Expr::BinaryExpr(binary) => is_comparison(binary.op),
             Expr::Cast(cast) => widens(&cast.expr.get_type(schema)?, cast.field.data_type()),

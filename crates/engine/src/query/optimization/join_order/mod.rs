@@ -19,13 +19,14 @@ mod search;
 use std::sync::Arc;
 
 use datafusion::common::Result;
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion::logical_expr::{Expr, LogicalPlan, Projection};
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
 use crate::query::optimization::join_order::graph::JoinGraph;
 use crate::query::optimization::join_order::parts::is_inner;
 use crate::query::optimization::join_order::search::best_tree;
+use crate::query::walk::{Walk, WalkPlan};
 
 /// Largest cost of another order, relative to that of the order in the query, with which it is
 /// taken: estimates are rough, and authors of queries know their tables.
@@ -57,7 +58,7 @@ impl OptimizerRule for JoinOrder {
 
 /// Orders all trees of joins in a plan, each once, from the top.
 fn with_best_orders(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
-    plan.transform_down_with_subqueries(|node| {
+    plan.transform_down_with_subqueries_dyn(|node| {
         if !is_inner(&node) {
             return Ok(Transformed::no(node));
         }
@@ -78,7 +79,7 @@ fn with_best_orders(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
 
 /// Orders the trees of joins below a tree that stays.
 fn below_tree(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
-    node.map_children(|child| if is_inner(&child) { below_tree(child) } else { with_best_orders(child) })
+    node.map_children_dyn(|child| if is_inner(&child) { below_tree(child) } else { with_best_orders(child) })
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::Transformed;
 use datafusion::config::ConfigOptions;
 use datafusion::error::Result;
 use datafusion::physical_expr::PhysicalExpr;
@@ -18,6 +18,7 @@ use datafusion::physical_plan::{ChildrenPropertiesMode, ExecutionPlan, ReplaceCh
 
 use super::FirstRows;
 use crate::query::scan::ordered_scan::OrderedScan;
+use crate::query::walk::Walk;
 
 /// Number of rows up to which a scan looks for the first ones: a sort of more is rarely about the
 /// first.
@@ -44,7 +45,7 @@ impl PhysicalOptimizerRule for FindFirstRows {
                 None => Ok(Transformed::no(node)),
             }
         };
-        Ok(plan.transform_up(told)?.data)
+        Ok(plan.transform_up_dyn(told)?.data)
     }
 
     fn name(&self) -> &'static str {
@@ -102,7 +103,7 @@ fn with_first_rows(
 fn below(key: &Arc<dyn PhysicalExpr>, projection: &ProjectionExprs) -> Result<Option<Arc<dyn PhysicalExpr>>> {
     let mut is_known = true;
     let mut has_column = false;
-    let key = Arc::clone(key).transform_up(|part| {
+    let key = Arc::clone(key).transform_up_dyn(|part| {
         let Some(column) = part.downcast_ref::<Column>() else { return Ok(Transformed::no(part)) };
         match projection.as_ref().get(column.index()) {
             Some(computed) => {

@@ -4,9 +4,10 @@ use std::mem;
 use std::ops::ControlFlow;
 
 use datafusion::sql::parser::Statement;
-use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, UnaryOperator, Value, VisitMut, VisitorMut};
+use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, UnaryOperator, Value, VisitorMut};
 
-use crate::sql::explained::sql_of;
+use crate::explained::sql_of;
+use crate::walk::walk_mut;
 
 /// Gives `IS [NOT] DISTINCT FROM` its precedence, above NOT, AND and OR.
 ///
@@ -15,7 +16,7 @@ use crate::sql::explained::sql_of;
 /// are Booleans.
 pub(super) fn bind_distinct_from(statement: &mut Statement) {
     if let Some(statement) = sql_of(statement) {
-        let _ = VisitMut::visit(statement, &mut Rebind);
+        let _ = walk_mut(statement, &mut Rebind);
     }
 }
 
@@ -133,7 +134,7 @@ mod tests {
         let mut statement = DFParser::parse_sql(&sql).unwrap().pop_front().unwrap();
         bind_distinct_from(&mut statement);
         let Statement::Statement(mut statement) = statement else { panic!("{sql}") };
-        let _ = VisitMut::visit(statement.as_mut(), &mut Parenthesize);
+        let _ = walk_mut(statement.as_mut(), &mut Parenthesize);
         statement.to_string().split_once("WHERE ").unwrap().1.to_owned()
     }
 

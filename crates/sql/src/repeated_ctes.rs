@@ -5,11 +5,11 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::parser::{DFParserBuilder, Statement};
 use datafusion::sql::sqlparser::ast::{
-    Cte, Ident, ObjectName, Query, SetExpr, Statement as SqlStatement, TableFactor, Visit, VisitMut, Visitor,
-    VisitorMut,
+    Cte, Ident, ObjectName, Query, SetExpr, Statement as SqlStatement, TableFactor, Visitor, VisitorMut,
 };
 
-use crate::sql::explained::sql_of;
+use crate::explained::sql_of;
+use crate::walk::{walk, walk_mut};
 
 /// Begins the alias of a query in WITH, before its number and name.
 const MARK: &str = "_once_";
@@ -20,16 +20,16 @@ const MARK: &str = "_once_";
 /// ```text
 /// WITH q AS (SELECT ...)  ->  WITH q AS (SELECT * FROM (SELECT ...) AS _once_1_q)
 /// ```
-pub(crate) fn mark_repeated_ctes(statement: &mut Statement) {
+pub fn mark_repeated_ctes(statement: &mut Statement) {
     if let Some(statement) = sql_of(statement) {
         let mut mentions = Mentions::default();
-        let _ = Visit::visit(statement, &mut mentions);
-        let _ = VisitMut::visit(statement, &mut Marker { mentions, marked: 0 });
+        let _ = walk(statement, &mut mentions);
+        let _ = walk_mut(statement, &mut Marker { mentions, marked: 0 });
     }
 }
 
 /// Returns the name of the query, if an alias is one of those that [`mark_repeated_ctes`] gives.
-pub(crate) fn marked_cte(alias: &str) -> Option<&str> {
+pub fn marked_cte(alias: &str) -> Option<&str> {
     let (number, name) = alias.strip_prefix(MARK)?.split_once('_')?;
     number.parse::<usize>().is_ok().then_some(name)
 }
@@ -63,7 +63,7 @@ impl VisitorMut for Marker {
         for cte in query.with.iter_mut().flat_map(|with| &mut with.cte_tables) {
             let name = &cte.alias.name.value;
             let mut own = Mentions::default();
-            let _ = Visit::visit(cte.query.as_ref(), &mut own);
+            let _ = walk(cte.query.as_ref(), &mut own);
             let is_recursive = own.0.contains_key(name);
             if !is_recursive && self.mentions.0.get(name).is_some_and(|mentions| *mentions > 1) {
                 self.marked += 1;

@@ -5,16 +5,14 @@ use std::ops::ControlFlow;
 
 use datafusion::error::DataFusionError;
 use datafusion::sql::parser::Statement;
-use datafusion::sql::sqlparser::ast::{
-    Expr, Ident, Query, Select, SelectItem, SetExpr, VisitMut, VisitorMut,
-};
+use datafusion::sql::sqlparser::ast::{Expr, Ident, Query, Select, SelectItem, SetExpr, VisitorMut};
 
-use crate::sql::explained::sql_of;
+use crate::explained::sql_of;
+use crate::walk::walk_mut;
 
 /// Whether a statement has no plan because a SELECT returns two columns of one name, which
 /// DataFusion 55 refuses.
-#[must_use]
-pub fn repeats_a_column(error: &DataFusionError) -> bool {
+pub(super) fn repeats_a_column(error: &DataFusionError) -> bool {
     matches!(error.find_root(), DataFusionError::Plan(text) if text.contains("require unique expression names"))
 }
 
@@ -27,9 +25,9 @@ pub fn repeats_a_column(error: &DataFusionError) -> bool {
 /// SELECT count(*), (SELECT count(*) FROM u) FROM t
 ///     SELECT count(*), (SELECT count(*) FROM u) AS "count(*):1" FROM t
 /// ```
-pub fn number_repeated_columns(statement: &mut Statement, beside_all: bool) {
+pub(super) fn number_repeated_columns(statement: &mut Statement, beside_all: bool) {
     if let Some(statement) = sql_of(statement) {
-        let _ = VisitMut::visit(statement, &mut Numbering { beside_all });
+        let _ = walk_mut(statement, &mut Numbering { beside_all });
     }
 }
 
@@ -87,40 +85,5 @@ fn name_of_query(query: &Query) -> Option<String> {
         SelectItem::UnnamedExpr(expr) => Some(name_of(expr)),
         SelectItem::ExprWithAlias { alias, .. } => Some(alias.value.clone()),
         _ => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use crate::query::Params;
-    use crate::testing::{overlapping_commits, scores};
-
-    #[tokio::test]
-    async fn a_select_may_return_a_column_twice() {
-        let (_folder, table) = scores(&overlapping_commits()).await;
-        let session = table.session().unwrap();
-        for (sql, expected) in [
-            ("SELECT points, points, points FROM t", vec!["points", "points:1", "points:2"]),
-            ("SELECT *, game FROM t ORDER BY game", vec!["player", "game", "points", "game:1"]),
-            ("SELECT 0, 0", vec!["Int64(0)", "0:1"]),
-            ("SELECT CAST(game AS INT), game::VARCHAR, game FROM t", vec!["t.game", "game:1", "game:2"]),
-            ("SELECT count(*), (SELECT count(*) FROM t) FROM t", vec!["count(*)", "count(*):1"]),
-            ("SELECT x, \"x:1\" FROM (SELECT 1 AS x, 2 AS x)", vec!["x", "x:1"]),
-            (
-                "SELECT *, points, game AS g FROM t ORDER BY g",
-                vec!["player", "game", "points", "points:1", "g"],
-            ),
-            ("WITH x AS (SELECT *, points + 1 AS z FROM t) SELECT z, z FROM x", vec!["z", "z:1"]),
-            ("SELECT a.game, b.game FROM t a JOIN t b ON a.player = b.player", vec!["game", "game"]),
-        ] {
-            let rows = session.collect(sql, &Params::default()).await;
-            let rows = rows.unwrap_or_else(|error| panic!("{sql}: {error}"));
-            let names: Vec<String> =
-                rows[0].schema().fields().iter().map(|field| field.name().clone()).collect();
-            assert_eq!(names, expected, "{sql}");
-        }
-        let sql = "SELECT points, points FROM t WHERE nothing = 1";
-        let error = session.collect(sql, &Params::default()).await.unwrap_err().to_string();
-        assert!(error.contains("'nothing'"), "{error}");
     }
 }

@@ -18,7 +18,7 @@ use evenkeel_model::table::ColumnType;
 use evenkeel_model::text_value::{TextFormat, parse_text_column};
 
 /// Parameter for the present: a point in time, by default the newest one in the table.
-pub(crate) const NOW: &str = "now";
+pub const NOW: &str = "now";
 
 /// Type assumed for parameters that a statement does not type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,7 +94,7 @@ impl Params {
 
     /// Whether a parameter has a value.
     #[must_use]
-    pub(crate) fn has(&self, name: &str) -> bool {
+    pub fn has(&self, name: &str) -> bool {
         self.0.contains_key(name)
     }
 
@@ -143,7 +143,7 @@ impl Params {
     ///
     /// # Errors
     /// [`ParamError`] if one is missing, unknown or of another type.
-    pub(crate) fn bind(
+    pub fn bind(
         &self,
         types: &HashMap<String, Option<DataType>>,
         now: Option<ScalarValue>,
@@ -180,9 +180,7 @@ impl Params {
 ///
 /// # Errors
 /// None that a caller can cause.
-pub(crate) fn parameters_of(
-    plan: &LogicalPlan,
-) -> Result<HashMap<String, Option<DataType>>, DataFusionError> {
+pub fn parameters_of(plan: &LogicalPlan) -> Result<HashMap<String, Option<DataType>>, DataFusionError> {
     let mut types: HashMap<String, Option<DataType>> = HashMap::new();
     plan.apply_with_subqueries(|node| {
         node.apply_expressions(|expression| {
@@ -209,7 +207,7 @@ pub(crate) fn parameters_of(
 ///
 /// # Errors
 /// None that a caller can cause.
-pub(crate) fn casts_of(plan: &LogicalPlan) -> Result<HashMap<String, DataType>, DataFusionError> {
+pub fn casts_of(plan: &LogicalPlan) -> Result<HashMap<String, DataType>, DataFusionError> {
     let mut casts = HashMap::new();
     plan.apply_with_subqueries(|node| {
         node.apply_expressions(|expression| {

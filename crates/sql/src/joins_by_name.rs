@@ -6,11 +6,12 @@ use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, ExcludeSelectItem, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
     FunctionArguments, Ident, Join, JoinConstraint, JoinOperator, ObjectName, ObjectNamePart, OrderByKind,
-    Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, TableFactor, TableWithJoins, Visit,
-    VisitMut, Visitor, VisitorMut, WildcardAdditionalOptions,
+    Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, TableFactor, TableWithJoins,
+    Visitor, VisitorMut, WildcardAdditionalOptions,
 };
 
-use crate::sql::explained::sql_of;
+use crate::explained::sql_of;
+use crate::walk::{walk, walk_mut};
 
 /// Qualifies the columns of USING with their table.
 ///
@@ -31,7 +32,7 @@ use crate::sql::explained::sql_of;
 /// and USING with a column that no earlier join has named, after a join of several tables.
 pub(crate) fn resolve_using(statement: &mut Statement) {
     if let Some(statement) = sql_of(statement) {
-        let _ = VisitMut::visit(statement, &mut Resolver);
+        let _ = walk_mut(statement, &mut Resolver);
     }
 }
 
@@ -70,7 +71,7 @@ fn resolve_in(query: &mut Query) {
     }
     if !select.from.iter().any(has_outer_by_name) {
         if let Some(condition) = &mut select.selection {
-            let _ = VisitMut::visit(condition, &mut columns);
+            let _ = walk_mut(condition, &mut columns);
         }
         return;
     }
@@ -85,13 +86,13 @@ fn resolve_in(query: &mut Query) {
         }
     }
     let outputs: Vec<String> = select.projection.iter().filter_map(name_of).collect();
-    let _ = VisitMut::visit(select.as_mut(), &mut columns);
+    let _ = walk_mut(select.as_mut(), &mut columns);
     let order = query.order_by.as_mut().map(|order| &mut order.kind);
     if let Some(OrderByKind::Expressions(order)) = order {
         for item in order {
             let is_output = matches!(&item.expr, Expr::Identifier(name) if outputs.contains(&name.value));
             if !is_output {
-                let _ = VisitMut::visit(&mut item.expr, &mut columns);
+                let _ = walk_mut(&mut item.expr, &mut columns);
             }
         }
     }
@@ -300,9 +301,9 @@ fn constraint_of(operator: &mut JoinOperator) -> Option<&mut JoinConstraint> {
 }
 
 /// Whether a statement has an outer join with USING or NATURAL that [`resolve_using`] left.
-pub(crate) fn has_outer_join_by_name(statement: &Statement) -> bool {
+pub fn has_outer_join_by_name(statement: &Statement) -> bool {
     let Statement::Statement(statement) = statement else { return false };
-    statement.visit(&mut OuterJoins).is_break()
+    walk(statement.as_ref(), &mut OuterJoins).is_break()
 }
 
 struct OuterJoins;

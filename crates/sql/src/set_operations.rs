@@ -3,13 +3,15 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::parser::Statement;
-use datafusion::sql::sqlparser::ast::{Query, SetExpr, SetOperator, SetQuantifier, Visit, Visitor};
+use datafusion::sql::sqlparser::ast::{Query, SetExpr, SetOperator, SetQuantifier, Visitor};
+
+use crate::walk::walk;
 
 /// Whether a statement has EXCEPT ALL or INTERSECT ALL. DataFusion removes or returns all equal
 /// rows at once, while SQL counts them.
-pub(crate) fn counts_equal_rows(statement: &Statement) -> bool {
+pub fn counts_equal_rows(statement: &Statement) -> bool {
     let Statement::Statement(statement) = statement else { return false };
-    statement.visit(&mut Counting).is_break()
+    walk(statement.as_ref(), &mut Counting).is_break()
 }
 
 struct Counting;

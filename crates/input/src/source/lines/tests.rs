@@ -8,6 +8,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::source::format::InputFormat;
+use crate::source::lines::rows::fields;
+use crate::source::raw::{Positions, RawCells};
 
 /// Fields between bars. A backslash escapes the next byte, `-` is NULL, a line `.` ends the rows,
 /// and no writer makes `?`.
@@ -50,6 +52,17 @@ fn rows(reader: &mut LineReader<Bars>) -> Result<Rows, SourceError> {
     Ok(rows)
 }
 
+/// Reads rows up to their end as other threads would.
+fn rows_of_parts(reader: &mut LineReader<Bars>) -> Result<Rows, SourceError> {
+    let mut rows = Vec::new();
+    while let Some(part) = reader.read_part()? {
+        for batch in part.read() {
+            rows.extend(rows_in_lines(batch?));
+        }
+    }
+    Ok(rows)
+}
+
 /// The lines and the cells of rows of text.
 pub(in crate::source) fn rows_in_lines(batch: RawBatch) -> Rows {
     let RawBatch { cells, positions, broken, .. } = batch;
@@ -86,6 +99,7 @@ proptest! {
         has_two_byte_ends: bool,
         is_last_open: bool,
         batch_rows in 1..5usize,
+        in_parts: bool,
     ) {
         let end = if has_two_byte_ends { "\r\n" } else { "\n" };
         let spelled = |value: &Option<String>| match value {
@@ -107,7 +121,8 @@ proptest! {
         let names = strings(&["a", "b"]);
         let (stream, columns) = (stream(&text), names.clone());
         let mut reader = LineReader::<Bars>::open("x.txt", stream, columns, &names, batch_rows);
-        prop_assert_eq!(rows(&mut reader).unwrap(), expected, "{:?}", text);
+        let found = if in_parts { rows_of_parts(&mut reader) } else { rows(&mut reader) };
+        prop_assert_eq!(found.unwrap(), expected, "{:?}", text);
         prop_assert!(!reader.has_met_end());
     }
 
@@ -154,9 +169,35 @@ fn a_header_gives_the_names_unless_they_are_given_and_it_has_none_of_them() {
     assert!(matches!(other, SourceError::OtherHeader { unknown, .. } if unknown == "x"));
     let twice = error("a|b|a\n", &default);
     assert!(matches!(twice, SourceError::RepeatedColumn { column, .. } if column == "a"));
-    for text in ["", "\n", "|\n1|2\n", "\u{feff}"] {
+    for text in ["", "\n", "|\n1|2\n", "\u{feff}", ".\n"] {
         assert!(matches!(error(text, &default), SourceError::Empty { .. }), "{text:?}");
     }
+}
+
+#[test]
+fn a_line_break_never_takes_a_byte_of_the_row_before() {
+    let names = strings(&["a"]);
+    let text = "a\r\r\n\nb\n\r\n";
+    for batch_rows in [1, 9] {
+        let mut reader = LineReader::<Bars>::open("x.txt", stream(text), names.clone(), &names, batch_rows);
+        let row = |line: u64, text: &str| (line, vec![some(text)]);
+        let expected = [row(1, "a\r"), row(2, ""), row(3, "b"), row(4, "")];
+        assert_eq!(rows(&mut reader).unwrap(), expected, "{batch_rows}");
+    }
+}
+
+#[test]
+fn the_length_of_a_row_is_limited_not_that_of_rows_read_together() {
+    let names = strings(&["a"]);
+    let open = |longest: usize| {
+        let text = format!("1\n{}\n", "x".repeat(longest));
+        LineReader::<Bars>::open("x.txt", stream(&text), names.clone(), &names, 9)
+    };
+    let lengths = |(_, mut cells): (u64, Vec<Option<String>>)| cells.pop().unwrap().unwrap().len();
+    let found = rows(&mut open(MAX_RECORD_BYTES - 1)).unwrap();
+    assert_eq!(found.into_iter().map(lengths).collect::<Vec<_>>(), [1, MAX_RECORD_BYTES - 1]);
+    let error = rows(&mut open(MAX_RECORD_BYTES)).unwrap_err();
+    assert!(matches!(error, SourceError::RecordTooLong { line: 2, .. }), "{error}");
 }
 
 #[test]
@@ -171,8 +212,10 @@ fn a_text_that_the_user_named_is_null_in_any_spelling() {
 #[test]
 fn only_a_guessed_spelling_is_refused_for_a_doubtful_field() {
     let text = "a|b\n1|\\\n2\n3|?\n";
-    let error = rows(&mut open(text, &["a"], &InputOptions::default()).unwrap()).unwrap_err();
-    assert!(matches!(error, SourceError::DoubtfulEscapes { line: 4, .. }), "{error}");
+    let guessed = || open(text, &["a"], &InputOptions::default()).unwrap();
+    for error in [rows(&mut guessed()).unwrap_err(), rows_of_parts(&mut guessed()).unwrap_err()] {
+        assert!(matches!(error, SourceError::DoubtfulEscapes { line: 4, .. }), "{error}");
+    }
     let stated = InputOptions { format: Some(InputFormat::Tsv), ..InputOptions::default() };
     let found = rows(&mut open(text, &["a"], &stated).unwrap()).unwrap();
     assert_eq!(found, [(2, vec![some("1")]), (4, vec![some("3")])]);
@@ -192,7 +235,7 @@ fn sections_of_a_file_are_read_one_after_another_with_columns_of_their_own() {
     assert_eq!(reader.next_line().unwrap(), Some(&b"between"[..]));
     reader.begin(strings(&["a"]));
     let expected = [(5, vec![some("3"), None]), (6, vec![some("."), None])];
-    assert_eq!(rows(&mut reader).unwrap(), expected);
+    assert_eq!(rows_of_parts(&mut reader).unwrap(), expected);
     assert!(reader.has_met_end());
     // The last section has no end.
     assert_eq!(reader.next_line().unwrap(), Some(&b"4"[..]));

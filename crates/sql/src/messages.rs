@@ -50,7 +50,7 @@ pub fn plain_text(text: &str) -> String {
 }
 
 /// Message of arrow if a filter, evaluated while a file is read, rejects a value.
-pub(crate) const FILTER_FAILED: &str = "Error evaluating filter predicate";
+pub const FILTER_FAILED: &str = "Error evaluating filter predicate";
 
 /// Extracts the reason why a filter failed from the errors around it.
 fn failed_filter(text: &str) -> Option<&str> {

@@ -2,7 +2,7 @@
 
 use datafusion::sql::sqlparser::tokenizer::Location;
 
-use crate::sql::limits::error::{DOUBLE_DIGITS, MAX_PRECISION, SqlLimitError};
+use crate::limits::error::{DOUBLE_DIGITS, MAX_PRECISION, SqlLimitError};
 
 /// Refuses the precision of a decimal that no decimal has.
 pub(super) fn check_precision(number: &str, location: Location) -> Result<(), SqlLimitError> {

@@ -3,7 +3,7 @@
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Location, Token};
 
-use crate::sql::limits::error::{MAX_DEPTH, MAX_DOUBLINGS, MAX_LEVELS, MAX_SET_OPERATIONS, SqlLimitError};
+use crate::limits::error::{MAX_DEPTH, MAX_DOUBLINGS, MAX_LEVELS, MAX_SET_OPERATIONS, SqlLimitError};
 
 /// Functions that the planner replaces by a CASE in which an argument appears twice.
 const DOUBLING: [&str; 5] = ["coalesce", "ifnull", "nvl", "nvl2", "nullif"];

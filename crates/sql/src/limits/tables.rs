@@ -4,23 +4,24 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use datafusion::sql::parser::Statement;
-use datafusion::sql::sqlparser::ast::{ObjectName, Query, Visit, Visitor};
+use datafusion::sql::sqlparser::ast::{ObjectName, Query, Visitor};
 
-use crate::sql::limits::error::{MAX_TABLES, SqlLimitError};
+use crate::limits::error::{MAX_TABLES, SqlLimitError};
+use crate::walk::walk;
 
 /// Checks the number of tables that a statement reads if each WITH query is expanded at every use,
 /// as the planner does.
 ///
 /// # Errors
 /// [`SqlLimitError::Tables`] if there are more than [`MAX_TABLES`].
-pub(in crate::sql) fn check_tables(statement: &Statement) -> Result<(), SqlLimitError> {
+pub(crate) fn check_tables(statement: &Statement) -> Result<(), SqlLimitError> {
     let mut statement = statement;
     while let Statement::Explain(explain) = statement {
         statement = &explain.statement;
     }
     let Statement::Statement(statement) = statement else { return Ok(()) };
     let mut tables = Tables::default();
-    match statement.visit(&mut tables) {
+    match walk(statement.as_ref(), &mut tables) {
         ControlFlow::Break(()) => Err(SqlLimitError::Tables),
         ControlFlow::Continue(()) => Ok(()),
     }

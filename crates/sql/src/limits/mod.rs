@@ -20,19 +20,19 @@ use datafusion::error::DataFusionError;
 use datafusion::sql::parser::{DFParser, DFParserBuilder, Statement};
 use datafusion::sql::sqlparser::tokenizer::Token;
 
-use crate::sql::distinct_from::bind_distinct_from;
-use crate::sql::explained::sql_of;
-use crate::sql::joins_by_name::resolve_using;
-pub use crate::sql::limits::error::SqlLimitError;
-pub(super) use crate::sql::limits::tables::check_tables;
-pub use crate::sql::limits::text::check_text;
-use crate::sql::text_comparisons::plain_text_comparisons;
+use crate::distinct_from::bind_distinct_from;
+use crate::explained::sql_of;
+use crate::joins_by_name::resolve_using;
+pub use crate::limits::error::SqlLimitError;
+pub(super) use crate::limits::tables::check_tables;
+pub use crate::limits::text::check_text;
+use crate::text_comparisons::plain_text_comparisons;
 
 /// Parses SQL within the limits.
 ///
 /// # Errors
 /// [`SqlLimitError`] if the SQL exceeds them, or an error of the parser.
-pub(crate) fn parse_within_limits<E: From<SqlLimitError> + From<DataFusionError>>(
+pub fn parse_within_limits<E: From<SqlLimitError> + From<DataFusionError>>(
     sql: &str,
 ) -> Result<VecDeque<Statement>, E> {
     check_text(sql)?;
@@ -45,7 +45,7 @@ pub(crate) fn parse_within_limits<E: From<SqlLimitError> + From<DataFusionError>
 }
 
 /// Checks that text is one condition and nothing more, so that it is safe after WHERE.
-pub(crate) fn check_condition<E: From<SqlLimitError> + From<DataFusionError>>(text: &str) -> Result<(), E> {
+pub fn check_condition<E: From<SqlLimitError> + From<DataFusionError>>(text: &str) -> Result<(), E> {
     check_text(text)?;
     let mut parser = DFParserBuilder::new(text).build()?;
     parser.parse_expr()?;

@@ -16,7 +16,7 @@ use arrow::datatypes::{DataType, Float64Type};
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer, Word};
 
-use crate::sql::statements::{Statement, StatementsError};
+use crate::statements::{Statement, StatementsError};
 use evenkeel_input::source::{Export, InputOptions, OnUnreadable, SourceError, find_inputs};
 
 /// Names of the column with the text of a statement, in lower case; the first existing one counts.

@@ -12,21 +12,20 @@ use datafusion::error::DataFusionError;
 use datafusion::logical_expr::expr::InList;
 use datafusion::logical_expr::{Expr, LogicalPlan};
 use datafusion::sql::parser::Statement;
-use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr as SqlExpr, Value, ValueWithSpan, VisitMut, VisitorMut,
-};
+use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr as SqlExpr, Value, ValueWithSpan, VisitorMut};
 
-use crate::sql::explained::sql_of;
+use crate::explained::sql_of;
+use crate::walk::walk_mut;
 
 #[derive(Default)]
 struct Lists(BTreeSet<String>);
 
 /// Rewrites comparisons with a parameter that holds a list. Returns the names of these parameters,
 /// without `$`.
-pub(crate) fn list_parameters(statement: &mut Statement) -> BTreeSet<String> {
+pub fn list_parameters(statement: &mut Statement) -> BTreeSet<String> {
     let mut lists = Lists::default();
     if let Some(statement) = sql_of(statement) {
-        let _ = VisitMut::visit(statement, &mut lists);
+        let _ = walk_mut(statement, &mut lists);
     }
     lists.0
 }
@@ -63,7 +62,7 @@ impl VisitorMut for Lists {
 ///
 /// # Errors
 /// None that a caller can cause.
-pub(crate) fn with_elements(plan: LogicalPlan) -> Result<LogicalPlan, DataFusionError> {
+pub fn with_elements(plan: LogicalPlan) -> Result<LogicalPlan, DataFusionError> {
     let expanded = plan.transform_down_with_subqueries(|node| {
         node.map_expressions(|expression| expression.transform_up(|part| Ok(expanded(part))))
     })?;

@@ -3,7 +3,9 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::parser::Statement;
-use datafusion::sql::sqlparser::ast::{DataType, Expr, TypedString, Value, VisitMut, VisitorMut};
+use datafusion::sql::sqlparser::ast::{DataType, Expr, TypedString, Value, VisitorMut};
+
+use crate::walk::walk_mut;
 
 /// Decimal places of the seconds in a table's points in time.
 const MICROSECOND_PLACES: u64 = 6;
@@ -14,9 +16,9 @@ const MICROSECOND_PLACES: u64 = 6;
 /// DataFusion reads them as nanoseconds, which hold only the years 1677 to 2262: comparing a
 /// Timestamp64 column with any other year would fail. A literal with more than six decimal places
 /// stays in nanoseconds, so that no digit is lost, and so does one with a declared precision.
-pub(crate) fn read_times_in_microseconds(statement: &mut Statement) {
+pub fn read_times_in_microseconds(statement: &mut Statement) {
     if let Statement::Statement(statement) = statement {
-        let _ = VisitMut::visit(statement.as_mut(), &mut TimeLiterals);
+        let _ = walk_mut(statement.as_mut(), &mut TimeLiterals);
     }
 }
 

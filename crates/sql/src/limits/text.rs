@@ -3,9 +3,9 @@
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 
-use crate::sql::limits::error::{MAX_BYTES, MAX_NAME_BYTES, MAX_TOKENS, SqlLimitError};
-use crate::sql::limits::nesting::Nesting;
-use crate::sql::limits::numbers::{check_number, check_precision};
+use crate::limits::error::{MAX_BYTES, MAX_NAME_BYTES, MAX_TOKENS, SqlLimitError};
+use crate::limits::nesting::Nesting;
+use crate::limits::numbers::{check_number, check_precision};
 
 /// Checks text before it is parsed as SQL. Text that is not SQL passes, and is left to the parser.
 ///

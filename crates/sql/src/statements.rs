@@ -16,12 +16,13 @@ use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use thiserror::Error;
 
-use crate::sql::conditions::scan_condition;
-use crate::sql::limits::{check_tables, check_text, parse_within_limits};
-use crate::sql::messages::plain_message;
-use crate::sql::params::{Params, Untyped, parameters_of};
-use crate::sql::side_effects::side_effect;
-use crate::sql::time_literals::read_times_in_microseconds;
+use crate::conditions::scan_condition;
+use crate::limits::{check_tables, check_text, parse_within_limits};
+use crate::messages::plain_message;
+use crate::params::{Params, Untyped, parameters_of};
+use crate::planning::plan_statement;
+use crate::side_effects::side_effect;
+use crate::time_literals::read_times_in_microseconds;
 use evenkeel_input::source::SourceError;
 use evenkeel_model::bounded::{ReadError, SQL, quote_path, read_text};
 use evenkeel_model::workload::{PlannedStatement, ScanCondition};
@@ -163,7 +164,7 @@ async fn plan(
     }
     let state = context.state();
     read_times_in_microseconds(&mut statement);
-    let plan = state.statement_to_plan(statement).await?;
+    let plan = plan_statement(&state, statement).await?;
     if let Some(action) = side_effect(&plan)? {
         return Err(DataFusionError::Plan(format!("it is not a query: it would {action}")));
     }
