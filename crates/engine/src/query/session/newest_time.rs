@@ -1,14 +1,15 @@
 //! Newest point in time in the tables of a session, the default of `$now`.
 
 use arrow::datatypes::{DataType, TimeUnit};
-use datafusion::common::ScalarValue;
+use datafusion::common::{ScalarValue, TableReference};
+use datafusion::execution::FunctionRegistry;
+use datafusion::logical_expr::ident;
 use datafusion::prelude::SessionContext;
 
 use crate::query::error::QueryError;
 use crate::query::scan::named_table::NamedTable;
 use crate::query::scan::portion_statistics::scalar;
 use evenkeel_model::table::KeyValue;
-use evenkeel_sql::quoted_name;
 use evenkeel_store::log::Snapshot;
 
 /// Type of a point in time in SQL.
@@ -65,8 +66,9 @@ async fn newest_in_rows(
     table: &str,
     column: &str,
 ) -> Result<Option<ScalarValue>, QueryError> {
-    let sql = format!("SELECT max({}) FROM {}", quoted_name(column), quoted_name(table));
-    let batches = context.sql(&sql).await?.collect().await?;
+    let newest = context.udaf("max")?.call(vec![ident(column)]);
+    let rows = context.table(TableReference::bare(table)).await?;
+    let batches = rows.aggregate(Vec::new(), vec![newest])?.collect().await?;
     let newest = batches.first().and_then(|batch| batch.columns().first());
     Ok(newest.map(|array| ScalarValue::try_from_array(array, 0)).transpose()?)
 }
