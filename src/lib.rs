@@ -44,8 +44,16 @@ pub use evenkeel_report as report;
 #[cfg(feature = "serve")]
 pub use evenkeel_serve as serve;
 pub use evenkeel_spanner as spanner;
-pub use evenkeel_sql as sql;
 pub use evenkeel_stats::{numbering, overlap, sketch, skew, throughput, windows};
 pub use evenkeel_storage as storage;
 pub use evenkeel_store::{delta, ingest, log, maintenance, merge, portion, sort};
 pub use evenkeel_testkit as generate;
+
+/// Statements before they reach a table.
+pub mod sql {
+    pub use evenkeel_sql::{
+        ParamError, Params, QueryLog, SqlLimitError, Statement, StatementsError, call, check_text,
+        is_query_log, plain_message, plain_text, plain_text_comparisons, plan_statement, plan_statements,
+        quoted_name, read_query_log, read_statements, side_effect, walk, walk_mut,
+    };
+}

@@ -91,7 +91,7 @@ fn work(cores: usize, library: &Path, dir: &Path) -> Vec<String> {
     found
 }
 
-/// Writes tab-separated text, which with `--input-format` is not read as CSV is.
+/// Writes tab-separated text. With `--input-format tsv`, it is read line by line, not as CSV.
 fn with_tabs(dir: &Path, library: &Path) {
     let other =
         "generate ad-events --rows 90000 --rows-per-file 90000 --file-format csv --seed 3 --out {}/other";

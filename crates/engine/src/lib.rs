@@ -1,4 +1,4 @@
-//! Tables as DataFusion reads them: SQL, compaction, repartitioning and the handle of a table.
+//! Tables as DataFusion reads them: queries, compaction, repartitioning and the handle of a table.
 
 pub mod compact;
 pub mod inspect;

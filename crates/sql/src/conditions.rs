@@ -16,18 +16,21 @@ use datafusion::physical_expr::utils::{Guarantee, LiteralGuarantee};
 use evenkeel_model::workload::ScanCondition;
 
 /// Columns that a predicate fixes to one value or a list of values.
+#[derive(Debug)]
 pub struct FixedColumns {
     guarantees: Vec<LiteralGuarantee>,
 }
 
 impl FixedColumns {
     /// Finds the columns that a predicate fixes.
+    #[must_use]
     pub fn from_predicate(predicate: &Arc<dyn PhysicalExpr>) -> Self {
         Self { guarantees: LiteralGuarantee::analyze(predicate) }
     }
 
     /// Returns the values that the predicate allows for a column; `None` if it does not fix the
     /// column.
+    #[must_use]
     pub fn values(&self, column: &Field) -> Option<Vec<ScalarValue>> {
         let is_list = |guarantee: &&LiteralGuarantee| {
             guarantee.guarantee == Guarantee::In && guarantee.column.name == *column.name()

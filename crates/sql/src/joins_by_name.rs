@@ -300,7 +300,9 @@ fn constraint_of(operator: &mut JoinOperator) -> Option<&mut JoinConstraint> {
     }
 }
 
-/// Whether a statement has an outer join with USING or NATURAL that [`resolve_using`] left.
+/// Whether a statement that was parsed within the limits has an outer join with USING or NATURAL,
+/// which DataFusion plans otherwise than SQL says.
+#[must_use]
 pub fn has_outer_join_by_name(statement: &Statement) -> bool {
     let Statement::Statement(statement) = statement else { return false };
     walk(statement.as_ref(), &mut OuterJoins).is_break()

@@ -10,6 +10,7 @@ pub fn quoted_name(name: &str) -> String {
 }
 
 /// Whether a name stands before a period, as that of a table before a column.
+#[must_use]
 pub fn names_table(sql: &str, name: &str) -> bool {
     let Ok(tokens) = Tokenizer::new(&GenericDialect {}, sql).tokenize() else { return false };
     let is_name = |token: &Token| matches!(token, Token::Word(word) if word.value == name);

@@ -9,7 +9,7 @@ use futures::future::BoxFuture;
 
 use crate::repeated_columns::{number_repeated_columns, repeats_a_column};
 
-/// Plans a statement. Columns that a SELECT returns again are numbered, as joins do.
+/// Plans a statement. Numbers the columns that a SELECT returns again, as joins do.
 ///
 /// # Errors
 /// Those of DataFusion's planner.

@@ -29,6 +29,7 @@ pub fn mark_repeated_ctes(statement: &mut Statement) {
 }
 
 /// Returns the name of the query, if an alias is one of those that [`mark_repeated_ctes`] gives.
+#[must_use]
 pub fn marked_cte(alias: &str) -> Option<&str> {
     let (number, name) = alias.strip_prefix(MARK)?.split_once('_')?;
     number.parse::<usize>().is_ok().then_some(name)

@@ -9,6 +9,7 @@ use crate::walk::walk;
 
 /// Whether a statement has EXCEPT ALL or INTERSECT ALL. DataFusion removes or returns all equal
 /// rows at once, while SQL counts them.
+#[must_use]
 pub fn counts_equal_rows(statement: &Statement) -> bool {
     let Statement::Statement(statement) = statement else { return false };
     walk(statement.as_ref(), &mut Counting).is_break()

@@ -8,6 +8,7 @@ use datafusion::sql::sqlparser::ast::Statement;
 
 /// Change that a statement would make, for kinds of statements that may name nonexistent tables;
 /// `None` for all others, whose plans show it.
+#[must_use]
 pub fn declared_change(statement: &ParsedStatement) -> Option<&'static str> {
     let ParsedStatement::Statement(statement) = statement else { return None };
     match statement.as_ref() {

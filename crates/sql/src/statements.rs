@@ -284,6 +284,18 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_statement_may_return_a_column_twice() {
+        for sql in [
+            "SELECT id, id FROM t WHERE id = 7",
+            "SELECT *, id FROM t WHERE id = 7",
+            "SELECT id + 1, id + 1, (SELECT count(*)), count(*) FROM t WHERE id = 7 GROUP BY id",
+        ] {
+            let scans = planned(sql).await.unwrap();
+            assert_eq!(scans[0].fixed_columns(), ["id"], "{sql}");
+        }
+    }
+
+    #[tokio::test]
     async fn a_statement_that_cannot_be_planned_gives_the_reason() {
         for (sql, reason) in [
             ("SELECT nope FROM t", "there is no column 'nope'"),

@@ -1,6 +1,6 @@
 //! Walks through statements. The walks of sqlparser are compiled again for each type of visitor,
 //! with code for every part of a statement: about 400 KB each. These are compiled once for each
-//! type of tree.
+//! type of tree in a crate.
 
 use std::ops::ControlFlow;
 

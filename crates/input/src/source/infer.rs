@@ -118,7 +118,7 @@ fn infer_unlimited(input_path: &InputPath, options: &InputOptions) -> Result<Sam
         let columns = typed.columns.iter().filter(|column| !column.name.is_empty()).cloned().collect();
         return Ok(Sample::declared(columns, typed.notes.clone()));
     }
-    let mut of_path: BTreeSet<String> = input.path_columns().cloned().collect();
+    let of_path: BTreeSet<String> = input.path_columns().cloned().collect();
     let mut guesses: Vec<(String, Guess)> = match input.column_names() {
         Some(mut names) => {
             names.retain(|name| !of_path.contains(name));
@@ -131,13 +131,20 @@ fn infer_unlimited(input_path: &InputPath, options: &InputOptions) -> Result<Sam
                 })
                 .collect()
         }
-        None => ndjson_guesses(input_path)?,
+        None => {
+            let any_if_in_path = |(name, guess): (String, Guess)| {
+                let guess = if of_path.contains(&name) { Guess::any() } else { guess };
+                (name, guess)
+            };
+            ndjson_guesses(input_path)?.into_iter().map(any_if_in_path).collect()
+        }
     };
     check_lengths(guesses.iter().map(|(name, _)| name.as_str()), &input_path.name())?;
-    of_path.retain(|name| guesses.iter().all(|(column, _)| column != name));
+    let has_guess = |name: &String| guesses.iter().any(|(column, _)| column == name);
+    let (of_path_if_missing, of_path): (BTreeSet<String>, _) = of_path.into_iter().partition(has_guess);
     guesses.extend(of_path.iter().map(|name| (name.clone(), Guess::in_path())));
     let sample = guess_columns(input_path, options, guesses)?;
-    Ok(Sample { of_path, ..sample })
+    Ok(Sample { of_path, of_path_if_missing, ..sample })
 }
 
 /// Rejects a single heading that contains another separator: it is not one column.
@@ -312,7 +319,8 @@ fn guess_columns(
     let unknown = guesses.iter().filter(|(_, guess)| !guess.seen_value && guess.is_open());
     let without_values = unknown.map(|(name, _)| name.clone()).collect();
     let columns = guesses.into_iter().map(|(name, guess)| Column::nullable(name, guess.column_type()));
-    Ok(Sample { columns: columns.collect(), notes, without_values, guessed, of_path: BTreeSet::new() })
+    let sample = Sample::declared(columns.collect(), notes);
+    Ok(Sample { without_values, guessed, ..sample })
 }
 
 /// Refuses a header that looks like a row: every column of numbers or times has a number or a time

@@ -1,8 +1,11 @@
 //! Types of columns that are inferred from whole files, and notes on them.
 
+use std::collections::BTreeMap;
+
 use evenkeel_model::text_value::{TextFormat, TimestampFormat};
 
 use super::*;
+use crate::source::export::{Export, OnUnreadable};
 
 fn inferred(name: &str, content: &str) -> Result<Vec<(String, String)>, SourceError> {
     let folder = tempfile::tempdir().unwrap();
@@ -216,4 +219,37 @@ fn a_column_that_is_text_for_a_few_values_is_named() {
 fn a_file_without_records_is_refused() {
     assert!(matches!(inferred("a.csv", "a,b\n"), Err(SourceError::NoRecord { .. })));
     assert!(matches!(inferred("a.csv", ""), Err(SourceError::Empty { .. })));
+}
+
+/// Objects that name one of their folders, and objects that do not, which have the folder's value.
+#[test]
+fn a_column_of_objects_and_of_folders_has_a_type_that_fits_both() {
+    for (files, expected) in [
+        (vec![("month=12", "{\"month\": 3}\n{}\n")], "Int64"),
+        (vec![("month=12", "{\"month\": 3}\n{}\n"), ("month=07", "{\"month\": 4}\n{}\n")], "Utf8"),
+        (vec![("month=07", "{\"month\": 4}\n{}\n")], "Utf8"),
+        (vec![("month=FI", "{\"month\": {\"a\": 1}}\n{}\n")], "Utf8"),
+        (vec![("month=true", "{\"month\": false}\n{}\n")], "Bool"),
+        (vec![("month=__HIVE_DEFAULT_PARTITION__", "{\"month\": 4}\n{}\n")], "Int64"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |(name, text): &(&str, &str)| {
+            std::fs::create_dir(folder.path().join(name)).unwrap();
+            let path = folder.path().join(name).join("a.ndjson");
+            std::fs::write(&path, text).unwrap();
+            InputPath::File(path)
+        };
+        let inputs: Vec<InputPath> = files.iter().map(write).collect();
+        let export = Export::open(&inputs, InputOptions::default(), &BTreeMap::new()).unwrap();
+        let types: Vec<String> =
+            export.columns().iter().map(|column| column.column_type.to_string()).collect();
+        assert_eq!(types, [expected], "{files:?}");
+        let mut rows = 0;
+        let read = export.read(OnUnreadable::Fail, |_, batch| {
+            rows += batch.num_rows();
+            Ok::<bool, SourceError>(true)
+        });
+        read.unwrap();
+        assert_eq!(rows, 2 * files.len(), "{files:?}");
+    }
 }

@@ -49,11 +49,12 @@ fn column_of(folder: &str) -> Option<PathColumn> {
     Some(PathColumn { name, value })
 }
 
-/// Returns the type that fits all values of each column in the paths of the inputs.
+/// Returns the type that fits all values of each column in the paths of the inputs; `None` if there
+/// are only NULLs.
 pub(super) fn path_column_types(
     inputs: &[InputPath],
     options: &InputOptions,
-) -> BTreeMap<String, ColumnType> {
+) -> BTreeMap<String, Option<ColumnType>> {
     let mut values: BTreeMap<String, Vec<Option<String>>> = BTreeMap::new();
     for input in inputs {
         for PathColumn { name, value } in input.path().map(path_columns).unwrap_or_default() {
@@ -63,7 +64,7 @@ pub(super) fn path_column_types(
     let column_type = |(name, values): (String, Vec<Option<String>>)| {
         let cells: BinaryArray = values.iter().map(|value| value.as_ref().map(String::as_bytes)).collect();
         let column_type = type_of_values(std::iter::once(&cells), &options.text_of(&name), false);
-        (name, column_type.unwrap_or(ColumnType::Utf8))
+        (name, column_type)
     };
     values.into_iter().map(column_type).collect()
 }
@@ -109,8 +110,9 @@ impl AddedColumns {
         for column in self.requested() {
             let value = column.value.as_ref().map(String::as_bytes);
             match cells.iter_mut().find(|(name, _)| *name == column.name) {
-                // A member of a JSON object takes precedence, row by row: rows may come in any
-                // batches.
+                Some((_, members)) if value.is_none() || members.null_count() == 0 => {}
+                // A value in a JSON object takes precedence, row by row, because rows may come in
+                // any batches; NULL does not.
                 Some((_, members)) => {
                     *members = members.iter().map(|member| member.or(value)).collect();
                 }

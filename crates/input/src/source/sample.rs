@@ -6,7 +6,7 @@ use crate::source::input_path::InputPath;
 use crate::source::options::InputOptions;
 use crate::source::path_columns::path_column_types;
 use evenkeel_model::note::Note;
-use evenkeel_model::table::Column;
+use evenkeel_model::table::{Column, ColumnType};
 
 /// Columns inferred from a sample file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,6 +21,8 @@ pub struct Sample {
     pub(crate) guessed: BTreeSet<String>,
     /// Columns whose values are in the path of the file.
     pub(crate) of_path: BTreeSet<String>,
+    /// Columns whose values are in the path if a row has none.
+    pub(crate) of_path_if_missing: BTreeSet<String>,
 }
 
 impl Sample {
@@ -32,6 +34,7 @@ impl Sample {
             without_values: Vec::new(),
             guessed: BTreeSet::new(),
             of_path: BTreeSet::new(),
+            of_path_if_missing: BTreeSet::new(),
         }
     }
 }
@@ -39,17 +42,22 @@ impl Sample {
 impl Sample {
     /// Gives the columns of the path the type that fits their values in the paths of all inputs.
     pub(crate) fn read_path(&mut self, inputs: &[InputPath], options: &InputOptions) {
-        if self.of_path.is_empty() {
+        if self.of_path.is_empty() && self.of_path_if_missing.is_empty() {
             return;
         }
         for (name, column_type) in path_column_types(inputs, options) {
-            if self.of_path.contains(&name)
-                && !options.types.contains_key(&name)
-                && let Some(column) = self.columns.iter_mut().find(|column| column.name == name)
-            {
-                column.column_type = column_type;
+            if options.types.contains_key(&name) {
+                continue;
+            }
+            let Some(column) = self.columns.iter_mut().find(|column| column.name == name) else { continue };
+            if self.of_path.contains(&name) {
+                column.column_type = column_type.unwrap_or(ColumnType::Utf8);
                 self.guessed.remove(&name);
                 self.without_values.retain(|without| *without != name);
+            } else if self.of_path_if_missing.contains(&name)
+                && column_type.is_some_and(|of_path| of_path != column.column_type)
+            {
+                column.column_type = ColumnType::Utf8;
             }
         }
     }

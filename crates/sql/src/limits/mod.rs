@@ -45,6 +45,10 @@ pub fn parse_within_limits<E: From<SqlLimitError> + From<DataFusionError>>(
 }
 
 /// Checks that text is one condition and nothing more, so that it is safe after WHERE.
+///
+/// # Errors
+/// [`SqlLimitError`] if the text exceeds the limits, or an error of the parser if it is not one
+/// condition.
 pub fn check_condition<E: From<SqlLimitError> + From<DataFusionError>>(text: &str) -> Result<(), E> {
     check_text(text)?;
     let mut parser = DFParserBuilder::new(text).build()?;

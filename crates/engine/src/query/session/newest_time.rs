@@ -66,6 +66,7 @@ async fn newest_in_rows(
     table: &str,
     column: &str,
 ) -> Result<Option<ScalarValue>, QueryError> {
+    // The function of the session, as in SQL.
     let newest = context.udaf("max")?.call(vec![ident(column)]);
     let rows = context.table(TableReference::bare(table)).await?;
     let batches = rows.aggregate(Vec::new(), vec![newest])?.collect().await?;

@@ -85,8 +85,9 @@ impl<S: Spelling> RowDecoder<S> {
 
     /// Decodes rows.
     ///
-    /// # Errors [`SourceError::DoubtfulEscapes`] if the spelling was guessed, and no writer of it
-    /// would write a field like that.
+    /// # Errors
+    /// [`SourceError::DoubtfulEscapes`] if the spelling was guessed, and no writer of it would
+    /// write a field like that.
     pub(super) fn decode(&self, rows: &Rows) -> Result<RawBatch, SourceError> {
         let mut builders: Vec<BinaryBuilder> = self.wanted.iter().map(|_| BinaryBuilder::new()).collect();
         let (mut lines, mut broken) = (Vec::with_capacity(rows.ends.len()), Vec::new());
