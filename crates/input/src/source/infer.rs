@@ -17,7 +17,7 @@ use crate::source::format::InputFormat;
 use crate::source::guess::{Guess, NUMBERS, TIMES, holds};
 use crate::source::input_path::InputPath;
 use crate::source::input_path::RemoteFile;
-use crate::source::ndjson;
+use crate::source::ndjson::{self, Members};
 use crate::source::open::Input;
 use crate::source::options::InputOptions;
 use crate::source::raw::RawCells;
@@ -118,7 +118,8 @@ fn infer_unlimited(input_path: &InputPath, options: &InputOptions) -> Result<Sam
         let columns = typed.columns.iter().filter(|column| !column.name.is_empty()).cloned().collect();
         return Ok(Sample::declared(columns, typed.notes.clone()));
     }
-    let of_path: BTreeSet<String> = input.path_columns().cloned().collect();
+    let mut of_path: BTreeSet<String> = input.path_columns().cloned().collect();
+    let mut of_path_if_missing = BTreeSet::new();
     let mut guesses: Vec<(String, Guess)> = match input.column_names() {
         Some(mut names) => {
             names.retain(|name| !of_path.contains(name));
@@ -132,16 +133,20 @@ fn infer_unlimited(input_path: &InputPath, options: &InputOptions) -> Result<Sam
                 .collect()
         }
         None => {
-            let any_if_in_path = |(name, guess): (String, Guess)| {
-                let guess = if of_path.contains(&name) { Guess::any() } else { guess };
+            let guess = |(name, kinds): (String, BTreeSet<Kind>)| {
+                // Objects without a value for it have that of the path, which may be any text.
+                let is_filled = of_path.contains(&name) && kinds.contains(&Kind::Null);
+                let guess = if is_filled { Guess::any() } else { guess_of(&kinds) };
+                if is_filled {
+                    of_path_if_missing.insert(name.clone());
+                }
                 (name, guess)
             };
-            ndjson_guesses(input_path)?.into_iter().map(any_if_in_path).collect()
+            members(input_path)?.into_iter().map(guess).collect()
         }
     };
     check_lengths(guesses.iter().map(|(name, _)| name.as_str()), &input_path.name())?;
-    let has_guess = |name: &String| guesses.iter().any(|(column, _)| column == name);
-    let (of_path_if_missing, of_path): (BTreeSet<String>, _) = of_path.into_iter().partition(has_guess);
+    of_path.retain(|name| guesses.iter().all(|(column, _)| column != name));
     guesses.extend(of_path.iter().map(|name| (name.clone(), Guess::in_path())));
     let sample = guess_columns(input_path, options, guesses)?;
     Ok(Sample { of_path, of_path_if_missing, ..sample })
@@ -239,30 +244,31 @@ fn add(notes: &mut Vec<Note>, note: Note) {
     }
 }
 
-/// Returns the initial guesses for NDJSON. JSON has its own types; only strings, and numbers of
-/// unknown size, are guessed.
-fn ndjson_guesses(input: &InputPath) -> Result<Vec<(String, Guess)>, SourceError> {
+/// Returns the members of the first objects of NDJSON.
+fn members(input: &InputPath) -> Result<Members, SourceError> {
     let stream = BufReader::new(open_decompressed(input)?);
-    let members = ndjson::kinds(stream, SAMPLE_RECORDS).map_err(|(line, problem)| SourceError::Infer {
+    ndjson::kinds(stream, SAMPLE_RECORDS).map_err(|(line, problem)| SourceError::Infer {
         file: input.name(),
         reason: format!(
             "line {line}: {problem} (one JSON object per line is expected; 'jq -c .' writes them so)"
         ),
-    })?;
-    let guess = |kinds: &BTreeSet<Kind>| {
-        let kinds: Vec<Kind> = kinds.iter().copied().filter(|kind| *kind != Kind::Null).collect();
-        match kinds.as_slice() {
-            [Kind::Number] => Guess::number(),
-            [Kind::Bool] => Guess::only(ColumnType::Bool),
-            [Kind::ObjectId] => Guess::object_ids(),
-            // Nested values are kept as JSON text.
-            [Kind::Nested] => Guess::only(ColumnType::Json),
-            [] | [Kind::Text] => Guess::json_text(),
-            [Kind::Time] | [Kind::Text, Kind::Time] => Guess::text(),
-            _ => Guess::only(ColumnType::Utf8),
-        }
-    };
-    Ok(members.into_iter().map(|(name, kinds)| (name, guess(&kinds))).collect())
+    })
+}
+
+/// Returns the initial guess for a member of NDJSON. JSON has its own types; only strings, and
+/// numbers of unknown size, are guessed.
+fn guess_of(kinds: &BTreeSet<Kind>) -> Guess {
+    let kinds: Vec<Kind> = kinds.iter().copied().filter(|kind| *kind != Kind::Null).collect();
+    match kinds.as_slice() {
+        [Kind::Number] => Guess::number(),
+        [Kind::Bool] => Guess::only(ColumnType::Bool),
+        [Kind::ObjectId] => Guess::object_ids(),
+        // Nested values are kept as JSON text.
+        [Kind::Nested] => Guess::only(ColumnType::Json),
+        [] | [Kind::Text] => Guess::json_text(),
+        [Kind::Time] | [Kind::Text, Kind::Time] => Guess::text(),
+        _ => Guess::only(ColumnType::Utf8),
+    }
 }
 
 /// Returns the columns whose types are not known.

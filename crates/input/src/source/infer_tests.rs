@@ -230,6 +230,7 @@ fn a_column_of_objects_and_of_folders_has_a_type_that_fits_both() {
         (vec![("month=07", "{\"month\": 4}\n{}\n")], "Utf8"),
         (vec![("month=FI", "{\"month\": {\"a\": 1}}\n{}\n")], "Utf8"),
         (vec![("month=true", "{\"month\": false}\n{}\n")], "Bool"),
+        (vec![("month=FI", "{\"month\": 3}\n{\"month\": 4}\n")], "Int64"),
         (vec![("month=__HIVE_DEFAULT_PARTITION__", "{\"month\": 4}\n{}\n")], "Int64"),
     ] {
         let folder = tempfile::tempdir().unwrap();

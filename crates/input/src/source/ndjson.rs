@@ -296,7 +296,7 @@ impl<'de> Visitor<'de> for Object<'_, 'de> {
     }
 }
 
-/// The members of objects, each with the kinds of its values.
+/// The members of objects, each with the kinds of its values; objects without it count as NULL.
 pub(super) type Members = Vec<(String, BTreeSet<Kind>)>;
 
 /// Kinds of the values of each member of the first objects of a stream, in the order in which the
@@ -305,7 +305,7 @@ pub(super) type Members = Vec<(String, BTreeSet<Kind>)>;
 /// # Errors
 /// The problem of a line that is not an object, with its number.
 pub(super) fn kinds(stream: impl BufRead, most: usize) -> Result<Members, (u64, String)> {
-    let mut kinds = Kinds { members: Vec::new(), index: HashMap::new() };
+    let mut kinds = Kinds { members: Vec::new(), counts: Vec::new(), index: HashMap::new() };
     let (mut stream, mut text, mut line, mut count) = (stream, Vec::new(), 0, 0);
     while count < most {
         text.clear();
@@ -323,11 +323,17 @@ pub(super) fn kinds(stream: impl BufRead, most: usize) -> Result<Members, (u64, 
         read.map_err(|error| (line, plain_reason(&error)))?;
         count += 1;
     }
-    Ok(kinds.members)
+    let Kinds { mut members, counts, .. } = kinds;
+    for ((_, kinds), _) in members.iter_mut().zip(counts).filter(|(_, with_member)| *with_member < count) {
+        kinds.insert(Kind::Null);
+    }
+    Ok(members)
 }
 
 struct Kinds {
     members: Members,
+    /// Number of objects that have each member.
+    counts: Vec<usize>,
     index: HashMap<String, usize>,
 }
 
@@ -354,11 +360,15 @@ impl<'de> Visitor<'de> for &mut Kinds {
                 None => {
                     self.index.insert(name.0.clone().into_owned(), self.members.len());
                     self.members.push((name.0.into_owned(), BTreeSet::new()));
+                    self.counts.push(0);
                     self.members.len() - 1
                 }
             };
-            if let Some((_, kinds)) = self.members.get_mut(position) {
+            if let Some(((_, kinds), count)) =
+                self.members.get_mut(position).zip(self.counts.get_mut(position))
+            {
                 kinds.insert(kind);
+                *count += 1;
             }
         }
         Ok(())
