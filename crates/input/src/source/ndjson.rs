@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use crate::source::error::SourceError;
 use crate::source::extended_json::{self, Kind};
 use crate::source::format::MAX_RECORD_BYTES;
-use crate::source::options::{CELL_BYTES, InputOptions, PART_BYTES, READ_BATCH_BYTES};
+use crate::source::options::{InputOptions, PART_BYTES, READ_BATCH_BYTES};
 use crate::source::raw::{Positions, RawBatch, RawCells, RawPart, RawReader, UnreadText};
 use crate::source::reject::{Reject, RowPosition};
 use crate::source::stream::{TextStream, buffered, drain};
@@ -197,11 +197,9 @@ impl RawReader for NdjsonReader {
     fn next_part(&mut self) -> Result<Option<RawPart>, SourceError> {
         let Some(lines) = self.next_lines(PART_BYTES)? else { return Ok(None) };
         let objects = Arc::clone(&self.objects);
-        let rows = lines.ends.len();
-        let cells = rows.saturating_mul(objects.columns.len());
-        let bytes = lines.text.len().saturating_add(cells.saturating_mul(CELL_BYTES));
+        let (bytes, rows, columns) = (lines.text.len(), lines.ends.len(), objects.columns.len());
         let read = Box::new(move || vec![Ok(objects.read(&lines))]);
-        Ok(Some(RawPart::Text(UnreadText { bytes, rows, read })))
+        Ok(Some(RawPart::Text(UnreadText::new(bytes, rows, columns, read))))
     }
 
     fn unknown_columns(&self) -> Vec<String> {

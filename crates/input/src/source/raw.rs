@@ -8,6 +8,7 @@ use arrow::util::display::{ArrayFormatter, FormatOptions};
 use evenkeel_model::values::lengths;
 
 use crate::source::error::SourceError;
+use crate::source::options::CELL_BYTES;
 use crate::source::reject::{Reject, RowPosition};
 use crate::source::repeated_names::RenamedColumn;
 use crate::source::type_names::TypedColumns;
@@ -113,6 +114,15 @@ pub(super) struct UnreadText {
     pub(super) rows: usize,
     /// Returns its rows; after a failure, there are no more.
     pub(super) read: ReadText,
+}
+
+impl UnreadText {
+    /// Wraps a function that reads at most `rows` rows of `columns` columns from text of
+    /// `text_bytes` bytes.
+    pub(super) fn new(text_bytes: usize, rows: usize, columns: usize, read: ReadText) -> Self {
+        let cells = rows.saturating_mul(columns);
+        Self { bytes: text_bytes.saturating_add(cells.saturating_mul(CELL_BYTES)), rows, read }
+    }
 }
 
 /// Reads text into batches.

@@ -21,7 +21,7 @@ use crate::source::escaped::has_doubled_quotes;
 use crate::source::file_name::is_tab_separated;
 use crate::source::format_of_bytes::is_of_dsbulk;
 use crate::source::lines::check_header;
-use crate::source::options::{CELL_BYTES, InputOptions, PART_BYTES};
+use crate::source::options::{InputOptions, PART_BYTES};
 use crate::source::quoting::BOM;
 use crate::source::raw::{RawBatch, RawPart, RawReader, UnreadText};
 use crate::source::repeated_names::{RenamedColumn, distinct_names};
@@ -313,10 +313,9 @@ impl RawReader for CsvReader {
         let Some(block) = blocks.next_block(&self.shape.file)? else { return Ok(None) };
         let (shape, delimiter) = (Arc::clone(&self.shape), self.delimiter);
         let rows = usize::try_from(block.lines).unwrap_or(usize::MAX);
-        let cells = rows.saturating_mul(shape.wanted.len());
-        let bytes = block.bytes.len().saturating_add(cells.saturating_mul(CELL_BYTES));
+        let (bytes, columns) = (block.bytes.len(), shape.wanted.len());
         let read = Box::new(move || read_block(&shape, delimiter, &block));
-        Ok(Some(RawPart::Text(UnreadText { bytes, rows, read })))
+        Ok(Some(RawPart::Text(UnreadText::new(bytes, rows, columns, read))))
     }
 
     fn unknown_columns(&self) -> Vec<String> {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use crate::source::error::SourceError;
 use crate::source::format::MAX_RECORD_BYTES;
 use crate::source::lines::rows::{RowDecoder, Rows, texts};
-use crate::source::options::{CELL_BYTES, InputOptions, PART_BYTES, READ_BATCH_BYTES};
+use crate::source::options::{InputOptions, PART_BYTES, READ_BATCH_BYTES};
 use crate::source::raw::{RawBatch, RawPart, RawReader, UnreadText};
 use crate::source::stream::{TextStream, buffered, drain};
 use crate::source::type_names::{TypedColumns, declared_types};
@@ -224,11 +224,9 @@ impl<S: Spelling> LineReader<S> {
     pub(super) fn read_part(&mut self) -> Result<Option<RawPart>, SourceError> {
         let Some(rows) = self.next_rows(PART_BYTES)? else { return Ok(None) };
         let decoder = Arc::clone(&self.decoder);
-        let row_count = rows.ends.len();
-        let cells = row_count.saturating_mul(decoder.wanted.len());
-        let bytes = rows.text.len().saturating_add(cells.saturating_mul(CELL_BYTES));
+        let (bytes, count, columns) = (rows.text.len(), rows.ends.len(), decoder.wanted.len());
         let read = Box::new(move || vec![decoder.decode(&rows)]);
-        Ok(Some(RawPart::Text(UnreadText { bytes, rows: row_count, read })))
+        Ok(Some(RawPart::Text(UnreadText::new(bytes, count, columns, read))))
     }
 
     /// Reads what follows the rows, which is part of the file's fingerprint.
