@@ -74,6 +74,8 @@ const MIN_SNOWFLAKE: i64 = 180 * 86_400_000;
 const LONGEST_SPAN: i64 = 10 * 366 * 86_400_000_000;
 /// Minimum number of values that show a reading.
 const FEWEST: usize = 20;
+/// Number of values that are read before all others.
+const FEW: usize = 64;
 
 impl TimeReading {
     /// Readings of whole numbers, and of text and UUIDs.
@@ -175,23 +177,34 @@ impl TimeReading {
         if filled < FEWEST {
             return None;
         }
+        // Each value must be a time, so a few rule out nearly all readings.
+        let few = array.slice(0, array.len().min(FEW));
+        let few = Some(few).filter(|few| few.null_count() < few.len());
         let detected = readings.iter().find_map(|reading| {
-            if (*reading == Self::Snowflake && !has_workers(array))
+            if few.as_ref().is_some_and(|few| reading.span(few).is_none())
+                || (*reading == Self::Snowflake && !has_workers(array))
                 || (reading.is_epoch() && begin_with_dates(array))
             {
                 return None;
             }
-            let times = reading.instants(array)?;
-            let times = times.as_primitive::<TimestampMicrosecondType>();
-            if times.len() - times.null_count() < filled {
-                return None;
-            }
-            let (first, last) = (arrow::compute::min(times)?, arrow::compute::max(times)?);
-            let plausible = PLAUSIBLE.contains(&first) && PLAUSIBLE.contains(&last);
-            let is_likely = reading.is_written_out() || (plausible && last - first <= LONGEST_SPAN);
-            (is_likely && first < last).then_some((*reading, first, last))
+            let (first, last) = reading.span(array).filter(|(first, last)| first < last)?;
+            Some((*reading, first, last))
         })?;
         Some(if detected.0 == Self::DayFirst { Self::day_or_month_first(array, detected) } else { detected })
+    }
+
+    /// Returns the first and last point in time of a column, in microseconds since 1970; `None` if a
+    /// value is no point in time, or not a plausible one, or if there are no values.
+    fn span(self, array: &ArrayRef) -> Option<(i64, i64)> {
+        let times = self.instants(array)?;
+        let times = times.as_primitive::<TimestampMicrosecondType>();
+        if times.null_count() > array.null_count() {
+            return None;
+        }
+        let (first, last) = (arrow::compute::min(times)?, arrow::compute::max(times)?);
+        let is_plausible = PLAUSIBLE.contains(&first) && PLAUSIBLE.contains(&last);
+        let is_likely = self.is_written_out() || (is_plausible && last - first <= LONGEST_SPAN);
+        is_likely.then_some((first, last))
     }
 
     /// Decides whether days or months are first in ambiguous dates such as 01/02/2026. Read in the

@@ -2,6 +2,7 @@
 
 use arrow::array::{Array, ArrayRef, RecordBatch, UInt32Array};
 use arrow::compute::{concat, take};
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
 use crate::evaluate::candidates::sampled_columns::SampledColumns;
 use crate::evaluate::candidates::unique_keys::{minimal_unique, rows_once};
@@ -221,7 +222,7 @@ impl SampledColumns<'_> {
             }
             _ => columns,
         };
-        keys.into_iter().map(with_date).map(with_parents).map(judge).collect()
+        keys.into_par_iter().map(with_date).map(with_parents).map(judge).collect()
     }
 
     /// Whether several things identify rows without the time of the event: they will meet again at

@@ -1,5 +1,7 @@
 //! Columns of numbers that are correlated: a highest and a lowest price, two offsets.
 
+use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
+
 use crate::evaluate::roles::epochs::MOSTLY_ASCENDING;
 use crate::evaluate::roles::names::Hint;
 use crate::evaluate::roles::profile::Profile;
@@ -21,24 +23,21 @@ pub(super) fn companions(columns: &[Profile<'_>]) -> Vec<Option<usize>> {
             && profile.hint != Some(Hint::Identifier)
     };
     let standardized: Vec<Option<Vec<f64>>> = columns
-        .iter()
+        .par_iter()
         .map(|column| {
             let numbers = Some(column).filter(is_wide)?.numbers.as_deref()?;
             standardized(numbers)
         })
         .collect();
-    let mut companions = vec![None; columns.len()];
-    for (at, own) in standardized.iter().enumerate() {
-        let Some(own) = own else { continue };
+    let companion = |(at, own): (usize, &Option<Vec<f64>>)| {
+        let own = own.as_ref()?;
         let go_along = |other: &usize| {
             let others = standardized.get(*other).and_then(Option::as_deref);
             *other != at && others.is_some_and(|others| are_correlated(own, others))
         };
-        if let Some(companion) = companions.get_mut(at) {
-            *companion = (0..standardized.len()).find(go_along);
-        }
-    }
-    companions
+        (0..standardized.len()).find(go_along)
+    };
+    standardized.par_iter().enumerate().map(companion).collect()
 }
 
 /// Numbers less their mean, as a vector of length 1; `None` if all are equal.

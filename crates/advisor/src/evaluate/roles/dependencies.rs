@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
+use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, IntoParallelRefIterator, ParallelIterator};
+
 use crate::evaluate::roles::forms::Form;
 use crate::evaluate::roles::names::{self, Hint};
 use crate::evaluate::roles::profile::Profile;
@@ -29,7 +31,7 @@ const REPEATED: f64 = 0.2;
 impl Dependencies {
     pub(crate) fn from_columns(columns: &[Profile<'_>]) -> Self {
         let determines: Vec<Vec<usize>> = columns
-            .iter()
+            .par_iter()
             .enumerate()
             .map(|(from, column)| {
                 let repeats = column.rows.saturating_sub(column.distinct) as f64;
@@ -95,7 +97,7 @@ impl Dependencies {
                 others.min_by_key(|other| rank(*other)).filter(|other| rank(*other) < rank(column))
             })
             .collect();
-        let follows = (0..columns.len()).map(|column| follows(column, columns)).collect();
+        let follows = (0..columns.len()).into_par_iter().map(|column| follows(column, columns)).collect();
         Self { determines, copy_of, follows }
     }
 }

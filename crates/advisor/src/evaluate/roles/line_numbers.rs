@@ -3,7 +3,10 @@
 use crate::evaluate::roles::names::{
     Hint, denotes_code, denotes_number, denotes_period, denotes_staff, has_several_words,
 };
-use crate::evaluate::roles::profile::{Profile, codes_together, distinct_together, rows_of_codes};
+use crate::evaluate::roles::profile::{
+    Profile, codes_together, combination, distinct_together, rows_of_codes,
+};
+use ahash::AHashSet;
 
 /// Maximum number of columns that are tried in pairs.
 pub(super) const MAX_PAIRED: usize = 12;
@@ -21,6 +24,8 @@ const MAX_LINES: i128 = 10_000;
 /// Share of the parents within which a line number counts without gaps; places of a sample cut some
 /// parents in two.
 const WITHOUT_GAPS: f64 = 0.9;
+/// Number of rows that may show that numbers do not count the rows of a parent.
+const FIRST_ROWS: usize = 8_192;
 /// Fewest texts that number lines, and fewest parents of such lines.
 const MIN_LABELS: usize = 10;
 /// Share of rows whose text is one of the first in their parent above which texts number its lines.
@@ -58,9 +63,13 @@ pub(super) fn line_of(column: &Profile<'_>, columns: &[Profile<'_>], composite: 
     }
     let have_lines = |parents: &&Vec<usize>| {
         let profiles: Vec<&Profile<'_>> = parents.iter().filter_map(|at| columns.get(*at)).collect();
+        if profiles.iter().any(|parent| parent.column.name == column.column.name)
+            || repeats_soon(&numbers, |row| combination(&profiles, row))
+        {
+            return false;
+        }
         let (codes, distinct) = codes_together(&profiles);
-        profiles.iter().all(|parent| parent.column.name != column.column.name)
-            && counts_within(&numbers, least, &codes, distinct)
+        counts_within(&numbers, least, &codes, distinct)
     };
     let pairs = pairs_of(column, columns);
     composite.iter().chain(&pairs).find(have_lines).cloned().unwrap_or_default()
@@ -223,6 +232,9 @@ fn counts_within(numbers: &[i128], least: i128, codes: &[u32], parents: usize) -
     if parents < 10 || parents * 10 > codes.len() * 9 {
         return false;
     }
+    if repeats_soon(numbers, |row| codes.get(row).copied().unwrap_or_default().into()) {
+        return false;
+    }
     let mut seen: Vec<(usize, i128)> = vec![(0, i128::MIN); parents];
     for (code, number) in codes.iter().zip(numbers) {
         if let Some((rows, most)) = seen.get_mut(*code as usize) {
@@ -240,7 +252,23 @@ fn counts_within(numbers: &[i128], least: i128, codes: &[u32], parents: usize) -
     let mut lines: Vec<(u32, i128)> = codes.iter().copied().zip(numbers.iter().copied()).collect();
     lines.sort_unstable();
     let repeated = lines.windows(2).filter(|pair| pair.first() == pair.last()).count();
-    repeated * 1_000 <= codes.len()
+    !repeat_often(repeated, codes.len())
+}
+
+/// Whether more rows repeat the number of another row of their parent than lines do.
+fn repeat_often(repeated: usize, rows: usize) -> bool {
+    repeated * 1_000 > rows
+}
+
+/// Whether the first rows alone repeat numbers of their parents too often. Most columns are no
+/// parents, which the first few hundred of the sampled rows show.
+fn repeats_soon(numbers: &[i128], parent: impl Fn(usize) -> u64) -> bool {
+    let mut lines = AHashSet::new();
+    let mut repeated = 0;
+    numbers.iter().take(FIRST_ROWS).enumerate().any(|(row, number)| {
+        repeated += usize::from(!lines.insert((parent(row), *number)));
+        repeat_often(repeated, numbers.len())
+    })
 }
 
 /// Whether nearly all parents have the same number of rows: these are the same things in each of

@@ -1,5 +1,7 @@
 //! Columns that number the rows, or things with several rows, within other columns.
 
+use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, IntoParallelRefIterator, ParallelIterator};
+
 use crate::evaluate::roles::growing::grows_in;
 pub(crate) use crate::evaluate::roles::line_numbers::{EQUAL_PARENTS, are_equally_many, counts_lines_of};
 use crate::evaluate::roles::line_numbers::{
@@ -44,7 +46,7 @@ const BY_CHANCE: f64 = 0.01;
 impl Numbering {
     /// Finds the numbering of each column.
     pub(crate) fn find_all(columns: &[Profile<'_>]) -> Vec<Self> {
-        let serial: Vec<Self> = columns.iter().map(|column| Self::serial(column, columns)).collect();
+        let serial: Vec<Self> = columns.par_iter().map(|column| Self::serial(column, columns)).collect();
         // Order 17 of a tenant can have lines; order 17 alone is an order of each tenant.
         let mut composite: Vec<Vec<usize>> = serial
             .iter()
@@ -85,9 +87,9 @@ impl Numbering {
                 _ => numbering,
             }
         };
-        let mut numberings: Vec<Self> = columns.iter().zip(serial).map(numbering_of).collect();
+        let mut numberings: Vec<Self> = columns.par_iter().zip(serial).map(numbering_of).collect();
         let counts_down: Vec<bool> =
-            (0..columns.len()).map(|at| counts_down(at, &numberings, columns)).collect();
+            (0..columns.len()).into_par_iter().map(|at| counts_down(at, &numberings, columns)).collect();
         for (numbering, counts_down) in numberings.iter_mut().zip(counts_down) {
             if counts_down {
                 *numbering = Self::Countdown(numbering.parents().to_vec());

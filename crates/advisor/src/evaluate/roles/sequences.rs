@@ -40,11 +40,12 @@ pub(super) fn starts_at_the_same(numbers: &[i128]) -> bool {
 /// Share of the rows whose number equals that of the previous row with the same code, or follows it
 /// at the most frequent distance; zero if the number rarely changes, or decreases.
 pub(super) fn series(numbers: &[i128], codes: &[u32]) -> f64 {
-    let mut last: HashMap<u32, i128, ahash::RandomState> = HashMap::default();
+    let parents = codes.iter().max().map_or(0, |most| *most as usize + 1);
+    let mut last: Vec<Option<i128>> = vec![None; parents];
     let mut distances: HashMap<i128, usize, ahash::RandomState> = HashMap::default();
     let mut falls = 0;
     for (number, code) in numbers.iter().zip(codes) {
-        if let Some(before) = last.insert(*code, *number) {
+        if let Some(before) = last.get_mut(*code as usize).and_then(|last| last.replace(*number)) {
             *distances.entry(number - before).or_default() += 1;
             falls += usize::from(*number < before);
             if falls * 100 > numbers.len() {

@@ -4,6 +4,7 @@
 pub(in crate::query) mod build_orders;
 pub(in crate::query) mod distinct_matches;
 pub(in crate::query) mod distinct_statistics;
+pub(in crate::query) mod fewer_streams;
 pub(in crate::query) mod filter_pushdown;
 pub(in crate::query) mod float_groups;
 pub(in crate::query) mod grouping_sets;

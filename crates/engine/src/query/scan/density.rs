@@ -14,7 +14,8 @@
 //! ```
 //! A scan that looks for the first rows of a sort leaves few rows in any case, so that conditions
 //! stay in the reader, followed by that of the first rows; if the rows that they keep are close,
-//! all of them are one condition.
+//! all of them are one condition. Small reads (`small_reads`) are decoded and filtered in any case,
+//! and are not measured.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -4,10 +4,9 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use arrow::array::{Array, RecordBatch, RecordBatchOptions};
-use arrow::datatypes::{DataType, Schema, SchemaRef};
+use arrow::array::RecordBatch;
+use arrow::datatypes::{DataType, SchemaRef};
 use datafusion::common::ScalarValue;
-use datafusion::common::cast::as_boolean_array;
 use datafusion::common::pruning::PruningStatistics;
 use datafusion::datasource::physical_plan::parquet::{
     PagePruningAccessPlanFilter, ParquetAccessPlan, ParquetFileMetrics,
@@ -22,17 +21,17 @@ use datafusion::physical_expr_adapter::{
     DefaultPhysicalExprAdapterFactory, PhysicalExprAdapterFactory, replace_columns_with_literals,
 };
 use datafusion::physical_optimizer::pruning::{PruningPredicate, PruningPredicateBuilder};
-use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use parquet::arrow::ProjectionMask;
 use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 use parquet::schema::types::SchemaDescriptor;
 
 use crate::query::scan::dictionaries::{Dictionaries, coded_as, with_coded_constants, without_dictionaries};
 use crate::query::scan::dictionary_conditions::DictionaryCondition;
-use crate::query::scan::first_rows::{WantedOfFile, best_first, up_to};
+use crate::query::scan::first_rows::{Beyond, WantedOfFile, best_first, has_several_pages};
 use crate::query::scan::late_filter::LateFilter;
 use crate::query::scan::row_group_statistics::{RowGroupStatistics, exclude};
 use crate::query::scan::scan_filters::{evaluated_parts, may_see_all_rows};
+use crate::query::scan::small_reads::is_small;
 use crate::query::scan::table_scan::{Constants, TableScan};
 
 /// A scan, in terms of the columns of files with one schema.
@@ -46,10 +45,13 @@ pub(super) struct FilePlan {
     pub(super) predicate: Option<Arc<dyn PhysicalExpr>>,
     row_groups: Option<Arc<PruningPredicate>>,
     pages: Option<PagePruningAccessPlanFilter>,
-    /// The conditions on decoded rows; `None` if one can fail, or if there are none.
+    /// The conditions on decoded rows, and the key of the first rows; `None` if a condition can
+    /// fail, or if there are neither.
     pub(super) late: Option<Arc<LateFilter>>,
     /// The first rows, if only these are needed.
     pub(super) first: Option<WantedOfFile>,
+    /// What excludes rows beyond the bound of the first rows.
+    beyond: Option<Beyond>,
     /// Positions of the columns that are decoded for the output.
     decoded: Vec<usize>,
     projector: Projector,
@@ -91,6 +93,9 @@ impl FilePlan {
             Ok::<_, DataFusionError>(WantedOfFile { key: on_rows(Arc::clone(&wanted.first.key))?, condition })
         });
         let first = first.transpose()?;
+        let beyond = scan.wanted.as_ref().zip(first.clone());
+        let beyond =
+            beyond.map(|(wanted, first)| Beyond::new(wanted.first.clone(), first, Arc::clone(&plain)));
         let row_groups = predicate.as_ref().and_then(|predicate| {
             let builder = PruningPredicateBuilder::new().with_file_schema(Arc::clone(&plain));
             builder.with_max_in_list_size(scan.max_in_list_size).build(Arc::clone(predicate))
@@ -115,13 +120,16 @@ impl FilePlan {
         if scan.may_be_reordered {
             conditions.sort_by_cached_key(|condition| bytes_read(condition, file));
         }
-        let can_be_late = !conditions.is_empty() && may_see_all_rows(&conditions);
+        let is_filtered = !conditions.is_empty() || first.is_some();
+        let can_be_late = is_filtered && may_see_all_rows(&conditions);
         let on_dictionaries = |condition| DictionaryCondition::on_dictionaries(condition, &columns);
         let conditions = conditions.into_iter().map(on_dictionaries).collect::<Result<Vec<_>>>()?;
-        let late = can_be_late.then(|| LateFilter::new(&conditions, &decoded, &columns)).transpose()?;
+        let on_decoded = || LateFilter::new(&conditions, first.as_ref(), &decoded, &columns);
+        let late = can_be_late.then(on_decoded).transpose()?;
         Ok(Self {
             late: late.map(Arc::new),
             first,
+            beyond,
             columns,
             plain,
             predicate: (!conditions.is_empty()).then(|| conjunction(conditions)),
@@ -213,7 +221,7 @@ impl FilePlan {
         file: &ParquetMetaData,
         metrics: &ParquetFileMetrics,
     ) -> ParquetAccessPlan {
-        match &self.pages {
+        match self.pages.as_ref().filter(|_| has_several_pages(&access, file)) {
             Some(pages) => pages.prune_plan_with_page_index(
                 access,
                 &self.plain,
@@ -256,52 +264,21 @@ impl FilePlan {
     /// [`DataFusionError`] if the bound cannot be compared with the key.
     pub(super) fn exclude_beyond(
         &self,
-        mut access: ParquetAccessPlan,
+        access: ParquetAccessPlan,
         file: &ParquetMetaData,
         bound: &ScalarValue,
-        scan: &TableScan,
     ) -> Result<ParquetAccessPlan> {
-        let Some((first, wanted)) = self.first.as_ref().zip(scan.wanted.as_ref()) else { return Ok(access) };
-        let within = up_to(&first.key, bound, wanted.first.order)?;
-        let is_constant = collect_columns(&first.key).is_empty();
-        if let Some(within) = within.as_ref().filter(|_| is_constant)
-            && !holds(within)?
-        {
-            return Ok(ParquetAccessPlan::new_none(access.len()));
-        }
-        // The figures of conditions do not include these rows.
-        let metrics = ParquetFileMetrics::new(0, "first rows", &ExecutionPlanMetricsSet::new());
-        let conditions = within.iter().chain(&first.condition).cloned();
-        let builder = PruningPredicateBuilder::new().with_file_schema(Arc::clone(&self.plain));
-        if let Some(predicate) = builder.build(conjunction(conditions)) {
-            let positions = access.row_group_indexes();
-            let kept = predicate.prune(&self.statistics(&positions, file));
-            exclude(&mut access, &positions, kept, &metrics.row_groups_pruned_statistics);
-        }
-        let Some(within) = within.filter(|_| first.key.is::<Column>()) else { return Ok(access) };
-        let pages = PagePruningAccessPlanFilter::new(&within, Arc::clone(&self.plain));
-        Ok(pages.prune_plan_with_page_index(
-            access,
-            &self.plain,
-            file.file_metadata().schema_descr(),
-            file,
-            &metrics,
-        ))
+        let Some(beyond) = &self.beyond else { return Ok(access) };
+        let late = self.late.as_ref();
+        let is_small =
+            |access: &ParquetAccessPlan| late.is_some_and(|late| is_small(access, file, &late.decoded));
+        beyond.exclude(access, file, bound, is_small)
     }
 
     /// Statistics of some row groups of a file.
     fn statistics<'a>(&'a self, positions: &[usize], file: &'a ParquetMetaData) -> RowGroupStatistics<'a> {
         RowGroupStatistics::new(&self.plain, positions, file)
     }
-}
-
-/// Whether a condition without columns is true.
-fn holds(condition: &Arc<dyn PhysicalExpr>) -> Result<bool> {
-    let options = RecordBatchOptions::new().with_row_count(Some(1));
-    let row = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), Vec::new(), &options)?;
-    let values = condition.evaluate(&row)?.into_array(1)?;
-    let values = as_boolean_array(&values)?;
-    Ok(values.is_valid(0) && values.value(0))
 }
 
 /// Bytes of the columns of a file that a condition reads.

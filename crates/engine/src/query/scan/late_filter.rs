@@ -1,4 +1,5 @@
-//! Conditions that are evaluated after decoding, for scans that keep rows close to each other.
+//! Conditions that are evaluated after decoding, for scans that keep rows close to each other, and
+//! for small reads.
 
 use std::sync::Arc;
 
@@ -14,11 +15,12 @@ use futures::{Stream, StreamExt};
 
 use crate::query::scan::density::Density;
 use crate::query::scan::dictionary_conditions::DictionaryCondition;
+use crate::query::scan::first_rows::{Best, WantedOfFile};
 use crate::query::scan::kept_rows::{Cost, KeptRows};
 use crate::query::scan::scan_filters::cost;
 
 /// Conditions on decoded rows.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct LateFilter {
     /// Positions of the columns of the file to decode, in order.
     pub(super) decoded: Vec<usize>,
@@ -26,37 +28,48 @@ pub(super) struct LateFilter {
     returned: Vec<usize>,
     /// Conditions, each with the positions of its columns among those decoded.
     parts: Vec<(Vec<usize>, Cost, Arc<dyn PhysicalExpr>)>,
+    /// The key of the first rows and the condition of the sort, if only these rows are needed, each
+    /// with the positions of its columns.
+    key: Option<(Vec<usize>, Arc<dyn PhysicalExpr>)>,
+    of_sort: Option<(Vec<usize>, Arc<dyn PhysicalExpr>)>,
 }
 
 impl LateFilter {
-    /// Prepares conditions, in this order, on rows of which some columns, in order, are to be
-    /// returned.
+    /// Prepares conditions, in this order, and what is wanted of the first rows, on rows of which
+    /// some columns, in order, are to be returned.
     ///
     /// # Errors
     /// [`DataFusionError`] if a condition has a column that the file does not have.
     pub(super) fn new(
         conditions: &[Arc<dyn PhysicalExpr>],
+        first: Option<&WantedOfFile>,
         returned: &[usize],
         columns: &Schema,
     ) -> Result<Self> {
-        let mut decoded: Vec<usize> =
-            conditions.iter().flat_map(collect_columns).map(|column| column.index()).collect();
+        let (key, of_sort) =
+            (first.map(|first| &first.key), first.and_then(|first| first.condition.as_ref()));
+        let read = conditions.iter().chain(key).chain(of_sort).flat_map(collect_columns);
+        let mut decoded: Vec<usize> = read.map(|column| column.index()).collect();
         decoded.extend(returned);
         decoded.sort_unstable();
         decoded.dedup();
         let among = |file: &[usize]| -> Vec<usize> {
             file.iter().filter_map(|column| decoded.binary_search(column).ok()).collect()
         };
-        let mut parts = Vec::new();
-        for part in conditions {
+        let on_own_columns = |part: &Arc<dyn PhysicalExpr>| {
             let mut own: Vec<usize> = collect_columns(part).iter().map(|column| column.index()).collect();
             own.sort_unstable();
             own.dedup();
-            let cost = cost(part, columns);
             let part = reassign_expr_columns(Arc::clone(part), &columns.project(&own)?)?;
-            parts.push((among(&own), cost, part));
-        }
-        Ok(Self { returned: among(returned), parts, decoded })
+            Ok::<_, DataFusionError>((among(&own), part))
+        };
+        let condition = |part: &Arc<dyn PhysicalExpr>| {
+            on_own_columns(part).map(|(own, reassigned)| (own, cost(part, columns), reassigned))
+        };
+        let parts = conditions.iter().map(condition).collect::<Result<Vec<_>>>()?;
+        let key = key.map(on_own_columns).transpose()?;
+        let of_sort = of_sort.map(on_own_columns).transpose()?;
+        Ok(Self { returned: among(returned), parts, key, of_sort, decoded })
     }
 
     /// The same filter for one stream of rows. What conditions learn of a stream stays with it.
@@ -66,7 +79,7 @@ impl LateFilter {
             Ok::<_, DataFusionError>((columns.clone(), *cost, part))
         };
         let parts = self.parts.iter().map(anew).collect::<Result<Vec<_>>>()?;
-        Ok(Self { decoded: self.decoded.clone(), returned: self.returned.clone(), parts })
+        Ok(Self { parts, ..self.clone() })
     }
 
     /// Cost of each condition.
@@ -74,20 +87,27 @@ impl LateFilter {
         self.parts.iter().map(|(_, cost, _)| *cost).collect()
     }
 
-    /// Returns for each row whether it is kept, by conditions in an order.
-    fn kept(&self, rows: &RecordBatch, order: &[usize]) -> Result<BooleanArray> {
+    /// Returns for each row whether it is kept, by conditions in an order, and whether it may be
+    /// among the best.
+    fn kept(&self, rows: &RecordBatch, order: &[usize], best: Option<&Arc<Best>>) -> Result<BooleanArray> {
         let mut kept = KeptRows::new(rows.num_rows());
         for (columns, cost, part) in order.iter().filter_map(|position| self.parts.get(*position)) {
-            kept.retain(rows.project(columns)?, *cost, |rows| {
-                let values = part.evaluate(rows)?.into_array(rows.num_rows())?;
-                Ok::<_, DataFusionError>(as_boolean_array(&values)?.clone())
+            kept.retain(rows.project(columns)?, *cost, |rows| values_of(part, rows))?;
+        }
+        if let Some((best, (columns, key))) = best.zip(self.key.as_ref()) {
+            kept.retain_of_kept(rows.project(columns)?, |rows| {
+                best.keep(&key.evaluate(rows)?.into_array(rows.num_rows())?)
             })?;
+            if let Some((columns, condition)) = &self.of_sort {
+                kept.retain_of_kept(rows.project(columns)?, |rows| values_of(condition, rows))?;
+            }
         }
         Ok(kept.finish())
     }
 
-    /// Returns the rows that the conditions keep, in batches of `batch_size` rows. A batch ends early
-    /// where a dictionary changes. `density` says how many rows each condition keeps.
+    /// Returns the rows that the conditions keep, and that may be among the best if these are given,
+    /// in batches of `batch_size` rows. A batch ends early where a dictionary changes. `density` says
+    /// how many rows each condition keeps.
     ///
     /// # Errors
     /// [`DataFusionError`] if a condition cannot be prepared.
@@ -95,6 +115,7 @@ impl LateFilter {
         &self,
         rows: S,
         density: &Density,
+        best: Option<Arc<Best>>,
         batch_size: usize,
     ) -> Result<BoxStream<'static, Result<RecordBatch>>>
     where
@@ -102,8 +123,8 @@ impl LateFilter {
     {
         let order = density.order(&self.costs());
         let filter = self.of_stream()?;
-        let state =
-            Filtering { filter, order, batch_size, waiting: None, dictionaries: Vec::new(), is_done: false };
+        let (waiting, dictionaries, is_done) = (None, Vec::new(), false);
+        let state = Filtering { filter, order, best, batch_size, waiting, dictionaries, is_done };
         let kept = futures::stream::try_unfold((rows, state), |(mut rows, mut state)| async move {
             loop {
                 if let Some(batch) = state.next_batch() {
@@ -126,11 +147,18 @@ impl LateFilter {
     }
 }
 
+/// Values of a condition.
+fn values_of(condition: &Arc<dyn PhysicalExpr>, rows: &RecordBatch) -> Result<BooleanArray> {
+    let values = condition.evaluate(rows)?.into_array(rows.num_rows())?;
+    Ok(as_boolean_array(&values)?.clone())
+}
+
 /// Rows that are kept, until there are enough for a batch.
 struct Filtering {
     filter: LateFilter,
     /// Order of the conditions.
     order: Vec<usize>,
+    best: Option<Arc<Best>>,
     batch_size: usize,
     waiting: Option<BatchCoalescer>,
     /// Dictionaries of the latest rows.
@@ -141,7 +169,7 @@ struct Filtering {
 impl Filtering {
     /// Filters decoded rows. Rows without columns only have a number, and are returned at once.
     fn add(&mut self, decoded: &RecordBatch) -> Result<Option<RecordBatch>> {
-        let kept = self.filter.kept(decoded, &self.order)?;
+        let kept = self.filter.kept(decoded, &self.order, self.best.as_ref())?;
         let returned = decoded.project(&self.filter.returned)?;
         if returned.num_columns() == 0 {
             let options = RecordBatchOptions::new().with_row_count(Some(kept.true_count()));
@@ -212,9 +240,9 @@ mod tests {
             lit(5i64),
             &schema,
         );
-        let filter = LateFilter::new(&[odd.unwrap()], &[0, 1], &schema).unwrap();
+        let filter = LateFilter::new(&[odd.unwrap()], None, &[0, 1], &schema).unwrap();
         let rows = futures::stream::iter(rows.map(Ok));
-        let kept = filter.filtered(rows, &Density::default(), 16).unwrap();
+        let kept = filter.filtered(rows, &Density::default(), None, 16).unwrap();
         let kept: Vec<RecordBatch> = kept.try_collect().await.unwrap();
         let shape = |batch: &RecordBatch| {
             let texts = Arc::clone(batch.column(1).as_any_dictionary().values());

@@ -26,5 +26,6 @@ pub(in crate::query) mod pruning;
 mod row_group_statistics;
 pub(in crate::query) mod scan_filters;
 pub(in crate::query) mod scan_summary;
+mod small_reads;
 mod table_scan;
 pub(in crate::query) mod visible_scan;

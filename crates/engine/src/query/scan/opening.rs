@@ -11,7 +11,7 @@ use datafusion::datasource::physical_plan::parquet::{
 use datafusion::datasource::physical_plan::{FileOpenFuture, FileOpener, ParquetFileReaderFactory};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::physical_expr::PhysicalExpr;
-use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
+use datafusion::physical_plan::metrics::{Count, ExecutionPlanMetricsSet};
 use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt, TryStreamExt};
 use parquet::arrow::arrow_reader::{ArrowPredicate, ArrowReaderMetadata, ArrowReaderOptions, RowFilter};
@@ -25,6 +25,7 @@ use crate::query::scan::first_rows::{Best, LeadingRows, SliceSizes, Slices};
 use crate::query::scan::late_filter::LateFilter;
 use crate::query::scan::portion_readers::PortionReaders;
 use crate::query::scan::portion_source::FilePlans;
+use crate::query::scan::small_reads::is_small;
 
 type Builder = ParquetRecordBatchStreamBuilder<Box<dyn AsyncFileReader>>;
 type Rows = BoxStream<'static, Result<RecordBatch>>;
@@ -54,6 +55,7 @@ pub(super) struct Opening {
     pub(super) metrics: ExecutionPlanMetricsSet,
     /// Metrics of all files together.
     pub(super) file_metrics: ParquetFileMetrics,
+    pub(super) small_reads: Count,
     /// The best keys, if the scan looks for the first rows by a key.
     pub(super) best: Option<Arc<Best>>,
     /// Sizes of the slices in which files are read until the bound is known.
@@ -137,7 +139,7 @@ impl Opening {
             let at_most = if bound.is_some() { usize::MAX } else { self.sizes.next() };
             let Some(slice) = slices.next(footer.row_groups(), at_most) else { return Ok(None) };
             let slice = match bound {
-                Some(bound) => file.plan.exclude_beyond(slice, footer, &bound, &self.plans.scan)?,
+                Some(bound) => file.plan.exclude_beyond(slice, footer, &bound)?,
                 None => slice,
             };
             if !slice.row_group_indexes().is_empty() {
@@ -160,8 +162,15 @@ impl Opening {
         if positions.is_empty() {
             return Ok(nothing());
         }
-        let is_late = best.is_none() && self.density.place() == Place::Decoded;
-        let late = plan.late.clone().filter(|_| is_late);
+        let is_close = || best.is_none() && self.density.place() == Place::Decoded;
+        let is_small = |late: &Arc<LateFilter>| is_small(&access, footer, &late.decoded);
+        let late = match plan.late.clone() {
+            Some(late) if is_small(&late) => {
+                self.small_reads.add(1);
+                Some(late)
+            }
+            late => late.filter(|_| is_close()),
+        };
         let mask = plan.mask(late.as_deref(), builder.parquet_schema());
         let mut builder =
             builder.with_projection(mask).with_batch_size(self.batch_size).with_row_groups(positions);
@@ -171,7 +180,7 @@ impl Opening {
         let mut dictionaries = Dictionaries::new(&self.plans.scan.dictionaries);
         if let Some(late) = late {
             let rows = builder.build()?.map_err(DataFusionError::from);
-            let kept = late.filtered(rows, &self.density, self.batch_size)?;
+            let kept = late.filtered(rows, &self.density, best.cloned(), self.batch_size)?;
             return Ok(kept.map(move |rows| plan.output(&rows?, &mut dictionaries)).boxed());
         }
         if let Some(filter) = self.filter(file, &builder, best)? {

@@ -55,13 +55,20 @@ pub(in crate::query) struct OrderedScan {
     density: Arc<Density>,
     /// Position among the scans of a plan that is computed partition by partition.
     number: Option<usize>,
+    /// Whether files are on this machine, so that no stream waits for them.
+    is_local: bool,
     /// The scan as it is opened.
     opened: Arc<OnceLock<Arc<dyn DataSource>>>,
 }
 
 impl OrderedScan {
-    /// Returns a plan of one scan, whose files are read by `readers`.
-    pub(in crate::query) fn plan(config: FileScanConfig, readers: PortionReaders) -> Arc<dyn ExecutionPlan> {
+    /// Returns a plan of one scan, whose files are read by `readers`, and are on this machine if
+    /// `is_local`.
+    pub(in crate::query) fn plan(
+        config: FileScanConfig,
+        readers: PortionReaders,
+        is_local: bool,
+    ) -> Arc<dyn ExecutionPlan> {
         DataSourceExec::from_data_source(Self {
             scan: Arc::new(config),
             readers,
@@ -70,6 +77,7 @@ impl OrderedScan {
             dictionaries: Arc::default(),
             density: Arc::default(),
             number: None,
+            is_local,
             opened: Arc::default(),
         })
     }
@@ -99,6 +107,12 @@ impl OrderedScan {
 
     pub(in crate::query) fn number(&self) -> Option<usize> {
         self.number
+    }
+
+    /// Whether files are on this machine. A stream reads one file at a time, so that few streams
+    /// would wait for a store in turn.
+    pub(in crate::query) fn is_local(&self) -> bool {
+        self.is_local
     }
 
     /// Scan in a plan node; `None` if the node is of another kind.

@@ -103,7 +103,7 @@ impl PortionFiles {
             .with_projection_indices(Some(projection.to_vec()))?
             .with_limit(limit)
             .build();
-        Ok(OrderedScan::plan(config, readers))
+        Ok(OrderedScan::plan(config, readers, self.storage.is_local()))
     }
 
     fn source(

@@ -11,8 +11,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::physical_plan::ParquetFileReaderFactory;
-use datafusion::datasource::physical_plan::parquet::CachedParquetMetaData;
-use datafusion::datasource::physical_plan::parquet::metadata::DFParquetMetadata;
+use datafusion::datasource::physical_plan::parquet::metadata::{CachedParquetMetaData, DFParquetMetadata};
 use datafusion::error::Result;
 use datafusion::execution::cache::cache_manager::{CachedFileMetadataEntry, FileMetadataCache};
 use datafusion::physical_plan::metrics::{Count, ExecutionPlanMetricsSet, MetricBuilder};
@@ -181,4 +180,83 @@ fn without_misleading_statistics(
     });
     let stripped = metadata.clone().into_builder().set_row_groups(row_groups);
     Ok(Some(stripped.set_column_index(pages).build()))
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch};
+    use datafusion::execution::runtime_env::RuntimeEnv;
+    use object_store::memory::InMemory;
+    use parquet::arrow::ArrowWriter;
+
+    use super::*;
+
+    /// A file with these columns, each of a thousand values.
+    async fn stored(columns: [(&str, ArrayRef); 2]) -> (Arc<InMemory>, ObjectMeta) {
+        let rows = RecordBatch::try_from_iter(columns).unwrap();
+        let mut bytes = Vec::new();
+        let mut writer = ArrowWriter::try_new(&mut bytes, rows.schema(), None).unwrap();
+        writer.write(&rows).unwrap();
+        writer.close().unwrap();
+        let (store, path) = (Arc::new(InMemory::new()), "a.parquet".into());
+        store.put(&path, bytes.into()).await.unwrap();
+        let meta = store.head(&path).await.unwrap();
+        (store, meta)
+    }
+
+    #[tokio::test]
+    async fn page_indexes_are_added_to_a_footer_that_was_cached_without() {
+        let numbers: ArrayRef = Arc::new(Float64Array::from_iter_values((0..1_000).map(f64::from)));
+        let keys: ArrayRef = Arc::new(Int64Array::from_iter_values(0..1_000));
+        let (store, meta) = stored([("a", keys), ("b", numbers)]).await;
+        let cache = RuntimeEnv::default().cache_manager.get_file_metadata_cache();
+        let plain = PortionReaders::new(Arc::clone(&store) as _, cache);
+        let metrics = ExecutionPlanMetricsSet::new();
+        let options = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Skip);
+        let mut footers = Vec::new();
+        for readers in [plain.clone(), plain.clone().with_pages(), plain.clone().with_pages(), plain] {
+            let file = PartitionedFile::from(meta.clone());
+            let mut reader = readers.create_reader(0, file, None, &metrics).unwrap();
+            footers.push(reader.get_metadata(Some(&options)).await.unwrap());
+            if footers.len() == 2 {
+                store.delete(&meta.location).await.unwrap();
+            }
+        }
+        assert!(footers[0].column_index().is_none());
+        let pages = footers[1].column_index().unwrap();
+        assert!(!matches!(pages[0][0], ColumnIndexMetaData::NONE));
+        assert!(matches!(pages[0][1], ColumnIndexMetaData::NONE));
+        assert!(footers[2..].iter().all(|footer| Arc::ptr_eq(footer, &footers[1])));
+    }
+
+    #[tokio::test]
+    async fn footers_are_read_once_whatever_the_columns_and_conditions() {
+        let whole = || -> ArrayRef { Arc::new(Int64Array::from_iter_values(0..1_000)) };
+        let fractions =
+            || -> ArrayRef { Arc::new(Float64Array::from_iter_values((0..1_000).map(f64::from))) };
+        for columns in [[("a", whole()), ("b", whole())], [("a", whole()), ("b", fractions())]] {
+            for has_conditions in [false, true] {
+                let (store, meta) = stored(columns.clone()).await;
+                let cache = RuntimeEnv::default().cache_manager.get_file_metadata_cache();
+                let readers = PortionReaders::new(Arc::clone(&store) as _, cache);
+                let readers = if has_conditions { readers.with_pages() } else { readers };
+                let metrics = ExecutionPlanMetricsSet::new();
+                let file = || PartitionedFile::from(meta.clone());
+                let options = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Skip);
+                let mut footers = Vec::new();
+                for _ in 0..3 {
+                    let mut reader = readers.create_reader(0, file(), None, &metrics).unwrap();
+                    footers.push(reader.get_metadata(Some(&options)).await.unwrap());
+                    // A footer that is not cached can no longer be read.
+                    store.delete(&meta.location).await.unwrap();
+                }
+                assert!(footers.iter().all(|footer| Arc::ptr_eq(footer, &footers[0])));
+                assert_eq!(footers[0].column_index().is_some(), has_conditions);
+                let chunks = footers[0].row_group(0).columns();
+                for (chunk, (_, values)) in chunks.iter().zip(&columns) {
+                    assert_eq!(chunk.statistics().is_none(), values.data_type().is_floating());
+                }
+            }
+        }
+    }
 }

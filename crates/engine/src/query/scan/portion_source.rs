@@ -31,7 +31,7 @@ use datafusion::physical_expr::projection::ProjectionExprs;
 use datafusion::physical_expr::utils::split_conjunction;
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr, conjunction};
 use datafusion::physical_plan::filter_pushdown::{FilterPushdownPropagation, PushedDown};
-use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
+use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricBuilder};
 use object_store::ObjectStore;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use parquet::file::metadata::ParquetMetaData;
@@ -44,6 +44,9 @@ use crate::query::scan::portion_readers::PortionReaders;
 use crate::query::scan::scan_filters::{Conditions, settled};
 use crate::query::scan::table_scan::{Constants, TableScan};
 use crate::query::walk::Walk;
+
+/// Name of the metric that counts reads of few values, which are decoded as a whole.
+const SMALL_READS: &str = "small_reads";
 
 /// Source of rows of portions, whose plans are shared by all streams of a scan.
 #[derive(Clone)]
@@ -178,6 +181,7 @@ impl FileSource for PortionSource {
             partition,
             best: self.best.as_ref().map(|best| best.of_stream(partition)),
             sizes: SliceSizes::default(),
+            small_reads: MetricBuilder::new(&metrics).counter(SMALL_READS, partition),
             file_metrics: ParquetFileMetrics::new(partition, "portions", &metrics),
             metrics,
         }))))

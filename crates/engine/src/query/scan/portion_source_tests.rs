@@ -11,18 +11,18 @@ use evenkeel_model::table::{Column, ColumnType};
 use crate::Table;
 use crate::query::scan::density::Place;
 use crate::query::scan::ordered_scan::OrderedScan;
+use crate::query::scan::portion_source::SMALL_READS;
 use crate::query::{Params, TableSession};
 use crate::testing::{create, ingest, session_on};
 
-const PARTITIONS: &str = "PARTITION BY HASH(k) WITH (
-    STORE = COLUMN, AUTO_PARTITIONING_MIN_PARTITIONS_COUNT = 3
-)";
-
-/// Statement of the table with a primary key. If `k` is not its first column, files have Bloom
-/// filters.
-pub(in crate::query::scan) fn ddl(primary_key: &str) -> String {
+/// Statement of the table with a primary key and a number of partitions. If `k` is not the first
+/// column of the key, files have Bloom filters.
+pub(in crate::query::scan) fn ddl(primary_key: &str, partitions: usize) -> String {
     let columns = "k Int64 NOT NULL, line Int32 NOT NULL, name Utf8, kind Utf8, f Double, n Int32";
-    format!("CREATE TABLE t ({columns}, PRIMARY KEY ({primary_key})) {PARTITIONS}")
+    format!(
+        "CREATE TABLE t ({columns}, PRIMARY KEY ({primary_key})) PARTITION BY HASH(k)
+         WITH (STORE = COLUMN, AUTO_PARTITIONING_MIN_PARTITIONS_COUNT = {partitions})"
+    )
 }
 
 /// Rows `from..to`, with NULLs, NaN and repeated texts, and the columns that the table has.
@@ -62,7 +62,7 @@ pub(in crate::query::scan) async fn add(table: &mut Table, from: i64, to: i64) {
 /// A table with several portions in each partition, some of which overlap, and some of which were
 /// written before a column was added.
 async fn table(primary_key: &str) -> (tempfile::TempDir, Table) {
-    let (folder, mut table) = create(&ddl(primary_key)).await;
+    let (folder, mut table) = create(&ddl(primary_key, 3)).await;
     add(&mut table, 0, 90_000).await;
     add(&mut table, 60_000, 100_000).await;
     let added = Column { name: "extra".to_owned(), column_type: ColumnType::Int64, nullable: true };
@@ -92,6 +92,8 @@ pub(in crate::query::scan) struct Scans {
     late: usize,
     /// Those that evaluate several conditions as one in the reader, but not on decoded rows.
     together: usize,
+    /// Those that decode all columns of a few rows.
+    small: usize,
 }
 
 async fn returned(session: &TableSession, plan: Arc<dyn ExecutionPlan>) -> String {
@@ -116,7 +118,15 @@ pub(in crate::query::scan) async fn compared(session: &TableSession, sql: &str) 
     let places = |expected: fn(Place) -> bool| scans(&prepared, |scan| scan.place().is_some_and(expected));
     let late = places(|place| place == Place::Decoded);
     let together = places(|place| matches!(place, Place::Reader { together: 2.. }));
-    (rows, Scans { prepared: scans(&prepared, OrderedScan::was_prepared), late, together })
+    let mut small = 0;
+    prepared
+        .apply(|node| {
+            let metrics = node.metrics().and_then(|metrics| metrics.sum_by_name(SMALL_READS));
+            small += usize::from(metrics.is_some_and(|reads| reads.as_usize() > 0));
+            Ok(TreeNodeRecursion::Continue)
+        })
+        .unwrap();
+    (rows, Scans { prepared: scans(&prepared, OrderedScan::was_prepared), late, together, small })
 }
 
 pub(in crate::query::scan) const CONDITIONS: [&str; 40] = [
@@ -163,8 +173,8 @@ pub(in crate::query::scan) const CONDITIONS: [&str; 40] = [
 ];
 
 /// Compares queries with all conditions, each on two lists of columns; returns how many scans
-/// filter decoded rows, and how many evaluate several conditions as one.
-async fn compare_all(session: &TableSession) -> (usize, usize) {
+/// filter decoded rows, evaluate several conditions as one, and read few rows.
+async fn compare_all(session: &TableSession) -> (usize, usize, usize) {
     let lists = [
         "*",
         "name, k, line",
@@ -172,7 +182,7 @@ async fn compare_all(session: &TableSession) -> (usize, usize) {
         "k, line, 'constant' AS c",
         "k, line, kind, arrow_cast(name, 'Dictionary(UInt32, Utf8)') AS d, kind AS again",
     ];
-    let (mut some, mut none, mut opened, mut late, mut together) = (0, 0, 0, 0, 0);
+    let (mut some, mut none, mut opened, mut late, mut together, mut small) = (0, 0, 0, 0, 0, 0);
     for (position, condition) in CONDITIONS.iter().enumerate() {
         for list in lists.iter().cycle().skip(position).take(2) {
             let sql = format!("SELECT {list} FROM t WHERE {condition} ORDER BY k, line");
@@ -181,6 +191,7 @@ async fn compare_all(session: &TableSession) -> (usize, usize) {
             opened += scans.prepared;
             late += scans.late;
             together += scans.together;
+            small += scans.small;
             some += usize::from(has_rows);
             none += usize::from(!has_rows);
         }
@@ -191,13 +202,13 @@ async fn compare_all(session: &TableSession) -> (usize, usize) {
     assert!(some > 30 && none > 6, "{some} with rows, {none} without");
     // A scan that reads row groups in the order of the statement is left to DataFusion.
     assert!(opened >= some / 2, "{opened} scans");
-    (late, together)
+    (late, together, small)
 }
 
 #[tokio::test]
 async fn rows_are_those_of_datafusion_whatever_the_conditions_and_columns() {
     let (_folder, table) = table("k, line").await;
-    let (late, together) = compare_all(&table.session().unwrap()).await;
+    let (late, together, _) = compare_all(&table.session().unwrap()).await;
     assert!(late > 10 && together > 2, "{late} and {together} scans");
 }
 
@@ -210,8 +221,19 @@ async fn files_with_bloom_filters_and_files_in_pieces_return_the_same_rows() {
 }
 
 #[tokio::test]
+async fn small_files_return_the_same_rows() {
+    let (_folder, mut table) = create(&ddl("k, line", 16)).await;
+    add(&mut table, 0, 30_000).await;
+    let added = Column { name: "extra".to_owned(), column_type: ColumnType::Int64, nullable: true };
+    table.alter(|definition| definition.columns.push(added.clone())).await.unwrap();
+    add(&mut table, 99_000, 150_000).await;
+    let (_, _, small) = compare_all(&table.session().unwrap()).await;
+    assert!(small > 40, "{small} scans");
+}
+
+#[tokio::test]
 async fn columns_with_one_value_in_a_file_are_known_without_reading_them() {
-    let (_folder, mut table) = create(&ddl("line, k")).await;
+    let (_folder, mut table) = create(&ddl("line, k", 3)).await;
     for line in [7, 8] {
         let batch = rows(&table, line * 1_000, line * 1_000 + 500);
         let mut columns = batch.columns().to_vec();
@@ -272,7 +294,7 @@ async fn limits_and_conditions_that_change_return_the_same_rows() {
         "SELECT count(*), max(b.f) FROM t a JOIN t b ON a.n = b.n WHERE a.k < 90 AND b.kind <> 'a'",
     ] {
         let (_, scans) = compared(&session, sql).await;
-        assert!(scans.late >= 1, "{sql}: {scans:?}");
+        assert!(scans.late + scans.small >= 1, "{sql}: {scans:?}");
     }
 }
 

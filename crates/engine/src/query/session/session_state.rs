@@ -28,6 +28,7 @@ use crate::query::dictionary_groups::GroupByDictionaries;
 use crate::query::functions::{aggregates, functions, window_functions};
 use crate::query::local_joins::partition_aware::PartitionAware;
 use crate::query::local_joins::{Joins, LocalJoins, Rules, ShowPartitions};
+use crate::query::optimization::fewer_streams::FewerStreams;
 use crate::query::optimization::optimizer_rules::{corrected_logical_rules, corrected_rules};
 use crate::query::optimization::yielding::YieldingJoins;
 use crate::query::scan::first_rows::FindFirstRows;
@@ -97,6 +98,7 @@ pub(in crate::query) fn local_state(
     tune_hash_joins(&mut config, &runtime);
     let mut rules = corrected_rules(PhysicalOptimizer::new().rules);
     rules.extend([
+        Arc::new(FewerStreams) as _,
         Arc::new(FindFirstRows) as _,
         Arc::new(GroupByDictionaries) as _,
         Arc::new(YieldingJoins) as _,

@@ -62,7 +62,7 @@ impl Best {
     ///
     /// # Errors
     /// [`DataFusionError`](datafusion::error::DataFusionError) if the keys have another type.
-    pub(super) fn keep(&self, keys: &ArrayRef) -> Result<BooleanArray> {
+    pub(in crate::query::scan) fn keep(&self, keys: &ArrayRef) -> Result<BooleanArray> {
         let kept = self.within(keys, self.bound().as_ref())?;
         if !kept.has_true() {
             return Ok(kept);

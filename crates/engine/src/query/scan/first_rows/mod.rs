@@ -14,9 +14,11 @@
 //! ```
 //! Rows beyond the bound cannot be among the first n. Rows at the bound are kept for the condition
 //! of the sort, since further keys decide among them. Until the bound is known, rows are read in
-//! slices, each twice as large as the one before it.
+//! slices, each twice as large as the one before it. Small reads are decoded as a whole, and
+//! filtered in the same order afterwards.
 
 mod best;
+mod beyond;
 mod leading;
 mod rule;
 mod slices;
@@ -30,6 +32,7 @@ use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::{BinaryExpr, is_null, lit};
 
 pub(super) use best::{Best, Executions};
+pub(super) use beyond::{Beyond, has_several_pages};
 pub(super) use leading::LeadingRows;
 pub(in crate::query) use rule::FindFirstRows;
 pub(super) use slices::{SliceSizes, Slices, best_first};
@@ -85,7 +88,7 @@ pub(super) struct Wanted {
 }
 
 /// The first rows that a scan looks for, in terms of the columns of a file.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct WantedOfFile {
     pub(super) key: Arc<dyn PhysicalExpr>,
     pub(super) condition: Option<Arc<dyn PhysicalExpr>>,

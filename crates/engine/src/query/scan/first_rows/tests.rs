@@ -68,8 +68,13 @@ async fn compare_first_rows(session: &TableSession) -> usize {
 async fn first_rows_are_those_of_all_rows_sorted() {
     let added = Column { name: "extra".to_owned(), column_type: ColumnType::Int64, nullable: true };
     // Files overlap if rows are in the order of `line`: all are in one commit then.
-    for (primary_key, commits) in [("k, line", vec![0, 60_000, 120_000]), ("line, k", vec![0, 120_000])] {
-        let (_folder, mut table) = create(&ddl(primary_key)).await;
+    // Each of 40 partitions has a small file of each commit.
+    for (primary_key, partitions, commits) in [
+        ("k, line", 3, vec![0, 60_000, 120_000]),
+        ("line, k", 3, vec![0, 120_000]),
+        ("k, line", 40, vec![0, 60_000, 120_000]),
+    ] {
+        let (_folder, mut table) = create(&ddl(primary_key, partitions)).await;
         for commit in commits.windows(2) {
             if commit[1] == 120_000 {
                 table.alter(|definition| definition.columns.push(added.clone())).await.unwrap();
