@@ -20,13 +20,14 @@ const KEPT_MEMORY: i32 = 128 << 20;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 const KEPT_PIECE: i32 = 32 << 20;
 
-/// Limits the allocator to one arena per core. By default it creates eight per core, and memory
-/// freed in one arena is not reused by another: the process would take a multiple of the memory it
-/// needs.
+/// Limits the allocator to one arena per core and two more. By default it creates eight per core,
+/// and memory freed in one arena is not reused by another: the process would take a multiple of the
+/// memory it needs. With only one per core, two busy threads often get the same, because others have
+/// one, too, and wait for each other at every allocation.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub(super) fn limit_arenas() {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let arenas = i32::try_from(cores).unwrap_or(i32::MAX);
+    let arenas = i32::try_from(cores.saturating_add(2)).unwrap_or(i32::MAX);
     // SAFETY: mallopt takes two numbers, keeps them, and is called before any other thread exists.
     #[expect(unsafe_code, reason = "the standard library has no way to set up the allocator")]
     unsafe {

@@ -4,6 +4,15 @@
 //! partial aggregation relies on no order, and its groups are combined anyway: with 256 partitions,
 //! it would prepare 256 aggregations, and return the groups of each. Streams take files from each
 //! other when they are idle, so that few of them keep all cores busy.
+//!
+//! Rows that are merged with newer ones are returned by a `NewestWinsExec`, and with them, in key
+//! order, those that nothing supersedes. In no order, an aggregation of each is as good, and that of
+//! the latter reads a scan directly:
+//!
+//! ```text
+//! Partial ── NewestWins ─┬ scan            ──►   Union ─┬ Partial ── scan, in a stream for each core
+//!                        └ scan to merge                └ Partial ── NewestWins ── scan to merge
+//! ```
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -23,10 +32,12 @@ use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
+use datafusion::physical_plan::union::UnionExec;
 use datafusion::physical_plan::{
     ChildrenPropertiesMode, ExecutionPlan, ExecutionPlanProperties, InputOrderMode, ReplaceChildrenOptions,
 };
 
+use crate::query::scan::newest_wins::NewestWinsExec;
 use crate::query::scan::ordered_scan::OrderedScan;
 use crate::query::walk::Walk;
 
@@ -64,16 +75,59 @@ impl PhysicalOptimizerRule for FewerStreams {
     }
 }
 
-/// Returns a plan with the same rows in at most this many streams; `None` if it already has no more,
+/// Returns a plan with the same rows in about this many streams; `None` if it already has no more,
 /// or if its rows are needed in their order.
 fn with_fewer(plan: &Arc<dyn ExecutionPlan>, streams: usize) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     let input = if plan.is::<ProjectionExec>() || plan.is::<LocalLimitExec>() {
         let input = plan.children().first().copied().map(|input| with_fewer(input, streams));
         input.transpose()?.flatten()
     } else {
-        input_in_any_order(plan)?.map(|input| scan_with_fewer(input, streams)).transpose()?.flatten()
+        let Some(input) = input_in_any_order(plan)? else { return Ok(None) };
+        if let Some(parts) = parts_of(input)?.filter(|_| plan.is::<AggregateExec>()) {
+            return of_parts(plan, parts, streams).map(Some);
+        }
+        scan_with_fewer(input, streams)?
     };
     input.map(|input| with_input(Arc::clone(plan), input)).transpose()
+}
+
+/// Returns the rows that nothing supersedes, and those that are merged, if there are such, filtered
+/// and projected; `None` if all are merged, or if the plan reads something else.
+fn parts_of(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Vec<Arc<dyn ExecutionPlan>>>> {
+    if let Some(merge) = plan.downcast_ref::<NewestWinsExec>() {
+        let Some((plain, merged)) = merge.parts() else { return Ok(None) };
+        let merged = merged.map(|merged| Arc::new(merged) as Arc<dyn ExecutionPlan>);
+        return Ok(unpinned(&plain).map(|plain| std::iter::once(plain).chain(merged).collect()));
+    }
+    let is_by_row = plan.is::<ProjectionExec>() || plan.is::<FilterExec>();
+    let input = plan.children().first().copied().filter(|_| is_by_row);
+    let Some(parts) = input.map(parts_of).transpose()?.flatten() else { return Ok(None) };
+    parts.into_iter().map(|part| with_input(Arc::clone(plan), part)).collect::<Result<_>>().map(Some)
+}
+
+/// Returns a scan whose streams are no longer inputs of a merge.
+fn unpinned(plan: &Arc<dyn ExecutionPlan>) -> Option<Arc<dyn ExecutionPlan>> {
+    let scan = OrderedScan::from_plan(plan.as_ref()).filter(|scan| scan.number().is_none())?;
+    let config = OrderedScan::config_of(plan.as_ref())?.clone();
+    let builder = FileScanConfigBuilder::from(config).with_output_partitioning(None);
+    Some(scan.with_config(builder.build()))
+}
+
+/// Returns the results of an aggregation of each part of its input.
+fn of_parts(
+    aggregation: &Arc<dyn ExecutionPlan>,
+    parts: Vec<Arc<dyn ExecutionPlan>>,
+    streams: usize,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    let of_part = |part: Arc<dyn ExecutionPlan>| {
+        let part = scan_with_fewer(&part, streams)?.unwrap_or(part);
+        with_input(Arc::clone(aggregation), part)
+    };
+    let mut aggregations = parts.into_iter().map(of_part).collect::<Result<Vec<_>>>()?;
+    match aggregations.len() {
+        1 => Ok(aggregations.swap_remove(0)),
+        _ => UnionExec::try_new(aggregations),
+    }
 }
 
 /// Returns the input of an operator that takes its rows in any order and from any number of streams;
@@ -134,11 +188,13 @@ fn joined(config: &FileScanConfig, streams: usize) -> Option<FileScanConfig> {
 mod tests {
     use std::sync::Arc;
 
-    use arrow::array::{ArrayRef, Int64Array, RecordBatch};
+    use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 
     use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
     use datafusion::config::ConfigOptions;
     use datafusion::datasource::source::DataSourceExec;
+
+    use evenkeel_store::ingest::IngestOptions;
 
     use crate::testing::joins::{answer, plan, without_rule};
     use crate::testing::{create, ingest, session_on};
@@ -174,6 +230,58 @@ mod tests {
             assert_eq!(answer(ours, sql).await, answer(&twin, sql).await, "{sql}");
             let plan = plan(ours, sql).await;
             assert_eq!(plan.contains("file_groups={3 groups"), is_joined, "{sql}: {plan}");
+        }
+    }
+
+    /// A table with portions that overlap in one partition of three, and later versions of rows.
+    #[tokio::test]
+    async fn rows_that_nothing_supersedes_are_aggregated_without_merging() {
+        let (_folder, mut table) = create(
+            "CREATE TABLE t (k Int64 NOT NULL, at Int64 NOT NULL, kind Utf8 NOT NULL, v Int64,
+             PRIMARY KEY (at, k)) PARTITION BY HASH(k)
+             WITH (STORE = COLUMN, AUTO_PARTITIONING_MIN_PARTITIONS_COUNT = 6)",
+        )
+        .await;
+        let rows = |keys: Vec<i64>, from: i64, version: i64| {
+            let at = keys.iter().map(|key| from + key);
+            let kinds = keys.iter().map(|key| ["a", "b", "c", "d"][(key % 4) as usize]);
+            let values = keys.iter().map(|key| (key % 9 > 0).then_some(key * 10 + version));
+            let columns: [(&str, ArrayRef); 4] = [
+                ("k", Arc::new(Int64Array::from(keys.clone()))),
+                ("at", Arc::new(Int64Array::from_iter_values(at))),
+                ("kind", Arc::new(StringArray::from_iter_values(kinds))),
+                ("v", Arc::new(Int64Array::from_iter(values))),
+            ];
+            RecordBatch::try_from_iter_with_nullable(columns.map(|(name, column)| (name, column, true)))
+        };
+        ingest(&mut table, rows((0..3_000).collect(), 0, 0).unwrap()).await;
+        // One key is in one partition.
+        ingest(&mut table, rows(vec![7], 0, 1).unwrap()).await;
+        ingest(&mut table, rows((3_000..6_000).collect(), 100_000, 2).unwrap()).await;
+        for is_deleted in [false, true] {
+            if is_deleted {
+                let deleted = rows(vec![7, 8], 0, 0).unwrap();
+                let deleted = futures::stream::iter([Ok::<_, std::io::Error>(deleted)]);
+                table.delete(deleted, &IngestOptions::default()).await.unwrap();
+            }
+            let session = session_on(&table, 2, false);
+            let ours = session.context();
+            let twin = without_rule(ours, "FewerStreams");
+            for (sql, is_split) in [
+                ("SELECT count(*), sum(v), min(k), max(at) FROM t", true),
+                ("SELECT kind, count(*), sum(v) FROM t GROUP BY kind ORDER BY kind", true),
+                ("SELECT kind, max(v) FROM t WHERE v % 3 = 1 GROUP BY kind ORDER BY kind", true),
+                ("SELECT v % 7 AS r, count(DISTINCT v) FROM t WHERE kind <> 'c' GROUP BY r ORDER BY r", true),
+                ("SELECT sum(v) FROM t WHERE at < 50", true),
+                ("SELECT kind, k FROM t WHERE v > 9 ORDER BY v DESC, k LIMIT 9", false),
+                ("SELECT k, at, v FROM t ORDER BY at, k", false),
+            ] {
+                assert_eq!(answer(ours, sql).await, answer(&twin, sql).await, "{sql}");
+                let plan = plan(ours, sql).await;
+                let merges = plan.contains("NewestWinsExec");
+                assert!(merges, "{sql}: {plan}");
+                assert_eq!(plan.contains("UnionExec"), is_split, "{sql}: {plan}");
+            }
         }
     }
 

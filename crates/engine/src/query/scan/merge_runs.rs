@@ -16,6 +16,7 @@ use datafusion::physical_plan::sorts::streaming_merge::StreamingMergeBuilder;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::stream::{self, StreamExt, TryStreamExt};
 
+use crate::query::scan::before_overlap;
 use crate::query::scan::key_order::key_ordering;
 use evenkeel_store::merge::NewestWins;
 
@@ -65,7 +66,11 @@ pub(in crate::query) fn merge_runs(
         .collect::<Result<Vec<_>>>()?;
     let mut order = below.key.clone();
     order.extend(chained.then(|| schema.fields().len() - 1));
-    let merged = merge_sorted(streams, &schema, &order, partition, context)?;
+    let merge = {
+        let (schema, context) = (Arc::clone(&schema), Arc::clone(context));
+        move |streams| merge_sorted(streams, &schema, &order, partition, &context)
+    };
+    let merged = before_overlap::merged(streams, below.key.clone(), merge);
     let mut newest_wins = NewestWins::new(below.key.clone());
     let columns = below.output.clone();
     let marked = below.keeps_deletes.then(|| Arc::clone(output));

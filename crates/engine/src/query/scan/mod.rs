@@ -1,6 +1,7 @@
 //! Visible rows of a snapshot as a table of DataFusion: partitions and portions that a query can
 //! match, their files, and the merge that keeps the newest row of each key.
 
+mod before_overlap;
 pub(in crate::query) mod count;
 mod density;
 pub(in crate::query) mod dictionaries;

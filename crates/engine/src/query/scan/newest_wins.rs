@@ -171,6 +171,30 @@ impl NewestWinsExec {
         })
     }
 
+    /// Returns the scan of the rows that nothing supersedes, and the node with all others, if there
+    /// are such: together they return the same rows, in no order. `None` if all are merged.
+    pub(in crate::query) fn parts(&self) -> Option<(Arc<dyn ExecutionPlan>, Option<Self>)> {
+        let plain = self.inputs.plain.as_ref().filter(|plain| plain.schema() == self.schema)?;
+        let overlapping = self.inputs.overlapping.clone();
+        let merged = overlapping.map(|overlapping| {
+            let merged = |pieces: &Vec<Piece>| -> Vec<Piece> {
+                pieces.iter().filter(|piece| piece.runs().is_some()).cloned().collect()
+            };
+            let mut partitions: Vec<Vec<Piece>> = self.partitions.iter().map(merged).collect();
+            partitions.retain(|pieces| !pieces.is_empty());
+            let partitioning = Partitioning::UnknownPartitioning(partitions.len());
+            let properties = self.properties.as_ref().clone().with_partitioning(partitioning);
+            Self {
+                inputs: Inputs { plain: None, overlapping: Some(overlapping) },
+                partitions: Arc::new(partitions),
+                properties: Arc::new(properties),
+                metrics: ExecutionPlanMetricsSet::new(),
+                ..self.clone()
+            }
+        });
+        Some((Arc::clone(plain), merged))
+    }
+
     /// Checks that no optimizer unaware of this node has cut or joined the partitions below it.
     fn check_inputs(&self) -> Result<()> {
         let (mut plain, mut overlapping) = (0, 0);
