@@ -220,6 +220,31 @@ async fn row_groups_with_nan_are_pruned_as_if_they_had_none() {
     assert_eq!(found, [["0"]], "DataFusion no longer prunes NaN away: PortionReaders may go");
 }
 
+/// `without_filters_of_extremes` is there because of it.
+#[tokio::test]
+async fn the_least_value_of_an_expression_is_looked_for_only_in_rows_with_less_in_another_column() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = SessionConfig::new()
+        .with_target_partitions(2)
+        .set_bool("datafusion.execution.parquet.pushdown_filters", true);
+    let context = SessionContext::new_with_config(config);
+    // The last of many files has the least `b`.
+    for from in (0..120_000).step_by(10_000) {
+        let rows = || from..from + 10_000;
+        let rising: ArrayRef = Arc::new(Int64Array::from_iter_values(rows()));
+        let falling: ArrayRef = Arc::new(Int64Array::from_iter_values(rows().map(|row| 120_000 - row)));
+        let batch = RecordBatch::try_from_iter([("a", rising), ("b", falling)]).unwrap();
+        let file = File::create(dir.path().join(format!("{from:06}.parquet"))).unwrap();
+        let mut writer = ArrowWriter::try_new(file, batch.schema(), None).unwrap();
+        writer.write(&batch).unwrap();
+        writer.close().unwrap();
+    }
+    let folder = dir.path().to_str().unwrap();
+    context.register_parquet("t", folder, ParquetReadOptions::default()).await.unwrap();
+    let found = answer(&context, "SELECT min(a), min(b + 1) FROM t").await.unwrap();
+    assert_ne!(found, [["0", "2"]], "DataFusion reads all rows: without_filters_of_extremes may go");
+}
+
 /// `query::filter_pushdown` is there because of it.
 #[tokio::test]
 async fn a_filter_on_the_second_of_two_columns_of_one_name_is_pushed_to_the_first() {

@@ -10,7 +10,9 @@ use datafusion::execution::SessionState;
 use datafusion::prelude::SessionConfig;
 
 use crate::{ClientSecurity, MESSAGE_BYTES};
-use evenkeel_engine::query::{aggregates, functions, spill_without_waiting, window_functions};
+use evenkeel_engine::query::{
+    aggregates, functions, spill_without_waiting, window_functions, without_filters_of_extremes,
+};
 
 /// Returns the base configuration of every process of a cluster.
 pub(super) fn base_config() -> SessionConfig {
@@ -43,6 +45,7 @@ pub(super) fn client_config(security: &ClientSecurity, partitions: usize) -> Ses
     options.optimizer.prefer_hash_join = true;
     options.optimizer.hash_join_single_partition_threshold = 0;
     options.optimizer.hash_join_single_partition_threshold_rows = 0;
+    without_filters_of_extremes(&mut config);
     spill_without_waiting(&mut config);
     config
 }
@@ -76,5 +79,6 @@ mod tests {
         assert_eq!(of(&received), 1);
         assert_ne!(of(&base_config()), 1);
         assert!(!received.options().optimizer.enable_window_limits);
+        assert!(!received.options().optimizer.enable_aggregate_dynamic_filter_pushdown);
     }
 }

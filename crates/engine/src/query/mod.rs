@@ -51,6 +51,6 @@ pub use crate::query::session::progress::QueryProgress;
 pub use crate::query::session::run_queries::RunQueries;
 pub use crate::query::session::runtime::QueryEnvironment;
 pub(crate) use crate::query::session::runtime::{runtime_within, shared_runtime};
-pub use crate::query::session::session_state::spill_without_waiting;
+pub use crate::query::session::session_state::{spill_without_waiting, without_filters_of_extremes};
 pub use crate::query::session::table_session::{QueryDescription, QueryResult, TableSession};
 pub use evenkeel_sql::{ParamError, Params, SqlLimitError};

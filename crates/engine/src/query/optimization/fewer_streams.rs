@@ -83,7 +83,9 @@ fn with_fewer(plan: &Arc<dyn ExecutionPlan>, streams: usize) -> Result<Option<Ar
         input.transpose()?.flatten()
     } else {
         let Some(input) = input_in_any_order(plan)? else { return Ok(None) };
-        if let Some(parts) = parts_of(input)?.filter(|_| plan.is::<AggregateExec>()) {
+        if plan.is::<AggregateExec>()
+            && let Some(parts) = parts_of(input)?
+        {
             return of_parts(plan, parts, streams).map(Some);
         }
         scan_with_fewer(input, streams)?
@@ -105,9 +107,9 @@ fn parts_of(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Vec<Arc<dyn Executio
     parts.into_iter().map(|part| with_input(Arc::clone(plan), part)).collect::<Result<_>>().map(Some)
 }
 
-/// Returns a scan whose streams are no longer inputs of a merge.
+/// Returns a scan whose streams are no longer inputs of a merge, and may be joined.
 fn unpinned(plan: &Arc<dyn ExecutionPlan>) -> Option<Arc<dyn ExecutionPlan>> {
-    let scan = OrderedScan::from_plan(plan.as_ref()).filter(|scan| scan.number().is_none())?;
+    let scan = OrderedScan::from_plan(plan.as_ref()).filter(|scan| may_be_joined(scan))?;
     let config = OrderedScan::config_of(plan.as_ref())?.clone();
     let builder = FileScanConfigBuilder::from(config).with_output_partitioning(None);
     Some(scan.with_config(builder.build()))
@@ -146,11 +148,16 @@ fn input_in_any_order(node: &Arc<dyn ExecutionPlan>) -> Result<Option<&Arc<dyn E
     Ok((is_combined && !has_order).then(|| sort.input()))
 }
 
+/// Whether the streams of a scan may be joined: they are not those of partitions that are planned
+/// one by one, and do not wait for a store, one file after another.
+fn may_be_joined(scan: &OrderedScan) -> bool {
+    scan.number().is_none() && scan.is_local()
+}
+
 /// Returns the rows of a scan, filtered and projected, in at most this many streams.
 fn scan_with_fewer(plan: &Arc<dyn ExecutionPlan>, streams: usize) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     if let Some(scan) = OrderedScan::from_plan(plan.as_ref()) {
-        let config =
-            OrderedScan::config_of(plan.as_ref()).filter(|_| scan.number().is_none() && scan.is_local());
+        let config = OrderedScan::config_of(plan.as_ref()).filter(|_| may_be_joined(scan));
         return Ok(config.and_then(|config| joined(config, streams)).map(|config| scan.with_config(config)));
     }
     let is_by_row = plan.is::<ProjectionExec>() || plan.is::<FilterExec>();
@@ -166,8 +173,8 @@ fn with_input(node: Arc<dyn ExecutionPlan>, input: Arc<dyn ExecutionPlan>) -> Re
 /// Returns a scan of the same files in this many groups, of about as many bytes each.
 fn joined(config: &FileScanConfig, streams: usize) -> Option<FileScanConfig> {
     // An unknown partitioning pins the groups.
-    let may_be_joined = matches!(config.output_partitioning, None | Some(Partitioning::Hash(..)));
-    if config.file_groups.len() <= streams || streams == 0 || !may_be_joined || config.limit.is_some() {
+    let is_pinned = !matches!(config.output_partitioning, None | Some(Partitioning::Hash(..)));
+    if config.file_groups.len() <= streams || streams == 0 || is_pinned || config.limit.is_some() {
         return None;
     }
     let mut groups = vec![Vec::new(); streams];
@@ -233,7 +240,6 @@ mod tests {
         }
     }
 
-    /// A table with portions that overlap in one partition of three, and later versions of rows.
     #[tokio::test]
     async fn rows_that_nothing_supersedes_are_aggregated_without_merging() {
         let (_folder, mut table) = create(
@@ -269,6 +275,11 @@ mod tests {
             let twin = without_rule(ours, "FewerStreams");
             for (sql, is_split) in [
                 ("SELECT count(*), sum(v), min(k), max(at) FROM t", true),
+                ("SELECT min(v), max(k), min(v + k) FROM t", true),
+                ("SELECT max(v) FROM t WHERE kind = 'b'", true),
+                ("SELECT sum(v) FILTER (WHERE k % 2 = 0), count(DISTINCT kind) FROM t", true),
+                ("SELECT kind, v % 2 AS r, count(*) FROM t GROUP BY ROLLUP (kind, r) ORDER BY 1, 2, 3", true),
+                ("SELECT DISTINCT kind FROM t ORDER BY kind LIMIT 3", true),
                 ("SELECT kind, count(*), sum(v) FROM t GROUP BY kind ORDER BY kind", true),
                 ("SELECT kind, max(v) FROM t WHERE v % 3 = 1 GROUP BY kind ORDER BY kind", true),
                 ("SELECT v % 7 AS r, count(DISTINCT v) FROM t WHERE kind <> 'c' GROUP BY r ORDER BY r", true),

@@ -7,6 +7,7 @@
 //! a  1 2 3 4 5 6 7 8            1 2 3 4 5 as they are; 6 6 7 7 8 9 merged
 //! b            6 7   9
 //! ```
+//! Once streams are merged, they stay so.
 
 use std::collections::VecDeque;
 
@@ -14,28 +15,33 @@ use arrow::array::{ArrayRef, RecordBatch};
 use arrow::row::{OwnedRow, RowConverter, SortField};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::SendableRecordBatchStream;
+use datafusion::execution::memory_pool::MemoryReservation;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
 
 /// Returns the rows of streams that are sorted by the columns `key`, in this order. `merge` merges
-/// streams from the first key on that several of them may have.
+/// streams from the first key on that several of them may have. Rows that wait until then are
+/// counted in `reservation`.
 pub(super) fn merged<M>(
     streams: Vec<SendableRecordBatchStream>,
     key: Vec<usize>,
+    reservation: MemoryReservation,
     merge: M,
 ) -> BoxStream<'static, Result<RecordBatch>>
 where
     M: FnOnce(Vec<SendableRecordBatchStream>) -> Result<SendableRecordBatchStream> + Send + 'static,
 {
     let step = Step::Begin(streams.into_iter().map(|rows| Input { ahead: None, rows }).collect());
-    let state = (step, Keys { key, converter: None }, Some(merge));
-    let rows = stream::try_unfold(state, |(mut step, mut keys, mut merge)| async move {
+    let state = (step, Keys { key, converter: None }, reservation, Some(merge));
+    let rows = stream::try_unfold(state, |(mut step, mut keys, reservation, mut merge)| async move {
         loop {
             let (batch, next) = match step {
-                Step::Begin(inputs) => (None, begin(inputs, &mut keys).await?),
+                Step::Begin(inputs) => (None, begin(inputs, &mut keys, &reservation).await?),
                 Step::Lead(lead) => lead.next(&mut keys).await?,
                 Step::Merge(inputs) => {
                     let Some(merge) = merge.take() else { return Ok(None) };
+                    // The merge counts them from now on.
+                    reservation.free();
                     (None, Step::Merged(merge(inputs.into_iter().map(Input::into_rows).collect())?))
                 }
                 Step::Merged(mut rows) => match rows.try_next().await? {
@@ -46,7 +52,7 @@ where
             };
             step = next;
             if let Some(batch) = batch {
-                return Ok::<_, DataFusionError>(Some((batch, (step, keys, merge))));
+                return Ok::<_, DataFusionError>(Some((batch, (step, keys, reservation, merge))));
             }
         }
     });
@@ -119,13 +125,15 @@ impl Lead {
 }
 
 /// Finds the stream that begins first. Two that begin with the same key are merged at once.
-async fn begin(inputs: Vec<Input>, keys: &mut Keys) -> Result<Step> {
+async fn begin(inputs: Vec<Input>, keys: &mut Keys, reservation: &MemoryReservation) -> Result<Step> {
     let read_ahead = inputs.into_iter().map(|mut input| async move {
         input.ahead = input.next().await?;
         Ok::<_, DataFusionError>(input)
     });
     let mut inputs = futures::future::try_join_all(read_ahead).await?;
     inputs.retain(|input| input.ahead.is_some());
+    let ahead = inputs.iter().filter_map(|input| input.ahead.as_ref());
+    reservation.try_resize(ahead.map(RecordBatch::get_array_memory_size).sum())?;
     let mut firsts = Vec::new();
     for input in &inputs {
         firsts.extend(input.ahead.as_ref().map(|batch| keys.of_row(batch, 0)).transpose()?);
@@ -184,6 +192,7 @@ mod tests {
 
     use arrow::array::{AsArray, Int64Array, StringArray};
     use arrow::datatypes::Int64Type;
+    use datafusion::execution::memory_pool::{GreedyMemoryPool, MemoryConsumer, MemoryPool};
     use proptest::prelude::*;
 
     use super::*;
@@ -241,11 +250,16 @@ mod tests {
         }
     }
 
+    fn reservation() -> MemoryReservation {
+        let pool: Arc<dyn MemoryPool> = Arc::new(GreedyMemoryPool::new(1 << 20));
+        MemoryConsumer::new("rows ahead").register(&pool)
+    }
+
     fn check(inputs: &[Vec<i64>], size: usize) -> usize {
         let names: Vec<String> = (0..inputs.len()).map(|at| format!("stream {at}")).collect();
         let streams = inputs.iter().zip(&names).map(|(numbers, name)| sorted(numbers, size, name)).collect();
         let seen = Arc::new(Mutex::new(0));
-        let rows = merged(streams, vec![1], by_sorting(&seen));
+        let rows = merged(streams, vec![1], reservation(), by_sorting(&seen));
         let rows: Vec<RecordBatch> = futures::executor::block_on(rows.try_collect()).unwrap();
         let all = inputs.iter().zip(&names);
         let mut expected: Vec<(i64, String)> =
@@ -274,7 +288,8 @@ mod tests {
         let schema = sorted(&[1], 1, "a").schema();
         let failing = stream::iter([DataFusionError::Execution("no rows".to_owned())]).map(Err);
         let failing: SendableRecordBatchStream = Box::pin(RecordBatchStreamAdapter::new(schema, failing));
-        let rows = merged(vec![sorted(&[1, 2], 1, "a"), failing], vec![1], by_sorting(&Arc::default()));
+        let streams = vec![sorted(&[1, 2], 1, "a"), failing];
+        let rows = merged(streams, vec![1], reservation(), by_sorting(&Arc::default()));
         let error = futures::executor::block_on(rows.try_collect::<Vec<_>>()).unwrap_err();
         assert!(error.to_string().contains("no rows"), "{error}");
     }

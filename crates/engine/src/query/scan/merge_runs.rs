@@ -70,7 +70,9 @@ pub(in crate::query) fn merge_runs(
         let (schema, context) = (Arc::clone(&schema), Arc::clone(context));
         move |streams| merge_sorted(streams, &schema, &order, partition, &context)
     };
-    let merged = before_overlap::merged(streams, below.key.clone(), merge);
+    let ahead = MemoryConsumer::new(format!("NewestWinsExec[{partition}] ahead"))
+        .register(&context.runtime_env().memory_pool);
+    let merged = before_overlap::merged(streams, below.key.clone(), ahead, merge);
     let mut newest_wins = NewestWins::new(below.key.clone());
     let columns = below.output.clone();
     let marked = below.keeps_deletes.then(|| Arc::clone(output));

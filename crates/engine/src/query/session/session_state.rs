@@ -72,6 +72,15 @@ fn tune_hash_joins(config: &mut SessionConfig, runtime: &RuntimeEnv) {
     *keys = (memory / SHARE_OF_ARRAY / size_of::<u32>()).min(KEYS_OF_ARRAY).max(*keys);
 }
 
+/// Lets MIN and MAX read all rows.
+///
+/// DataFusion 55 makes the least values so far a condition of the scan, but forgets those that are
+/// no columns or still NULL: `SELECT min(a), min(b + 1)` leaves out rows whose `a` is not less, even
+/// if their `b` is.
+pub fn without_filters_of_extremes(config: &mut SessionConfig) {
+    config.options_mut().optimizer.enable_aggregate_dynamic_filter_pushdown = false;
+}
+
 /// Has each spilled batch written to a file of its own, which is complete at once.
 ///
 /// DataFusion 55 waits forever if two inputs of a repartitioning write spilled batches to a file
@@ -94,6 +103,7 @@ pub(in crate::query) fn local_state(
     config.options_mut().execution.parquet.pushdown_filters = true;
     // DataFusion 55 ends windows early that LEAD looks beyond.
     config.options_mut().optimizer.enable_window_limits = false;
+    without_filters_of_extremes(&mut config);
     spill_without_waiting(&mut config);
     tune_hash_joins(&mut config, &runtime);
     let mut rules = corrected_rules(PhysicalOptimizer::new().rules);

@@ -1,10 +1,10 @@
 //! Sessions: names of tables, the current time, explanations and time limits.
 
-use arrow::array::{ArrayRef, AsArray, Int64Array, TimestampMicrosecondArray};
-use arrow::datatypes::TimestampMicrosecondType;
+use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch, TimestampMicrosecondArray};
+use arrow::datatypes::{Int64Type, TimestampMicrosecondType};
 
 use super::*;
-use crate::testing::{create, ingest, latest, overlapping_commits, rows, scores};
+use crate::testing::{create, ingest, latest, overlapping_commits, rows, scores, session_on};
 use evenkeel_sql::ParamError;
 
 #[tokio::test]
@@ -150,6 +150,47 @@ async fn computed_patterns_match_as_those_that_are_known() {
             );
             let rows = session.collect(&sql, &Params::default()).await.unwrap();
             assert_eq!(rows[0].column(0), rows[0].column(1), "{sql}");
+        }
+    }
+}
+
+/// The first rows have the least `a`, and others the least `b` and `c`; `b` is NULL for long.
+#[tokio::test]
+async fn extremes_are_those_of_all_rows_whatever_the_rows_before_them() {
+    const ROWS: i64 = 60_000;
+    let (_folder, mut table) = create(
+        "CREATE TABLE t (k Int64 NOT NULL, a Int64, b Int64, c Int64, PRIMARY KEY (k)) PARTITION BY HASH(k)
+         WITH (STORE = COLUMN, AUTO_PARTITIONING_MIN_PARTITIONS_COUNT = 4)",
+    )
+    .await;
+    let b = |row: i64| (row > ROWS / 2).then_some(ROWS - row);
+    for from in [0, ROWS / 3, ROWS / 3 * 2] {
+        let rows = || from..from + ROWS / 3;
+        let columns: [(&str, ArrayRef); 4] = [
+            ("k", Arc::new(Int64Array::from_iter_values(rows()))),
+            ("a", Arc::new(Int64Array::from_iter_values(rows()))),
+            ("b", Arc::new(Int64Array::from_iter(rows().map(b)))),
+            ("c", Arc::new(Int64Array::from_iter_values(rows().map(|row| row % 1_000 - row)))),
+        ];
+        let columns = columns.map(|(name, column)| (name, column, true));
+        ingest(&mut table, RecordBatch::try_from_iter_with_nullable(columns).unwrap()).await;
+    }
+    let least_c = (0..ROWS).map(|row| row % 1_000 - row).min().unwrap();
+    let least_b = (0..ROWS).filter_map(b).min().unwrap();
+    let greatest_b = (0..ROWS).filter_map(b).max().unwrap();
+    for cores in [1, 3] {
+        let session = session_on(&table, cores, false);
+        for (sql, expected) in [
+            ("SELECT min(a), min(b + 1) FROM t", [0, least_b + 1]),
+            ("SELECT min(a), min(b) FROM t", [0, least_b]),
+            ("SELECT min(a), max(b) FROM t", [0, greatest_b]),
+            ("SELECT min(c), max(k + a) FROM t", [least_c, 2 * (ROWS - 1)]),
+            ("SELECT max(a), min(c - 1) FROM t WHERE k % 2 = 0 OR a > 5", [ROWS - 1, least_c - 1]),
+            ("SELECT min(b), max(c) FROM t WHERE c <= 0", [least_b, 0]),
+        ] {
+            let batches = session.context().sql(sql).await.unwrap().collect().await.unwrap();
+            let number = |column: usize| batches[0].column(column).as_primitive::<Int64Type>().value(0);
+            assert_eq!([number(0), number(1)], expected, "{sql} on {cores} cores");
         }
     }
 }
