@@ -70,6 +70,16 @@ class StatementParts:
     def limited(self, columns, most=8192):
         return f"(SELECT {', '.join(columns)} FROM t{self.where()} ORDER BY {self.order()}{self.limit(most)})"
 
+    def extreme(self):
+        """The least or greatest value of a column, or of an expression."""
+        rng = self.rng
+        column = rng.choice([c for c in self.columns if c.kind not in ("bool", "string")] or self.keys)
+        other = rng.choice([c for c in self.columns if c.kind == column.kind])
+        value = rng.choice([column.name, column.name, f"coalesce({column.name}, {other.name})",
+                            f"CASE WHEN {self.predicate(1)} THEN {column.name} END",
+                            f"nullif({column.name}, {self.typed(column, column.literal(rng))})"])
+        return f"{rng.choice(['min', 'max'])}({value})"
+
     def aggregate(self, column, prefix=""):
         name, kind = prefix + column.name, column.kind
         choices = [f"count({name})", f"count(DISTINCT {name})"]

@@ -101,10 +101,14 @@ fn parts_of(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Vec<Arc<dyn Executio
         let merged = merged.map(|merged| Arc::new(merged) as Arc<dyn ExecutionPlan>);
         return Ok(unpinned(&plain).map(|plain| std::iter::once(plain).chain(merged).collect()));
     }
-    let is_by_row = plan.is::<ProjectionExec>() || plan.is::<FilterExec>();
-    let input = plan.children().first().copied().filter(|_| is_by_row);
+    let input = plan.children().first().copied().filter(|_| is_by_row(plan));
     let Some(parts) = input.map(parts_of).transpose()?.flatten() else { return Ok(None) };
     parts.into_iter().map(|part| with_input(Arc::clone(plan), part)).collect::<Result<_>>().map(Some)
+}
+
+/// Whether each row of a plan depends on one row of its input alone.
+fn is_by_row(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    (plan.is::<ProjectionExec>() || plan.is::<FilterExec>()) && plan.fetch().is_none()
 }
 
 /// Returns a scan whose streams are no longer inputs of a merge, and may be joined.
@@ -160,8 +164,7 @@ fn scan_with_fewer(plan: &Arc<dyn ExecutionPlan>, streams: usize) -> Result<Opti
         let config = OrderedScan::config_of(plan.as_ref()).filter(|_| may_be_joined(scan));
         return Ok(config.and_then(|config| joined(config, streams)).map(|config| scan.with_config(config)));
     }
-    let is_by_row = plan.is::<ProjectionExec>() || plan.is::<FilterExec>();
-    let input = plan.children().first().copied().filter(|_| is_by_row);
+    let input = plan.children().first().copied().filter(|_| is_by_row(plan));
     let input = input.map(|input| scan_with_fewer(input, streams)).transpose()?.flatten();
     input.map(|input| with_input(Arc::clone(plan), input)).transpose()
 }

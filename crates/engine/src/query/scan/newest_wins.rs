@@ -183,14 +183,10 @@ impl NewestWinsExec {
             let mut partitions: Vec<Vec<Piece>> = self.partitions.iter().map(merged).collect();
             partitions.retain(|pieces| !pieces.is_empty());
             let partitioning = Partitioning::UnknownPartitioning(partitions.len());
-            let properties = self.properties.as_ref().clone().with_partitioning(partitioning);
-            Self {
-                inputs: Inputs { plain: None, overlapping: Some(overlapping) },
-                partitions: Arc::new(partitions),
-                properties: Arc::new(properties),
-                metrics: ExecutionPlanMetricsSet::new(),
-                ..self.clone()
-            }
+            let properties = Arc::new(self.properties.as_ref().clone().with_partitioning(partitioning));
+            let inputs = Inputs { plain: None, overlapping: Some(overlapping) };
+            let (partitions, metrics) = (Arc::new(partitions), ExecutionPlanMetricsSet::new());
+            Self { inputs, partitions, properties, metrics, ..self.clone() }
         });
         Some((Arc::clone(plain), merged))
     }
