@@ -13,8 +13,7 @@ use arrow::row::{OwnedRow, RowConverter, SortField};
 /// `(1, new) (1, old) | (1, older) (2, x)` becomes `(1, new) | (2, x)`; `|` separates the batches.
 #[derive(Debug)]
 pub struct NewestWins {
-    key: Vec<usize>,
-    converter: Option<RowConverter>,
+    keys: RowKeys,
     last: Option<OwnedRow>,
 }
 
@@ -22,7 +21,7 @@ impl NewestWins {
     /// Creates a filter for batches whose key columns are `key`, in key order.
     #[must_use]
     pub fn new(key: Vec<usize>) -> Self {
-        Self { key, converter: None, last: None }
+        Self { keys: RowKeys::new(key), last: None }
     }
 
     /// Filters the next batch: returns its rows to keep, possibly none.
@@ -31,11 +30,11 @@ impl NewestWins {
     /// [`ArrowError`] if a key column is missing or cannot be compared.
     pub fn push(&mut self, batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
         let Some(last_row) = batch.num_rows().checked_sub(1) else { return Ok(batch.clone()) };
-        let columns: Vec<ArrayRef> = batch.project(&self.key)?.columns().to_vec();
+        let columns: Vec<ArrayRef> = batch.project(&self.keys.key)?.columns().to_vec();
         let ranges = partition(&columns)?.ranges();
-        let first = self.encode(&columns, 0)?;
+        let first = self.keys.encode(&columns, 0)?;
         let continues = self.last.as_ref() == Some(&first);
-        self.last = Some(self.encode(&columns, last_row)?);
+        self.last = Some(self.keys.encode(&columns, last_row)?);
         if ranges.len() == batch.num_rows() && !continues {
             return Ok(batch.clone());
         }
@@ -46,6 +45,30 @@ impl NewestWins {
             }
         }
         filter_record_batch(batch, &BooleanArray::from(keep))
+    }
+}
+
+/// Keys of single rows, in a form that compares as they do.
+#[derive(Debug)]
+pub struct RowKeys {
+    key: Vec<usize>,
+    converter: Option<RowConverter>,
+}
+
+impl RowKeys {
+    /// Prepares for batches whose key columns are `key`, in key order.
+    #[must_use]
+    pub fn new(key: Vec<usize>) -> Self {
+        Self { key, converter: None }
+    }
+
+    /// Returns the key of a row.
+    ///
+    /// # Errors
+    /// [`ArrowError`] if a key column is missing or cannot be compared.
+    pub fn of_row(&mut self, batch: &RecordBatch, row: usize) -> Result<OwnedRow, ArrowError> {
+        let columns = batch.project(&self.key)?;
+        self.encode(columns.columns(), row)
     }
 
     fn encode(&mut self, columns: &[ArrayRef], row: usize) -> Result<OwnedRow, ArrowError> {

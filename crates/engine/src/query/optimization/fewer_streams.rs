@@ -78,32 +78,39 @@ impl PhysicalOptimizerRule for FewerStreams {
 /// Returns a plan with the same rows in about this many streams; `None` if it already has no more,
 /// or if its rows are needed in their order.
 fn with_fewer(plan: &Arc<dyn ExecutionPlan>, streams: usize) -> Result<Option<Arc<dyn ExecutionPlan>>> {
-    let input = if plan.is::<ProjectionExec>() || plan.is::<LocalLimitExec>() {
+    if plan.is::<ProjectionExec>() || plan.is::<LocalLimitExec>() {
         let input = plan.children().first().copied().map(|input| with_fewer(input, streams));
-        input.transpose()?.flatten()
-    } else {
-        let Some(input) = input_in_any_order(plan)? else { return Ok(None) };
-        if plan.is::<AggregateExec>()
-            && let Some(parts) = parts_of(input)?
-        {
-            return of_parts(plan, parts, streams).map(Some);
-        }
-        scan_with_fewer(input, streams)?
-    };
-    input.map(|input| with_input(Arc::clone(plan), input)).transpose()
+        let input = input.transpose()?.flatten();
+        return input.map(|input| with_input(Arc::clone(plan), input)).transpose();
+    }
+    let Some(input) = input_in_any_order(plan)? else { return Ok(None) };
+    let parts = parts_of(input, streams, plan.is::<AggregateExec>())?;
+    parts.map(|parts| of_parts(plan, parts)).transpose()
 }
 
-/// Returns the rows that nothing supersedes, and those that are merged, if there are such, filtered
-/// and projected; `None` if all are merged, or if the plan reads something else.
-fn parts_of(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Vec<Arc<dyn ExecutionPlan>>>> {
-    if let Some(merge) = plan.downcast_ref::<NewestWinsExec>() {
+/// Returns the rows of a scan, filtered and projected, in at most this many streams; if it
+/// `may_be_split`, a scan with a merge in two parts: the rows that nothing supersedes, and those that
+/// are merged, if there are such. `None` if that changes nothing, or if the plan reads something
+/// else.
+fn parts_of(
+    plan: &Arc<dyn ExecutionPlan>,
+    streams: usize,
+    may_be_split: bool,
+) -> Result<Option<Vec<Arc<dyn ExecutionPlan>>>> {
+    if OrderedScan::from_plan(plan.as_ref()).is_some() {
+        return Ok(joined(plan, streams).map(|scan| vec![scan]));
+    }
+    if let Some(merge) = plan.downcast_ref::<NewestWinsExec>().filter(|_| may_be_split) {
         let Some((plain, merged)) = merge.parts() else { return Ok(None) };
+        let Some(plain) = unpinned(&plain) else { return Ok(None) };
+        let plain = joined(&plain, streams).unwrap_or(plain);
         let merged = merged.map(|merged| Arc::new(merged) as Arc<dyn ExecutionPlan>);
-        return Ok(unpinned(&plain).map(|plain| std::iter::once(plain).chain(merged).collect()));
+        return Ok(Some(std::iter::once(plain).chain(merged).collect()));
     }
     let input = plan.children().first().copied().filter(|_| is_by_row(plan));
-    let Some(parts) = input.map(parts_of).transpose()?.flatten() else { return Ok(None) };
-    parts.into_iter().map(|part| with_input(Arc::clone(plan), part)).collect::<Result<_>>().map(Some)
+    let parts = input.map(|input| parts_of(input, streams, may_be_split)).transpose()?.flatten();
+    let with_part = |part| with_input(Arc::clone(plan), part);
+    parts.map(|parts| parts.into_iter().map(with_part).collect()).transpose()
 }
 
 /// Whether each row of a plan depends on one row of its input alone.
@@ -111,28 +118,16 @@ fn is_by_row(plan: &Arc<dyn ExecutionPlan>) -> bool {
     (plan.is::<ProjectionExec>() || plan.is::<FilterExec>()) && plan.fetch().is_none()
 }
 
-/// Returns a scan whose streams are no longer inputs of a merge, and may be joined.
-fn unpinned(plan: &Arc<dyn ExecutionPlan>) -> Option<Arc<dyn ExecutionPlan>> {
-    let scan = OrderedScan::from_plan(plan.as_ref()).filter(|scan| may_be_joined(scan))?;
-    let config = OrderedScan::config_of(plan.as_ref())?.clone();
-    let builder = FileScanConfigBuilder::from(config).with_output_partitioning(None);
-    Some(scan.with_config(builder.build()))
-}
-
-/// Returns the results of an aggregation of each part of its input.
+/// Returns the results of an operator for each part of its input.
 fn of_parts(
-    aggregation: &Arc<dyn ExecutionPlan>,
+    operator: &Arc<dyn ExecutionPlan>,
     parts: Vec<Arc<dyn ExecutionPlan>>,
-    streams: usize,
 ) -> Result<Arc<dyn ExecutionPlan>> {
-    let of_part = |part: Arc<dyn ExecutionPlan>| {
-        let part = scan_with_fewer(&part, streams)?.unwrap_or(part);
-        with_input(Arc::clone(aggregation), part)
-    };
-    let mut aggregations = parts.into_iter().map(of_part).collect::<Result<Vec<_>>>()?;
-    match aggregations.len() {
-        1 => Ok(aggregations.swap_remove(0)),
-        _ => UnionExec::try_new(aggregations),
+    let of_part = |part| with_input(Arc::clone(operator), part);
+    let mut results = parts.into_iter().map(of_part).collect::<Result<Vec<_>>>()?;
+    match results.len() {
+        1 => Ok(results.swap_remove(0)),
+        _ => UnionExec::try_new(results),
     }
 }
 
@@ -152,29 +147,29 @@ fn input_in_any_order(node: &Arc<dyn ExecutionPlan>) -> Result<Option<&Arc<dyn E
     Ok((is_combined && !has_order).then(|| sort.input()))
 }
 
-/// Whether the streams of a scan may be joined: they are not those of partitions that are planned
-/// one by one, and do not wait for a store, one file after another.
-fn may_be_joined(scan: &OrderedScan) -> bool {
-    scan.number().is_none() && scan.is_local()
+/// Returns a scan whose streams may be joined, and its configuration: those of partitions that are
+/// planned one by one may not, nor those that would wait for a store, one file after another.
+fn joinable(plan: &Arc<dyn ExecutionPlan>) -> Option<(&OrderedScan, &FileScanConfig)> {
+    let scan = OrderedScan::from_plan(plan.as_ref())?;
+    let may_be_joined = scan.number().is_none() && scan.is_local();
+    OrderedScan::config_of(plan.as_ref()).filter(|_| may_be_joined).map(|config| (scan, config))
 }
 
-/// Returns the rows of a scan, filtered and projected, in at most this many streams.
-fn scan_with_fewer(plan: &Arc<dyn ExecutionPlan>, streams: usize) -> Result<Option<Arc<dyn ExecutionPlan>>> {
-    if let Some(scan) = OrderedScan::from_plan(plan.as_ref()) {
-        let config = OrderedScan::config_of(plan.as_ref()).filter(|_| may_be_joined(scan));
-        return Ok(config.and_then(|config| joined(config, streams)).map(|config| scan.with_config(config)));
-    }
-    let input = plan.children().first().copied().filter(|_| is_by_row(plan));
-    let input = input.map(|input| scan_with_fewer(input, streams)).transpose()?.flatten();
-    input.map(|input| with_input(Arc::clone(plan), input)).transpose()
+/// Returns a scan whose streams are no longer inputs of a merge, and may be joined.
+fn unpinned(plan: &Arc<dyn ExecutionPlan>) -> Option<Arc<dyn ExecutionPlan>> {
+    let (scan, config) = joinable(plan)?;
+    let builder = FileScanConfigBuilder::from(config.clone()).with_output_partitioning(None);
+    Some(scan.with_config(builder.build()))
 }
 
 fn with_input(node: Arc<dyn ExecutionPlan>, input: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
     node.replace_children(vec![input], ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute))
 }
 
-/// Returns a scan of the same files in this many groups, of about as many bytes each.
-fn joined(config: &FileScanConfig, streams: usize) -> Option<FileScanConfig> {
+/// Returns a scan of the same files in this many groups, of about as many bytes each; `None` if it
+/// has no more, or if its groups may not be joined.
+fn joined(plan: &Arc<dyn ExecutionPlan>, streams: usize) -> Option<Arc<dyn ExecutionPlan>> {
+    let (scan, config) = joinable(plan)?;
     // An unknown partitioning pins the groups.
     let is_pinned = !matches!(config.output_partitioning, None | Some(Partitioning::Hash(..)));
     if config.file_groups.len() <= streams || streams == 0 || is_pinned || config.limit.is_some() {
@@ -191,7 +186,7 @@ fn joined(config: &FileScanConfig, streams: usize) -> Option<FileScanConfig> {
     let groups = groups.into_iter().map(FileGroup::new).collect();
     let builder = FileScanConfigBuilder::from(config.clone()).with_file_groups(groups);
     let builder = builder.with_output_ordering(Vec::new()).with_output_partitioning(None);
-    Some(builder.with_preserve_order(false).build())
+    Some(scan.with_config(builder.with_preserve_order(false).build()))
 }
 
 #[cfg(test)]

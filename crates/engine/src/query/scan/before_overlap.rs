@@ -11,13 +11,15 @@
 
 use std::collections::VecDeque;
 
-use arrow::array::{ArrayRef, RecordBatch};
-use arrow::row::{OwnedRow, RowConverter, SortField};
+use arrow::array::RecordBatch;
+use arrow::row::OwnedRow;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::execution::memory_pool::MemoryReservation;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
+
+use evenkeel_store::merge::RowKeys;
 
 /// Returns the rows of streams that are sorted by the columns `key`, in this order. `merge` merges
 /// streams from the first key on that several of them may have. Rows that wait until then are
@@ -32,7 +34,7 @@ where
     M: FnOnce(Vec<SendableRecordBatchStream>) -> Result<SendableRecordBatchStream> + Send + 'static,
 {
     let step = Step::Begin(streams.into_iter().map(|rows| Input { ahead: None, rows }).collect());
-    let state = (step, Keys { key, converter: None }, reservation, Some(merge));
+    let state = (step, RowKeys::new(key), reservation, Some(merge));
     let rows = stream::try_unfold(state, |(mut step, mut keys, reservation, mut merge)| async move {
         loop {
             let (batch, next) = match step {
@@ -106,12 +108,12 @@ struct Lead {
 
 impl Lead {
     /// Returns the next rows before the bound, and the step after them.
-    async fn next(mut self: Box<Self>, keys: &mut Keys) -> Result<(Option<RecordBatch>, Step)> {
+    async fn next(mut self: Box<Self>, keys: &mut RowKeys) -> Result<(Option<RecordBatch>, Step)> {
         let Some(batch) = self.first.next().await? else {
             return Ok((None, Step::Begin(self.others)));
         };
         let before = match &self.bound {
-            Some(bound) => keys.rows_before(&batch, bound)?,
+            Some(bound) => rows_before(keys, &batch, bound)?,
             None => batch.num_rows(),
         };
         if before == batch.num_rows() {
@@ -125,7 +127,7 @@ impl Lead {
 }
 
 /// Finds the stream that begins first. Two that begin with the same key are merged at once.
-async fn begin(inputs: Vec<Input>, keys: &mut Keys, reservation: &MemoryReservation) -> Result<Step> {
+async fn begin(inputs: Vec<Input>, keys: &mut RowKeys, reservation: &MemoryReservation) -> Result<Step> {
     let read_ahead = inputs.into_iter().map(|mut input| async move {
         input.ahead = input.next().await?;
         Ok::<_, DataFusionError>(input)
@@ -150,47 +152,29 @@ async fn begin(inputs: Vec<Input>, keys: &mut Keys, reservation: &MemoryReservat
     Ok(Step::Lead(Box::new(Lead { first, others: inputs, position, bound })))
 }
 
-/// Keys of rows, in a form that can be compared.
-struct Keys {
-    key: Vec<usize>,
-    converter: Option<RowConverter>,
-}
-
-impl Keys {
-    fn of_row(&mut self, batch: &RecordBatch, row: usize) -> Result<OwnedRow> {
-        let columns: Vec<ArrayRef> = batch.slice(row, 1).project(&self.key)?.columns().to_vec();
-        let fields = || columns.iter().map(|column| SortField::new(column.data_type().clone())).collect();
-        let converter = match &self.converter {
-            Some(converter) => converter,
-            None => self.converter.insert(RowConverter::new(fields())?),
-        };
-        Ok(converter.convert_columns(&columns)?.row(0).owned())
+/// Number of rows of a sorted batch whose keys are less than a bound.
+fn rows_before(keys: &mut RowKeys, batch: &RecordBatch, bound: &OwnedRow) -> Result<usize> {
+    let last = batch.num_rows().saturating_sub(1);
+    if keys.of_row(batch, last)? < *bound {
+        return Ok(batch.num_rows());
     }
-
-    /// Number of rows of a sorted batch whose keys are less than a bound.
-    fn rows_before(&mut self, batch: &RecordBatch, bound: &OwnedRow) -> Result<usize> {
-        let last = batch.num_rows().saturating_sub(1);
-        if self.of_row(batch, last)? < *bound {
-            return Ok(batch.num_rows());
+    let (mut from, mut to) = (0, last);
+    while from < to {
+        let middle = usize::midpoint(from, to);
+        if keys.of_row(batch, middle)? < *bound {
+            from = middle + 1;
+        } else {
+            to = middle;
         }
-        let (mut from, mut to) = (0, last);
-        while from < to {
-            let middle = usize::midpoint(from, to);
-            if self.of_row(batch, middle)? < *bound {
-                from = middle + 1;
-            } else {
-                to = middle;
-            }
-        }
-        Ok(from)
     }
+    Ok(from)
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::{Arc, Mutex};
 
-    use arrow::array::{AsArray, Int64Array, StringArray};
+    use arrow::array::{ArrayRef, AsArray, Int64Array, StringArray};
     use arrow::datatypes::Int64Type;
     use datafusion::execution::memory_pool::{GreedyMemoryPool, MemoryConsumer, MemoryPool};
     use proptest::prelude::*;

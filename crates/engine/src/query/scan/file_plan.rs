@@ -27,9 +27,11 @@ use parquet::schema::types::SchemaDescriptor;
 
 use crate::query::scan::dictionaries::{Dictionaries, coded_as, with_coded_constants, without_dictionaries};
 use crate::query::scan::dictionary_conditions::DictionaryCondition;
-use crate::query::scan::first_rows::{Beyond, WantedOfFile, best_first, has_several_pages};
+use crate::query::scan::first_rows::{Beyond, WantedOfFile, best_first};
 use crate::query::scan::late_filter::LateFilter;
-use crate::query::scan::row_group_statistics::{RowGroupStatistics, exclude};
+use crate::query::scan::row_group_statistics::{
+    RowGroupStatistics, exclude, exclude_pages, exclude_row_groups,
+};
 use crate::query::scan::scan_filters::{evaluated_parts, may_see_all_rows};
 use crate::query::scan::small_reads::is_small;
 use crate::query::scan::table_scan::{Constants, TableScan};
@@ -50,7 +52,7 @@ pub(super) struct FilePlan {
     pub(super) late: Option<Arc<LateFilter>>,
     /// The first rows, if only these are needed.
     pub(super) first: Option<WantedOfFile>,
-    /// What excludes rows beyond the bound of the first rows.
+    /// Excludes rows beyond the bound of the first rows.
     beyond: Option<Beyond>,
     /// Positions of the columns that are decoded for the output.
     decoded: Vec<usize>,
@@ -189,10 +191,8 @@ impl FilePlan {
         metrics: &ParquetFileMetrics,
     ) {
         let Some(predicate) = &self.row_groups else { return };
-        let positions = access.row_group_indexes();
-        let statistics = self.statistics(&positions, file);
         let _timer = metrics.statistics_eval_time.timer();
-        exclude(access, &positions, predicate.prune(&statistics), &metrics.row_groups_pruned_statistics);
+        exclude_row_groups(access, predicate, &self.plain, file, &metrics.row_groups_pruned_statistics);
     }
 
     /// Columns that conditions compare with values, which Bloom filters may not have.
@@ -221,14 +221,8 @@ impl FilePlan {
         file: &ParquetMetaData,
         metrics: &ParquetFileMetrics,
     ) -> ParquetAccessPlan {
-        match self.pages.as_ref().filter(|_| has_several_pages(&access, file)) {
-            Some(pages) => pages.prune_plan_with_page_index(
-                access,
-                &self.plain,
-                file.file_metadata().schema_descr(),
-                file,
-                metrics,
-            ),
+        match &self.pages {
+            Some(pages) => exclude_pages(access, pages, &self.plain, file, metrics),
             None => access,
         }
     }

@@ -4,11 +4,14 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BooleanArray, UInt64Array};
-use arrow::datatypes::Schema;
+use arrow::datatypes::{Schema, SchemaRef};
 use datafusion::common::pruning::PruningStatistics;
 use datafusion::common::{Column, ScalarValue};
-use datafusion::datasource::physical_plan::parquet::ParquetAccessPlan;
+use datafusion::datasource::physical_plan::parquet::{
+    PagePruningAccessPlanFilter, ParquetAccessPlan, ParquetFileMetrics,
+};
 use datafusion::error::Result;
+use datafusion::physical_optimizer::pruning::PruningPredicate;
 use datafusion::physical_plan::metrics::PruningMetrics;
 use parquet::arrow::arrow_reader::statistics::StatisticsConverter;
 use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
@@ -29,6 +32,42 @@ pub(super) fn exclude(
             access.skip(*row_group);
         }
     }
+}
+
+/// Leaves out the row groups of a file with these columns that have no row for which a predicate can
+/// be true, by their statistics. A predicate that cannot be evaluated leaves out none.
+pub(super) fn exclude_row_groups(
+    access: &mut ParquetAccessPlan,
+    predicate: &PruningPredicate,
+    columns: &Schema,
+    file: &ParquetMetaData,
+    metrics: &PruningMetrics,
+) {
+    let positions = access.row_group_indexes();
+    let kept = predicate.prune(&RowGroupStatistics::new(columns, &positions, file));
+    exclude(access, &positions, kept, metrics);
+}
+
+/// Leaves out the pages of a file that have no matching row. The statistics of a single page are
+/// those of its row group, which are not tried again.
+pub(super) fn exclude_pages(
+    access: ParquetAccessPlan,
+    pages: &PagePruningAccessPlanFilter,
+    columns: &SchemaRef,
+    file: &ParquetMetaData,
+    metrics: &ParquetFileMetrics,
+) -> ParquetAccessPlan {
+    if !has_several_pages(&access, file) {
+        return access;
+    }
+    pages.prune_plan_with_page_index(access, columns, file.file_metadata().schema_descr(), file, metrics)
+}
+
+/// Whether a selected row group has a column of several pages.
+fn has_several_pages(access: &ParquetAccessPlan, file: &ParquetMetaData) -> bool {
+    let Some(pages) = file.offset_index() else { return false };
+    let mut columns = access.row_group_index_iter().filter_map(|row_group| pages.get(row_group)).flatten();
+    columns.any(|column| column.page_locations.len() > 1)
 }
 
 /// Statistics of row groups in the form that DataFusion's pruning reads.

@@ -1,4 +1,4 @@
-//! What excludes the row groups and pages beyond a bound.
+//! Excludes the row groups and pages beyond a bound.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,7 +19,7 @@ use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use parquet::file::metadata::ParquetMetaData;
 
 use super::{FirstRows, WantedOfFile, up_to};
-use crate::query::scan::row_group_statistics::{RowGroupStatistics, exclude};
+use crate::query::scan::row_group_statistics::{exclude_pages, exclude_row_groups};
 
 /// Excludes what is beyond the bound of the first rows from files with the same columns. What that
 /// needs is prepared once for each bound, and once for each state of the condition of the sort:
@@ -39,7 +39,7 @@ struct Known {
     of_sort: Option<OfSort>,
 }
 
-/// What excludes rows beyond a bound.
+/// Predicates that exclude rows beyond a bound.
 struct Bound {
     bound: ScalarValue,
     /// Whether no row of these files is up to the bound, because the key is the same in all.
@@ -48,7 +48,8 @@ struct Bound {
     pages: Option<PagePruningAccessPlanFilter>,
 }
 
-/// What excludes the rows for which the condition of the sort is not true.
+/// The predicate that excludes rows for which the condition of the sort, in one of its states, is
+/// not true.
 #[derive(Clone)]
 struct OfSort {
     generation: u64,
@@ -90,9 +91,8 @@ impl Beyond {
             return Ok(ParquetAccessPlan::new_none(access.len()));
         }
         self.exclude_row_groups(&mut access, file, within.row_groups.as_deref());
-        if let Some(pages) = within.pages.as_ref().filter(|_| has_several_pages(&access, file)) {
-            let schema = file.file_metadata().schema_descr();
-            access = pages.prune_plan_with_page_index(access, &self.columns, schema, file, &self.metrics);
+        if let Some(pages) = &within.pages {
+            access = exclude_pages(access, pages, &self.columns, file, &self.metrics);
         }
         if access.row_group_index_iter().next().is_some() && !is_small(&access) {
             self.exclude_row_groups(&mut access, file, self.of_sort().as_deref());
@@ -106,10 +106,10 @@ impl Beyond {
         file: &ParquetMetaData,
         predicate: Option<&PruningPredicate>,
     ) {
-        let Some(predicate) = predicate else { return };
-        let positions = access.row_group_indexes();
-        let kept = predicate.prune(&RowGroupStatistics::new(&self.columns, &positions, file));
-        exclude(access, &positions, kept, &self.metrics.row_groups_pruned_statistics);
+        if let Some(predicate) = predicate {
+            let metrics = &self.metrics.row_groups_pruned_statistics;
+            exclude_row_groups(access, predicate, &self.columns, file, metrics);
+        }
     }
 
     fn bound(&self, bound: &ScalarValue) -> Result<Arc<Bound>> {
@@ -145,14 +145,6 @@ impl Beyond {
     fn predicate(&self, condition: Arc<dyn PhysicalExpr>) -> Option<Arc<PruningPredicate>> {
         PruningPredicateBuilder::new().with_file_schema(Arc::clone(&self.columns)).build(condition)
     }
-}
-
-/// Whether a selected row group has a column of several pages. The statistics of a single page are
-/// those of the row group.
-pub(in crate::query::scan) fn has_several_pages(access: &ParquetAccessPlan, file: &ParquetMetaData) -> bool {
-    let Some(pages) = file.offset_index() else { return false };
-    let mut columns = access.row_group_index_iter().filter_map(|row_group| pages.get(row_group)).flatten();
-    columns.any(|column| column.page_locations.len() > 1)
 }
 
 /// Whether a condition without columns is true.

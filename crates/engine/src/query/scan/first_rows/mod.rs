@@ -32,7 +32,7 @@ use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::{BinaryExpr, is_null, lit};
 
 pub(super) use best::{Best, Executions};
-pub(super) use beyond::{Beyond, has_several_pages};
+pub(super) use beyond::Beyond;
 pub(super) use leading::LeadingRows;
 pub(in crate::query) use rule::FindFirstRows;
 pub(super) use slices::{SliceSizes, Slices, best_first};
