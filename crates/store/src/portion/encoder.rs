@@ -4,9 +4,10 @@ use arrow::array::RecordBatch;
 use bytes::Bytes;
 
 use crate::portion::checksum::file_checksum;
+use crate::portion::encodings::column_encodings;
 use crate::portion::error::PortionError;
 use crate::portion::key_ranges::KeyRanges;
-use crate::portion::properties::{stored_as_differences, writer_properties};
+use crate::portion::properties::writer_properties;
 use crate::portion::row_group::PortionFile;
 use evenkeel_model::table::{KeyRange, ROW_GROUP_ROWS, TableSpec};
 use evenkeel_model::units::{ByteSize, PartitionId};
@@ -109,11 +110,10 @@ impl<'a> PortionEncoder<'a> {
             Some(file) => file,
             None => {
                 let most_values = self.most_rows.unwrap_or(ROW_GROUP_ROWS).clamp(1, ROW_GROUP_ROWS);
-                let differences = stored_as_differences(self.spec, batch, most_values);
+                let encodings = column_encodings(self.spec, batch, most_values).map_err(failed)?;
                 let properties =
-                    writer_properties(self.spec, partition, most_values, &differences, self.deletes);
-                let file =
-                    PortionFile::new(self.spec, properties, &differences, self.group_memory.as_usize());
+                    writer_properties(self.spec, partition, most_values, &encodings, self.deletes);
+                let file = PortionFile::new(self.spec, properties, &encodings, self.group_memory.as_usize());
                 self.file.insert(file.map_err(failed)?)
             }
         };
@@ -158,13 +158,19 @@ impl<'a> PortionEncoder<'a> {
 mod tests {
     use std::sync::Arc;
 
-    use arrow::array::{ArrayRef, AsArray, Decimal128Array, Int8Array, Int64Array, StringArray};
+    use arrow::array::{
+        Array, ArrayRef, AsArray, BooleanArray, Decimal128Array, FixedSizeBinaryArray, Float32Array,
+        Float64Array, Int8Array, Int64Array, StringArray, TimestampMicrosecondArray,
+    };
+    use arrow::compute::concat_batches;
     use arrow::datatypes::{Decimal128Type, Int64Type};
     use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
     use parquet::basic::Encoding;
     use parquet::file::properties::ReaderProperties;
     use parquet::file::reader::FileReader;
     use parquet::file::serialized_reader::{ReadOptionsBuilder, SerializedFileReader};
+    use proptest::prelude::{Just, ProptestConfig, prop_assert, prop_oneof, proptest};
+    use twox_hash::XxHash3_64;
 
     use super::*;
     use crate::portion::checksum::FileChecksum;
@@ -280,6 +286,95 @@ mod tests {
             })
             .collect();
         assert_eq!(read, (0..60_000).map(price).collect::<Vec<_>>());
+    }
+
+    /// Columns of each type that only the library can write, and one of sorted times.
+    fn table_of_numbers() -> TableSpec {
+        let decimal = |precision| ColumnType::Decimal { precision, scale: 2 };
+        let types = [
+            ColumnType::Double,
+            ColumnType::Float,
+            ColumnType::Bool,
+            ColumnType::Uuid,
+            decimal(7),
+            decimal(15),
+            decimal(22),
+        ];
+        let mut columns =
+            vec![Column::required("t", ColumnType::Timestamp), Column::required("k", ColumnType::Int64)];
+        let named = types.into_iter().enumerate().map(|(at, of)| Column::nullable(format!("c{at}"), of));
+        columns.extend(named);
+        TableSpec::new(TableDefinition {
+            columns,
+            primary_key: vec!["t".into(), "k".into()],
+            partition_key: vec!["k".into()],
+            ..spec().definition().clone()
+        })
+        .unwrap()
+    }
+
+    /// Rows whose values repeat after `distinct` of them, of which `null` in 100 are NULL, and with
+    /// `special` numbers: NaN, both zeros, infinities.
+    fn numbers(spec: &TableSpec, rows: u64, distinct: u64, null: u64, special: bool) -> RecordBatch {
+        let hash = |row: u64| XxHash3_64::oneshot(&row.to_le_bytes());
+        let value = |row: u64, salt: u64| {
+            let is_null = hash(row * 31 + salt) % 100 < null;
+            (!is_null).then(|| hash(hash(row) % distinct + salt * 1_000_003))
+        };
+        let double = |row| {
+            let value = value(row, 1)?;
+            let specials = [f64::NAN, -f64::NAN, 0.0, -0.0, f64::INFINITY, f64::MIN_POSITIVE];
+            let number = if value % 3 == 0 { (value % 1_000_000) as f64 } else { f64::from_bits(value >> 2) };
+            Some(if special && value % 5 == 0 { specials[(value / 5 % 6) as usize] } else { number })
+        };
+        let decimal = |salt: u64, precision: u8| {
+            let values = (0..rows)
+                .map(|row| value(row, salt).map(|v| i128::from(v) % 10_i128.pow(precision.into()) - 5));
+            let values: Decimal128Array = values.collect();
+            Arc::new(values.with_precision_and_scale(precision, 2).unwrap()) as ArrayRef
+        };
+        let ids = (0..rows)
+            .map(|row| value(row, 4).map(|v| u128::from(v).wrapping_mul(u128::from(v)).to_be_bytes()));
+        let times =
+            TimestampMicrosecondArray::from_iter_values((0..rows as i64).map(|row| row / 3 * 3_600_000_000));
+        let columns: Vec<ArrayRef> = vec![
+            Arc::new(times),
+            Arc::new(Int64Array::from_iter_values(0..rows as i64)),
+            Arc::new((0..rows).map(double).collect::<Float64Array>()),
+            Arc::new((0..rows).map(|row| double(row).map(|v| v as f32)).collect::<Float32Array>()),
+            Arc::new((0..rows).map(|row| value(row, 3).map(|v| v % 7 == 0)).collect::<BooleanArray>()),
+            Arc::new(FixedSizeBinaryArray::try_from_sparse_iter_with_size(ids, 16).unwrap()),
+            decimal(5, 7),
+            decimal(6, 15),
+            decimal(7, 22),
+        ];
+        RecordBatch::try_new(Arc::clone(spec.schema()), columns).unwrap()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+        #[test]
+        fn numbers_of_all_kinds_are_read_back_bit_by_bit(
+            rows in 1_u64..30_000,
+            distinct in prop_oneof![1_u64..20, 1_000_u64..100_000],
+            null in prop_oneof![Just(0_u64), 1_u64..101],
+            special in proptest::bool::ANY,
+            batch_rows in 1_000_usize..20_000,
+        ) {
+            let spec = table_of_numbers();
+            let written = numbers(&spec, rows, distinct, null, special);
+            let mut encoder = PortionEncoder::new(&spec, PartitionId(0));
+            for first in (0..written.num_rows()).step_by(batch_rows) {
+                encoder.push(&written.slice(first, batch_rows.min(written.num_rows() - first))).unwrap();
+            }
+            let reader = ParquetRecordBatchReaderBuilder::try_new(encoder.finish().unwrap().bytes).unwrap();
+            let batches: Vec<RecordBatch> = reader.build().unwrap().map(Result::unwrap).collect();
+            let read = concat_batches(&batches[0].schema(), &batches).unwrap();
+            for (name, (written, read)) in spec.columns().iter().zip(written.columns().iter().zip(read.columns())) {
+                // Data are compared by their bits, unlike floating-point numbers.
+                prop_assert!(written.to_data() == read.to_data(), "{}", name.name);
+            }
+        }
     }
 
     #[test]

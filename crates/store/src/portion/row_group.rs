@@ -10,6 +10,7 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 
 use crate::portion::dictionary::DictionaryColumn;
+use crate::portion::encodings::ColumnEncoding;
 use crate::portion::properties::has_bloom_filter;
 use evenkeel_model::table::{ROW_GROUP_BYTES, ROW_GROUP_ROWS, TableSpec};
 
@@ -42,18 +43,18 @@ enum ColumnEncoder {
 }
 
 impl PortionFile {
-    /// Creates an empty file. Columns that are stored as `differences` get no dictionary.
+    /// Creates an empty file with a column for each of `encodings`.
     pub(super) fn new(
         spec: &TableSpec,
         properties: WriterProperties,
-        differences: &[bool],
+        encodings: &[ColumnEncoding],
         group_memory: usize,
     ) -> Result<Self, ParquetError> {
         let writer = ArrowWriter::try_new(Vec::new(), Arc::clone(spec.schema()), Some(properties))?;
         let (file, factory) = writer.into_serialized_writer()?;
-        let columns = differences.iter().enumerate().map(|(index, differences)| Column {
+        let columns = encodings.iter().enumerate().map(|(index, encoding)| Column {
             bloom_filter: has_bloom_filter(spec, index),
-            repeats: !differences,
+            repeats: matches!(encoding, ColumnEncoding::Dictionary(_)),
         });
         Ok(Self { file, factory, columns: columns.collect(), group_memory, group: None })
     }

@@ -1,7 +1,9 @@
 //! Writes a column chunk page by page, with its statistics and indexes.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
-use parquet::basic::{BoundaryOrder, Compression, Encoding, PageType, Type, ZstdLevel};
+use parquet::basic::{BoundaryOrder, Compression, Encoding, PageType, Type};
 use parquet::bloom_filter::Sbbf;
 use parquet::column::page::{CompressedPage, Page, PageWriter};
 use parquet::column::writer::ColumnCloseResult;
@@ -13,6 +15,7 @@ use parquet::file::statistics::Statistics;
 use parquet::file::writer::{SerializedPageWriter, TrackedWrite};
 use parquet::schema::types::ColumnDescPtr;
 
+use crate::portion::compression::{Sizes, compress, zstd};
 use crate::portion::dictionary::hybrid;
 use crate::portion::dictionary::interner::NULL;
 use crate::portion::dictionary::kind::Kind;
@@ -22,6 +25,8 @@ use crate::portion::properties::PAGE_ROWS;
 
 /// Maximum bytes of plain values in a page, except for a single value that is larger.
 const PAGE_BYTES: usize = 1 << 20;
+/// Number of pages from which the saving of compression is estimated.
+const SAMPLED_PAGES: usize = 8;
 /// False-positive rate of a Bloom filter, which is the library's default.
 const FALSE_POSITIVES: f64 = 0.05;
 
@@ -33,13 +38,21 @@ pub(in crate::portion) struct EncodedColumn {
     pub(in crate::portion) repeats: bool,
 }
 
+/// Content of a page before compression.
+struct PageBody {
+    content: Vec<u8>,
+    /// Ranks of the smallest and largest value; `None` if there are only NULLs.
+    range: Option<(u32, u32)>,
+    nulls: usize,
+}
+
 /// Writes pages and collects their statistics.
 pub(super) struct ChunkWriter {
     values: SortedValues,
     kind: Kind,
     nullable: bool,
     sink: TrackedWrite<Vec<u8>>,
-    zstd: zstd::bulk::Compressor<'static>,
+    compressed: bool,
     uncompressed: usize,
     dictionary_bytes: Option<usize>,
     offsets: OffsetIndexBuilder,
@@ -50,13 +63,12 @@ pub(super) struct ChunkWriter {
 
 impl ChunkWriter {
     pub(super) fn new(values: SortedValues, kind: Kind, nullable: bool) -> Self {
-        let level = ZstdLevel::default().compression_level();
         Self {
             values,
             kind,
             nullable,
             sink: TrackedWrite::new(Vec::new()),
-            zstd: zstd::bulk::Compressor::new(level).unwrap_or_default(),
+            compressed: true,
             uncompressed: 0,
             dictionary_bytes: None,
             offsets: OffsetIndexBuilder::new(),
@@ -72,28 +84,22 @@ impl ChunkWriter {
         out.extend_from_slice(value);
     }
 
-    fn write(&mut self, body: &[u8], page: impl FnOnce(Bytes) -> Page) -> Result<(u64, usize), ParquetError> {
-        let compressed = self.zstd.compress(body).map_err(|error| ParquetError::External(Box::new(error)))?;
-        let compressed = if compressed.len() * 16 > body.len() * 15 { stored(body) } else { compressed };
-        let page = CompressedPage::new(page(compressed.into()), body.len());
-        let written = SerializedPageWriter::new(&mut self.sink).write_page(page)?;
-        self.uncompressed += written.uncompressed_size;
-        Ok((written.offset, written.compressed_size))
-    }
-
-    pub(super) fn dictionary(&mut self) -> Result<(), ParquetError> {
-        let mut body = Vec::new();
-        let count = self.values.len();
-        (0..count).for_each(|rank| self.plain(rank, &mut body));
-        let page =
-            |buf| Page::DictionaryPage { buf, num_values: count, encoding: Encoding::PLAIN, is_sorted: true };
-        let (_, bytes) = self.write(&body, page)?;
-        self.dictionary_bytes = Some(bytes);
-        Ok(())
+    /// Splits the rows of the chunk into pages: of equally many rows with a dictionary
+    /// (`repeats`), and otherwise of limited size.
+    pub(super) fn pages<'a>(&self, ranks: &'a [u32], repeats: bool) -> Vec<&'a [u32]> {
+        let mut pages = Vec::new();
+        let mut rest = ranks;
+        while !rest.is_empty() {
+            let rows = if repeats { rest.len().min(PAGE_ROWS) } else { self.plain_page_rows(rest) };
+            let (page, after) = rest.split_at(rows);
+            pages.push(page);
+            rest = after;
+        }
+        pages
     }
 
     /// Number of rows that make a page of plain values, at least one.
-    pub(super) fn plain_page_rows(&self, ranks: &[u32]) -> usize {
+    fn plain_page_rows(&self, ranks: &[u32]) -> usize {
         let mut bytes = 0;
         let fits = |rank: &&u32| {
             bytes += self.values.plain_length(**rank);
@@ -102,39 +108,105 @@ impl ChunkWriter {
         ranks.iter().take(PAGE_ROWS).take_while(fits).count().max(1)
     }
 
-    /// Writes a page of rows: numbers of `bits` each, or plain values if `bits` is `None`.
-    pub(super) fn page(&mut self, ranks: &[u32], bits: Option<u32>) -> Result<(), ParquetError> {
-        let mut body = if self.nullable { definition_levels(ranks) } else { Vec::new() };
-        let held: Vec<u32>;
+    /// Writes all pages: numbers of `bits` each after a dictionary, or plain values if `bits` is
+    /// `None`. They are compressed if that is worth it, judging by the dictionary and some pages.
+    pub(super) fn write(&mut self, pages: &[&[u32]], bits: Option<u32>) -> Result<(), ParquetError> {
+        let mut sizes = Sizes::default();
+        let dictionary = bits.map(|_| self.dictionary_body());
+        let packed = dictionary.as_deref().map(compress).transpose()?;
+        if let Some((body, packed)) = dictionary.as_ref().zip(packed.as_ref()) {
+            sizes.add(1, body.len(), packed.len());
+        }
+        let step = pages.len().div_ceil(SAMPLED_PAGES).max(1);
+        let mut sampled = Vec::with_capacity(SAMPLED_PAGES);
+        for ranks in pages.iter().step_by(step) {
+            let body = self.page_body(ranks, bits);
+            let packed = compress(&body.content)?;
+            sizes.add(step, body.content.len(), packed.len());
+            sampled.push((body, packed));
+        }
+        self.compressed = sizes.are_worth_it();
+        if let Some((body, packed)) = dictionary.zip(packed) {
+            self.dictionary(body, packed)?;
+        }
+        let mut sampled = sampled.into_iter();
+        for (index, ranks) in pages.iter().enumerate() {
+            let ready = if index % step == 0 { sampled.next() } else { None };
+            let (body, packed) = match ready {
+                Some((body, packed)) => (body, Some(packed)),
+                None => (self.page_body(ranks, bits), None),
+            };
+            self.page(ranks.len(), body, packed, bits.is_some())?;
+        }
+        Ok(())
+    }
+
+    fn dictionary(&mut self, body: Vec<u8>, packed: Vec<u8>) -> Result<(), ParquetError> {
+        let length = body.len();
+        let page = Page::DictionaryPage {
+            buf: if self.compressed { packed } else { body }.into(),
+            num_values: self.values.len(),
+            encoding: Encoding::PLAIN,
+            is_sorted: true,
+        };
+        let (_, bytes) = self.append(page, length)?;
+        self.dictionary_bytes = Some(bytes);
+        Ok(())
+    }
+
+    fn append(&mut self, page: Page, uncompressed: usize) -> Result<(u64, usize), ParquetError> {
+        let page = CompressedPage::new(page, uncompressed);
+        let written = SerializedPageWriter::new(&mut self.sink).write_page(page)?;
+        self.uncompressed += written.uncompressed_size;
+        Ok((written.offset, written.compressed_size))
+    }
+
+    fn dictionary_body(&self) -> Vec<u8> {
+        let mut body = Vec::new();
+        (0..self.values.len()).for_each(|rank| self.plain(rank, &mut body));
+        body
+    }
+
+    fn page_body(&self, ranks: &[u32], bits: Option<u32>) -> PageBody {
+        let mut content = if self.nullable { definition_levels(ranks) } else { Vec::new() };
         let present = if ranks.contains(&NULL) {
-            held = ranks.iter().copied().filter(|rank| *rank != NULL).collect();
-            held.as_slice()
+            Cow::Owned(ranks.iter().copied().filter(|rank| *rank != NULL).collect())
         } else {
-            ranks
+            Cow::Borrowed(ranks)
         };
-        let encoding = match bits {
+        match bits {
             Some(bits) => {
-                body.push(bits as u8);
-                hybrid::encode(present, bits, &mut body);
-                Encoding::RLE_DICTIONARY
+                content.push(bits as u8);
+                hybrid::encode(&present, bits, &mut content);
             }
-            None => {
-                present.iter().for_each(|rank| self.plain(*rank, &mut body));
-                Encoding::PLAIN
-            }
-        };
+            None => present.iter().for_each(|rank| self.plain(*rank, &mut content)),
+        }
         let range = present.iter().min().copied().zip(present.iter().max().copied());
-        self.ranges.push((range, (ranks.len() - present.len()) as i64));
-        let page = |buf| Page::DataPage {
-            buf,
-            num_values: ranks.len() as u32,
-            encoding,
+        PageBody { content, range, nulls: ranks.len() - present.len() }
+    }
+
+    /// Writes a page of `rows` rows, whose compressed content may be known.
+    fn page(
+        &mut self,
+        rows: usize,
+        body: PageBody,
+        packed: Option<Vec<u8>>,
+        repeats: bool,
+    ) -> Result<(), ParquetError> {
+        let PageBody { content, range, nulls } = body;
+        self.ranges.push((range, nulls as i64));
+        let length = content.len();
+        let content = if self.compressed { frame(&content, packed)? } else { content };
+        let page = Page::DataPage {
+            buf: content.into(),
+            num_values: rows as u32,
+            encoding: if repeats { Encoding::RLE_DICTIONARY } else { Encoding::PLAIN },
             def_level_encoding: Encoding::RLE,
             rep_level_encoding: Encoding::RLE,
             statistics: None,
         };
-        let (offset, bytes) = self.write(&body, page)?;
-        self.offsets.append_row_count(ranks.len() as i64);
+        let (offset, bytes) = self.append(page, length)?;
+        self.offsets.append_row_count(rows as i64);
         self.offsets.append_offset_and_size(offset as i64, bytes as i32);
         Ok(())
     }
@@ -165,7 +237,7 @@ impl ChunkWriter {
         let (encodings, pages) = encodings(repeats, self.ranges.len());
         let bytes = Bytes::from(self.sink.into_inner()?);
         let metadata = ColumnChunkMetaData::builder(ColumnDescPtr::clone(descriptor))
-            .set_compression(Compression::ZSTD(ZstdLevel::default()))
+            .set_compression(if self.compressed { zstd() } else { Compression::UNCOMPRESSED })
             .set_encodings(encodings)
             .set_page_encoding_stats(pages)
             .set_total_compressed_size(bytes.len() as i64)
@@ -213,6 +285,13 @@ impl ChunkWriter {
         (0..self.values.len()).for_each(|rank| filter.insert(self.values.get(rank)));
         Ok(filter)
     }
+}
+
+/// Returns a zstd frame with a page, whose compressed form may be known; without compression if
+/// that saves less than a sixteenth.
+fn frame(content: &[u8], packed: Option<Vec<u8>>) -> Result<Vec<u8>, ParquetError> {
+    let packed = packed.map_or_else(|| compress(content), Ok)?;
+    Ok(if packed.len() * 16 > content.len() * 15 { stored(content) } else { packed })
 }
 
 /// Returns a zstd frame of uncompressed bytes. Packed numbers hardly compress, but would take as

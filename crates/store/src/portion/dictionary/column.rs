@@ -16,7 +16,6 @@ use crate::portion::dictionary::hybrid;
 use crate::portion::dictionary::interner::{Interner, NULL};
 use crate::portion::dictionary::kind::Kind;
 use crate::portion::dictionary::sorted::SortedValues;
-use crate::portion::properties::PAGE_ROWS;
 
 /// Maximum number of values of a dictionary. It is also full at `FULL_BYTES`.
 const FULL_VALUES: usize = 1 << 17;
@@ -34,6 +33,11 @@ pub(in crate::portion) struct DictionaryColumn {
 }
 
 impl DictionaryColumn {
+    /// Whether a column of this type can be encoded here.
+    pub(in crate::portion) fn can_hold(data_type: &DataType) -> bool {
+        Kind::from_type(data_type).is_some()
+    }
+
     /// Creates an empty chunk of a column of this type; `None` if only the library can write it.
     pub(in crate::portion) fn new(data_type: &DataType, bloom_filter: bool) -> Option<Self> {
         let kind = Kind::from_type(data_type)?;
@@ -128,16 +132,8 @@ impl DictionaryColumn {
         let repeats = dictionary_bytes + present * bits as usize / 8 < plain_bytes;
         let nullable = descriptor.max_def_level() > 0;
         let mut chunk = ChunkWriter::new(values, kind, nullable);
-        if repeats {
-            chunk.dictionary()?;
-        }
-        let mut rest = numbers.as_slice();
-        while !rest.is_empty() {
-            let rows = if repeats { rest.len().min(PAGE_ROWS) } else { chunk.plain_page_rows(rest) };
-            let (page, after) = rest.split_at(rows);
-            chunk.page(page, repeats.then_some(bits))?;
-            rest = after;
-        }
+        let pages = chunk.pages(&numbers, repeats);
+        chunk.write(&pages, repeats.then_some(bits))?;
         chunk.finish(descriptor, numbers.len(), nulls, repeats, bloom_filter)
     }
 }
@@ -162,6 +158,7 @@ mod tests {
     use parquet::file::reader::FileReader;
     use parquet::file::serialized_reader::{ReadOptionsBuilder, SerializedFileReader};
     use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
+    use twox_hash::XxHash3_64;
 
     use super::*;
 
@@ -287,6 +284,37 @@ mod tests {
             let (_, metadata) = read(&file(&array, true));
             let column = metadata.row_group(0).column(0).clone();
             assert_eq!(column.dictionary_page_offset().is_some(), dictionary);
+        }
+    }
+
+    #[test]
+    fn a_chunk_is_compressed_if_that_saves_a_third() {
+        let hash = |row: u64| XxHash3_64::oneshot(&row.to_le_bytes());
+        let texts = |text: &dyn Fn(u64) -> String| {
+            Arc::new((0..40_000).map(|row| Some(text(row))).collect::<StringArray>()) as ArrayRef
+        };
+        let noise =
+            |row: u64| (0..24).map(|at| char::from(b'!' + (hash(row * 24 + at) >> 57) as u8 % 94)).collect();
+        let pages = |path: u64| format!("https://example.org/articles/{:06}", hash(path) % 300_000);
+        let numbers = |below: u64| {
+            Arc::new((0..40_000).map(|row| Some((hash(row) >> 20) % below)).collect::<UInt64Array>())
+                as ArrayRef
+        };
+        for (name, array, expected) in [
+            ("different noise", texts(&noise), false),
+            ("repeated noise", texts(&|row| noise(hash(row) % 1_000)), false),
+            ("different addresses", texts(&|row| pages(row)), true),
+            ("repeated addresses", texts(&|row| pages(hash(row) % 20_000)), true),
+            ("numbers", numbers(1_000), false),
+            ("one number", numbers(1), false),
+        ] {
+            twins_agree(&array);
+            let (_, metadata) = read(&file(&array, true));
+            let chunk = metadata.row_group(0).column(0);
+            let compressed = chunk.compression() != Compression::UNCOMPRESSED;
+            let share = chunk.compressed_size() as f64 / chunk.uncompressed_size() as f64;
+            assert_eq!(compressed, expected, "{name}: {share}");
+            assert!(if compressed { share < 0.7 } else { share == 1.0 }, "{name}: {share}");
         }
     }
 

@@ -5,12 +5,12 @@
 const GROUP: usize = 8;
 
 /// Returns the number of bits that hold every number up to `largest`, at least one.
-pub(super) fn width_of(largest: u32) -> u32 {
+pub(in crate::portion) fn width_of(largest: u32) -> u32 {
     (u32::BITS - largest.leading_zeros()).max(1)
 }
 
 /// Appends `values`, each below 2^`width`, to `out`.
-pub(super) fn encode(values: &[u32], width: u32, out: &mut Vec<u8>) {
+pub(in crate::portion) fn encode(values: &[u32], width: u32, out: &mut Vec<u8>) {
     let mut rest = values;
     let mut unpacked = values;
     let mut groups = 0;

@@ -8,7 +8,7 @@
 //! values, the plain values are written.
 mod chunk;
 mod column;
-mod hybrid;
+pub(super) mod hybrid;
 mod interner;
 mod kind;
 mod sorted;

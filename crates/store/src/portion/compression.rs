@@ -1,0 +1,93 @@
+//! Which pages are worth compressing, and their compression.
+//!
+//! Every query that reads a page decompresses it first, and a page that hardly shrinks takes as
+//! long as any other. So a column chunk is compressed if that saves at least a third of it.
+
+use std::cell::RefCell;
+
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::errors::ParquetError;
+use zstd::bulk::Compressor;
+
+/// Compression of the chunks that are worth it.
+pub(super) fn zstd() -> Compression {
+    Compression::ZSTD(ZstdLevel::default())
+}
+
+/// Returns a zstd frame with `body`.
+pub(super) fn compress(body: &[u8]) -> Result<Vec<u8>, ParquetError> {
+    thread_local! {
+        /// Creating it takes as long as compressing a page.
+        static COMPRESSOR: RefCell<Option<Compressor<'static>>> = const { RefCell::new(None) };
+    }
+    let failed = |error| ParquetError::External(Box::new(error));
+    COMPRESSOR.with_borrow_mut(|compressor| {
+        let compressor = match compressor {
+            Some(compressor) => compressor,
+            None => {
+                let level = ZstdLevel::default().compression_level();
+                compressor.insert(Compressor::new(level).map_err(failed)?)
+            }
+        };
+        compressor.compress(body).map_err(failed)
+    })
+}
+
+/// Bytes of pages, as they are and compressed.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Sizes {
+    plain: usize,
+    compressed: usize,
+}
+
+impl Sizes {
+    /// Returns the sizes of `body`.
+    pub(super) fn of(body: &[u8]) -> Result<Self, ParquetError> {
+        Ok(Self { plain: body.len(), compressed: compress(body)?.len() })
+    }
+
+    /// Adds `pages` pages, each of `plain` bytes, of which compression leaves `compressed`.
+    pub(super) fn add(&mut self, pages: usize, plain: usize, compressed: usize) {
+        self.plain += pages * plain;
+        self.compressed += pages * compressed;
+    }
+
+    /// Whether compression saves at least a third.
+    pub(super) fn are_worth_it(self) -> bool {
+        self.compressed * 3 <= self.plain * 2
+    }
+
+    /// Bytes that are stored, and for compressed ones a third of all, which is what reading them
+    /// costs in addition.
+    pub(super) fn cost(self) -> usize {
+        if self.are_worth_it() { self.compressed + self.plain / 3 } else { self.plain }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_hardly_shrinks_is_not_compressed() {
+        let noise: Vec<u8> = (0..30_000_u64).map(|byte| ((byte * byte * 0x9e37_79b9) >> 13) as u8).collect();
+        let sizes = Sizes::of(&noise).unwrap();
+        assert!(!sizes.are_worth_it() && sizes.cost() == noise.len(), "{sizes:?}");
+        let repeated = Sizes::of(&[7; 30_000]).unwrap();
+        assert!(repeated.are_worth_it() && repeated.cost() < 10_100, "{repeated:?}");
+        let mut both = Sizes::default();
+        both.add(1, 30_000, 30_000);
+        assert!(!both.are_worth_it());
+        both.add(2, 30_000, 15_000);
+        assert!(both.are_worth_it());
+        assert!(Sizes::of(&[]).unwrap().cost() <= 16);
+    }
+
+    #[test]
+    fn bodies_are_restored() {
+        for length in [0, 1, 100_000] {
+            let body = vec![3; length];
+            assert_eq!(zstd::bulk::decompress(&compress(&body).unwrap(), length).unwrap(), body);
+        }
+    }
+}
