@@ -25,6 +25,7 @@ mod optimization;
 mod out_of_range;
 mod scan;
 mod session;
+mod threads;
 mod walk;
 
 pub use crate::query::error::QueryError;

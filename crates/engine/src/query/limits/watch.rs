@@ -10,6 +10,7 @@ use tokio::sync::Notify;
 use evenkeel_model::units::ByteSize;
 
 use crate::query::limits::{LimitExceeded, process_memory};
+use crate::query::threads;
 
 /// Memory that a process may use beyond its query's: library code, caches and stacks do not shrink
 /// with the limit.
@@ -128,7 +129,7 @@ impl Watch {
             let watched = Arc::clone(&shared);
             let started = Instant::now();
             // If the thread cannot start, the query runs without this guard; its pool still holds.
-            let _ = std::thread::Builder::new().name("query-watch".to_owned()).spawn(move || {
+            let _ = threads::watch(move || {
                 let Some(exceeded) = watched.wait(started, timeout, memory) else { return };
                 let _ = watched.exceeded.set(exceeded.clone());
                 watched.notify.notify_waiters();

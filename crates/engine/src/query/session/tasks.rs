@@ -16,12 +16,9 @@ use crate::query::error::QueryError;
 use crate::query::limits::watch::Watch;
 use crate::query::limits::{LimitExceeded, QueryMemory, RunningQueryGuard};
 use crate::query::session::stoppable::Consumer;
+use crate::query::threads;
 
-/// Stack of a thread that plans, in bytes. Only the used part of it takes memory.
-const PLANNING_STACK: usize = 64 << 20;
-
-/// Plans a query in a separate thread, with a stack for the deepest SQL: planning is recursive and
-/// does not yield.
+/// Plans a query in a separate thread, with a stack for the deepest SQL.
 pub(in crate::query) async fn plan_in_thread<T: Send + 'static>(
     watch: Option<&Watch>,
     pool: &Arc<dyn MemoryPool>,
@@ -36,8 +33,7 @@ pub(in crate::query) async fn plan_in_thread<T: Send + 'static>(
         let _ = sender.send(done.unwrap_or_else(|panic| Err(panic_error(panic.as_ref()).into())));
         drop(running);
     };
-    let thread = std::thread::Builder::new().name("query-plan".to_owned()).stack_size(PLANNING_STACK);
-    thread.spawn(plan).map_err(DataFusionError::IoError)?;
+    threads::plan(plan).map_err(DataFusionError::IoError)?;
     let done = tokio::select! {
         done = receiver => done.unwrap_or_else(|_| Err(panic_error(&"it ended without a plan").into())),
         exceeded = exceeded(watch) => return Err(exceeded.into()),
@@ -58,8 +54,7 @@ async fn exceeded(watch: Option<&Watch>) -> LimitExceeded {
 
 /// Returns the error of a query in which the engine panicked.
 fn panic_error(panic: &(dyn Any + Send)) -> DataFusionError {
-    let text = panic.downcast_ref::<String>().map(String::as_str);
-    let text = text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("it panicked");
+    let text = threads::text_of_panic(panic);
     DataFusionError::Execution(format!("the engine cannot run this query: {text}"))
 }
 
