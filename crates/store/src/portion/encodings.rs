@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ahash::{AHashMap, AHashSet};
 use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch};
 use arrow::buffer::BooleanBuffer;
-use arrow::compute::{cast, filter, is_not_null};
+use arrow::compute::{cast, concat, filter, is_not_null};
 use arrow::datatypes::{
     DECIMAL64_MAX_PRECISION, DataType, Decimal128Type, Float32Type, Float64Type, Int64Type,
 };
@@ -25,26 +25,23 @@ use crate::portion::properties::has_bloom_filter;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ColumnEncoding {
     /// A dictionary, or plain values where these are smaller.
-    Dictionary(Chunks),
+    Dictionary(ChunkCompression),
     /// Differences of integers.
-    Differences(Chunks),
+    Differences(ChunkCompression),
     /// Each value by itself.
-    Plain(Chunks),
-    /// The first bytes of all numbers of a page, then the second ones, and so on: the bytes of sign
-    /// and exponent compress, even if no number repeats.
-    ByteStreams,
+    Plain(ChunkCompression),
 }
 
 /// Whether the column chunks that the library writes are compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Chunks {
+pub(super) enum ChunkCompression {
     Compressed,
     Uncompressed,
 }
 
-impl Chunks {
+impl ChunkCompression {
     fn of(sizes: Sizes) -> Self {
-        if sizes.are_worth_it() { Self::Compressed } else { Self::Uncompressed }
+        if sizes.compression_pays() { Self::Compressed } else { Self::Uncompressed }
     }
 }
 
@@ -52,13 +49,15 @@ impl Chunks {
 const SAMPLE_ROWS: usize = 1 << 13;
 /// Rows whose values are compressed to choose an encoding.
 const FIXED_WIDTH_ROWS: usize = 1 << 12;
-/// Values that a sample needs to show how a column can be encoded.
-const LEAST_VALUES: usize = 64;
+/// Blocks of rows of which a sample consists.
+const SAMPLED_BLOCKS: usize = 4;
 /// Largest size of uncompressed differences as a share of the dictionary encoding's size.
-const OF_A_DICTIONARY: f64 = 0.8;
-/// The encoding of values as a dictionary is not compared with others if it takes this part of their
-/// bytes, or less.
-const SMALL: usize = 4;
+const SHARE_OF_DICTIONARY: f64 = 0.8;
+/// A dictionary is not compared with plain values if it takes this part of their bytes, or less.
+const CLEARLY_SMALLER: usize = 4;
+/// Distinct values of half of a sample, as a share of the expected ones, from which its values count
+/// as drawn at random.
+const AS_DRAWN: f64 = 0.95;
 /// Maximum bytes of a dictionary that the library writes.
 const LIBRARY_DICTIONARY_BYTES: f64 = (1 << 20) as f64;
 /// Bytes of a difference from which compression is tried: what it saves of narrow ones is little.
@@ -66,7 +65,7 @@ const WIDE_DIFFERENCE_BYTES: usize = 2;
 /// Number of differences for each distinct one from which they may compress.
 const FEW_DIFFERENCES: usize = 8;
 /// Number of values whose differences share a width, and number that share a least difference.
-const NARROW: usize = 32;
+const MINIBLOCK: usize = 32;
 const BLOCK: usize = 128;
 /// Bits of the length of a run.
 const LENGTH_OF_RUN: f64 = 16.0;
@@ -79,44 +78,56 @@ pub(super) fn column_encodings(
     first: &RecordBatch,
     rows: usize,
 ) -> Result<Vec<ColumnEncoding>, ParquetError> {
-    let encoding = |(index, array): (usize, &ArrayRef)| {
-        let sample = array.slice(0, array.len().min(SAMPLE_ROWS));
-        column_encoding(&sample, rows, has_bloom_filter(spec, index))
-    };
+    let encoding =
+        |(index, array): (usize, &ArrayRef)| column_encoding(array, rows, has_bloom_filter(spec, index));
     first.columns().iter().enumerate().map(encoding).collect()
 }
 
 fn column_encoding(
-    sample: &ArrayRef,
+    array: &ArrayRef,
     rows: usize,
     bloom_filter: bool,
 ) -> Result<ColumnEncoding, ParquetError> {
-    if let Some(values) = stored_integers(sample) {
+    if let Some(values) = stored_integers(&array.slice(0, array.len().min(SAMPLE_ROWS))) {
         // A Bloom filter contains the values of a dictionary, or else of all rows.
         let chunks = match bloom_filter {
-            true => hardly_repeat(&values).then_some(Chunks::Uncompressed),
+            true => hardly_repeat(&values).then_some(ChunkCompression::Uncompressed),
             false => as_differences(&values, rows)?,
         };
         if let Some(chunks) = chunks {
             return Ok(ColumnEncoding::Differences(chunks));
         }
     }
-    if DictionaryColumn::can_hold(sample.data_type()) {
+    if DictionaryColumn::can_hold(array.data_type()) {
         // Each chunk decides by itself.
-        return Ok(ColumnEncoding::Dictionary(Chunks::Compressed));
+        return Ok(ColumnEncoding::Dictionary(ChunkCompression::Compressed));
     }
-    let Some(values) = FixedWidth::of(&sample.slice(0, sample.len().min(FIXED_WIDTH_ROWS)))? else {
-        return Ok(ColumnEncoding::Dictionary(Chunks::Compressed));
+    let chosen = match FixedWidth::of(&blocks_of(array)?)? {
+        // As few values as this show nothing, and take little space.
+        Some(values) if values.count >= FIXED_WIDTH_ROWS / 2 => values.encoding(rows, bloom_filter)?,
+        _ => ColumnEncoding::Dictionary(ChunkCompression::Compressed),
     };
-    values.encoding(rows, bloom_filter)
+    Ok(chosen)
+}
+
+/// Returns some blocks of rows, which are spread over all.
+fn blocks_of(array: &ArrayRef) -> Result<ArrayRef, ParquetError> {
+    if array.len() <= FIXED_WIDTH_ROWS {
+        return Ok(Arc::clone(array));
+    }
+    let rows = FIXED_WIDTH_ROWS / SAMPLED_BLOCKS;
+    let step = (array.len() - rows) / (SAMPLED_BLOCKS - 1);
+    let blocks: Vec<ArrayRef> = (0..SAMPLED_BLOCKS).map(|block| array.slice(block * step, rows)).collect();
+    let blocks: Vec<&dyn Array> = blocks.iter().map(AsRef::as_ref).collect();
+    Ok(concat(&blocks)?)
 }
 
 /// Values of a sample that take equally many bytes, as Parquet stores them, without NULLs.
 struct FixedWidth {
     bytes: Vec<u8>,
+    /// Bytes of a value; 1 for flags, of which a byte has eight.
     width: usize,
-    /// Whether the values are floating-point numbers.
-    float: bool,
+    count: usize,
 }
 
 impl FixedWidth {
@@ -144,41 +155,43 @@ impl FixedWidth {
             }
             _ => return Ok(None),
         };
-        let float = present.data_type().is_floating();
-        Ok(Some(Self { bytes, width, float }))
+        Ok(Some(Self { bytes, width, count: present.len() }))
     }
 
     fn encoding(&self, rows: usize, bloom_filter: bool) -> Result<ColumnEncoding, ParquetError> {
         if self.width == 1 {
-            return Ok(ColumnEncoding::Plain(Chunks::of(Sizes::of(&self.bytes)?)));
+            return Ok(ColumnEncoding::Plain(ChunkCompression::of(Sizes::of(&self.bytes)?)));
         }
         let (numbers, distinct) = self.numbers();
+        let repeats = distinct <= numbers.len() / 2;
         // A Bloom filter contains the values of a dictionary, or else of all rows.
-        if numbers.len() < LEAST_VALUES || bloom_filter && distinct <= numbers.len() / 2 {
-            return Ok(ColumnEncoding::Dictionary(Chunks::Compressed));
+        if bloom_filter && repeats {
+            return Ok(ColumnEncoding::Dictionary(ChunkCompression::Compressed));
         }
-        let dictionary = self.as_dictionary(&numbers, rows)?;
-        let small = (self.bytes.len() / SMALL) as f64;
-        if let Some((_, chunks)) = dictionary.filter(|(cost, _)| *cost <= small) {
+        let Some((cost, chunks)) = self.as_dictionary(&numbers, rows)? else {
+            // The library stops using a dictionary that becomes too large.
+            return match repeats {
+                true => Ok(ColumnEncoding::Dictionary(ChunkCompression::Compressed)),
+                false => Ok(ColumnEncoding::Plain(ChunkCompression::of(Sizes::of(&self.bytes)?))),
+            };
+        };
+        if cost <= (self.bytes.len() / CLEARLY_SMALLER) as f64 {
             return Ok(ColumnEncoding::Dictionary(chunks));
         }
         let plain = Sizes::of(&self.bytes)?;
-        let mut best = (plain.cost() as f64, ColumnEncoding::Plain(Chunks::of(plain)));
-        if self.float {
-            let streams = Sizes::of(&self.byte_streams())?;
-            if streams.are_worth_it() && (streams.cost() as f64) < best.0 {
-                best = (streams.cost() as f64, ColumnEncoding::ByteStreams);
-            }
-        }
-        Ok(match dictionary {
-            Some((cost, chunks)) if cost < best.0 => ColumnEncoding::Dictionary(chunks),
-            _ => best.1,
+        Ok(match cost < plain.cost() as f64 {
+            true => ColumnEncoding::Dictionary(chunks),
+            false => ColumnEncoding::Plain(ChunkCompression::of(plain)),
         })
     }
 
     /// Returns the cost of the values with a dictionary of `rows` such values, and how it is
     /// stored; `None` if the dictionary would be too large.
-    fn as_dictionary(&self, numbers: &[u32], rows: usize) -> Result<Option<(f64, Chunks)>, ParquetError> {
+    fn as_dictionary(
+        &self,
+        numbers: &[u32],
+        rows: usize,
+    ) -> Result<Option<(f64, ChunkCompression)>, ParquetError> {
         let possible = if self.width < 8 { 256_f64.powi(self.width as i32) } else { f64::INFINITY };
         let distinct = expected_distinct(numbers, rows, possible);
         let bytes = distinct * self.width as f64;
@@ -190,7 +203,10 @@ impl FixedWidth {
         let sizes = Sizes::of(&page)?;
         // Of the whole dictionary, the sample bears its share.
         let share = numbers.len() as f64 / rows.max(numbers.len()).max(1) as f64;
-        Ok(Some((sizes.cost() as f64 + bytes * share, Chunks::of(sizes))))
+        let cost = sizes.cost() as f64 + bytes * share;
+        // Other rows may be less alike than the sample, so that the dictionary becomes too large.
+        let is_certain = bytes * 2.0 < LIBRARY_DICTIONARY_BYTES && page.len() * 8 >= numbers.len();
+        Ok(Some((cost, if is_certain { ChunkCompression::of(sizes) } else { ChunkCompression::Compressed })))
     }
 
     /// Numbers the values in the order of their first appearance; returns the number of each, and
@@ -204,11 +220,6 @@ impl FixedWidth {
         let numbers = numbers.collect();
         (numbers, known.len())
     }
-
-    /// The first byte of each value, then the second of each, and so on.
-    fn byte_streams(&self) -> Vec<u8> {
-        (0..self.width).flat_map(|byte| self.bytes.iter().skip(byte).step_by(self.width)).copied().collect()
-    }
 }
 
 fn packed(bits: &BooleanBuffer) -> Vec<u8> {
@@ -221,7 +232,7 @@ fn bytes_of_digits(precision: u8) -> usize {
     match precision {
         2..=9 => 4,
         1 | 10..=DECIMAL64_MAX_PRECISION => 8,
-        // Those of 10^precision, with a sign.
+        // Enough bits for 10^precision and a sign.
         _ => ((f64::from(precision) * std::f64::consts::LOG2_10 + 1.0) / 8.0).ceil() as usize,
     }
 }
@@ -229,10 +240,40 @@ fn bytes_of_digits(precision: u8) -> usize {
 /// Number of distinct values to expect in `rows` rows, of which at most `possible` exist.
 fn expected_distinct<T: Hash + Eq>(sample: &[T], rows: usize, possible: f64) -> f64 {
     let known = distinct(sample).max(1) as f64;
-    // Each doubling of the rows adds as many new values as the second half of the sample.
-    let growth = known / distinct(sample.get(..sample.len() / 2).unwrap_or_default()).max(1) as f64;
+    let of_half = distinct(sample.get(..sample.len() / 2).unwrap_or_default()).max(1) as f64;
+    let most = possible.min(rows as f64);
+    if let Some(all) = drawn_from(known, sample.len() as f64)
+        && of_half >= AS_DRAWN * seen_of(all, sample.len() as f64 / 2.0)
+    {
+        return seen_of(all, rows as f64).max(known).min(most);
+    }
+    // Values come one after another, as in a sorted column: each doubling of the rows adds as many
+    // new ones as the second half of the sample.
     let doublings = (rows.max(sample.len()) as f64 / sample.len().max(1) as f64).log2();
-    (known * growth.min(2.0).powf(doublings)).min(possible).min(rows as f64)
+    (known * (known / of_half).min(2.0).powf(doublings)).min(most)
+}
+
+/// Expected number of distinct values among `rows` draws from `all` values.
+fn seen_of(all: f64, rows: f64) -> f64 {
+    -all * (-rows / all).exp_m1()
+}
+
+/// Number of values from which `rows` draws have `seen` distinct ones; `None` if hardly any value
+/// occurs twice, so that it cannot be told.
+fn drawn_from(seen: f64, rows: f64) -> Option<f64> {
+    if seen > rows * 0.99 {
+        return None;
+    }
+    let (mut least, mut most) = (seen, rows * 100.0);
+    for _ in 0..50 {
+        let middle = f64::midpoint(least, most);
+        if seen_of(middle, rows) < seen {
+            least = middle;
+        } else {
+            most = middle;
+        }
+    }
+    Some(most)
 }
 
 /// Values of a column that Parquet stores as integers, without NULLs.
@@ -258,11 +299,11 @@ fn hardly_repeat(values: &[i64]) -> bool {
 
 /// Returns how differences of the values are stored, if that costs less than a dictionary of `rows`
 /// such values.
-fn as_differences(values: &[i64], rows: usize) -> Result<Option<Chunks>, ParquetError> {
+fn as_differences(values: &[i64], rows: usize) -> Result<Option<ChunkCompression>, ParquetError> {
     let sizes = sizes_of_differences(values)?;
-    let chunks = Chunks::of(sizes);
+    let chunks = ChunkCompression::of(sizes);
     // The cost of compressed ones already includes that they take longer to read.
-    let share = if chunks == Chunks::Compressed { 1.0 } else { OF_A_DICTIONARY };
+    let share = if chunks == ChunkCompression::Compressed { 1.0 } else { SHARE_OF_DICTIONARY };
     let is_less = 8.0 * (sizes.cost() as f64) < share * bits_with_dictionary(values, rows);
     Ok(is_less.then_some(chunks))
 }
@@ -283,9 +324,12 @@ fn bits_with_dictionary(values: &[i64], rows: usize) -> f64 {
 /// Bytes that the differences of values take, and those that compression leaves if few differences
 /// occur again and again, such as those of sorted hours.
 fn sizes_of_differences(values: &[i64]) -> Result<Sizes, ParquetError> {
+    let mut sizes = Sizes::default();
+    if values.is_empty() {
+        return Ok(sizes);
+    }
     let differences = differences(values);
     let bytes = bits_of(&differences).div_ceil(8);
-    let mut sizes = Sizes::default();
     if bytes < values.len() * WIDE_DIFFERENCE_BYTES
         || distinct(&differences) * FEW_DIFFERENCES > differences.len()
     {
@@ -326,7 +370,7 @@ fn bits_of(differences: &[i64]) -> usize {
             let widest = narrow.iter().map(|value| value.wrapping_sub(least).cast_unsigned()).max();
             narrow.len() * widest.map_or(0, |widest| (u64::BITS - widest.leading_zeros()) as usize)
         };
-        BLOCK_HEADER + block.chunks(NARROW).map(width).sum::<usize>()
+        BLOCK_HEADER + block.chunks(MINIBLOCK).map(width).sum::<usize>()
     };
     differences.chunks(BLOCK).map(of_block).sum()
 }
@@ -347,10 +391,18 @@ mod tests {
         let hash = |row: i64| (hashed(row.cast_unsigned()) >> 20).cast_signed();
         let sample = |value: &dyn Fn(i64) -> i64| (0..8192).map(value).collect::<Vec<i64>>();
         for (name, values, expected) in [
-            ("distinct numbers", sample(&|row| hash(row)), Some(Chunks::Uncompressed)),
-            ("prices", sample(&|row| hash(row) % 10_000_000), Some(Chunks::Uncompressed)),
-            ("sorted orders of four lines", sample(&|row| row / 4 * 16), Some(Chunks::Uncompressed)),
-            ("sorted hours of few rows", sample(&|row| row / 4 * 3_600_000_000), Some(Chunks::Compressed)),
+            ("distinct numbers", sample(&|row| hash(row)), Some(ChunkCompression::Uncompressed)),
+            ("prices", sample(&|row| hash(row) % 10_000_000), Some(ChunkCompression::Uncompressed)),
+            (
+                "sorted orders of four lines",
+                sample(&|row| row / 4 * 16),
+                Some(ChunkCompression::Uncompressed),
+            ),
+            (
+                "sorted hours of few rows",
+                sample(&|row| row / 4 * 3_600_000_000),
+                Some(ChunkCompression::Compressed),
+            ),
             ("quantities", sample(&|row| hash(row) % 50), None),
             ("line numbers", sample(&|row| row % 7), None),
             ("dates of seven years", sample(&|row| hash(row) % 2_500), None),
@@ -387,8 +439,8 @@ mod tests {
 
     #[test]
     fn values_of_fixed_width_are_stored_at_the_least_cost() {
-        use Chunks::{Compressed, Uncompressed};
-        use ColumnEncoding::{ByteStreams, Dictionary, Plain};
+        use ChunkCompression::{Compressed, Uncompressed};
+        use ColumnEncoding::{Dictionary, Plain};
         let noise = |row: u64| hashed(row) as f64 / 1e12;
         let decimals = Decimal128Array::from_iter_values((0..8192).map(|row| i128::from(hashed(row)) << 20));
         let large = decimals.with_precision_and_scale(38, 9).unwrap();
@@ -401,14 +453,10 @@ mod tests {
         let cases: Vec<(&str, ArrayRef, ColumnEncoding)> = vec![
             ("noise", doubles(noise), Plain(Uncompressed)),
             ("short noise", Arc::new(floats), Plain(Uncompressed)),
-            ("whole numbers", doubles(|row| (hashed(row) % 1_000_000) as f64), ByteStreams),
+            ("whole numbers", doubles(|row| (hashed(row) % 1_000_000) as f64), Plain(Compressed)),
             ("temperatures", doubles(|row| (hashed(row) % 400) as f64 / 10.0), Dictionary(Uncompressed)),
-            (
-                "rarely not zero",
-                doubles(|row| (hashed(row) % 500 / 499 * 7) as f64),
-                Dictionary(Uncompressed),
-            ),
-            ("a cycle", doubles(|row| (row * 7 % 1_000) as f64), Dictionary(Compressed)),
+            ("rarely not zero", doubles(|row| (hashed(row) % 500 / 499 * 7) as f64), Dictionary(Compressed)),
+            ("a cycle", doubles(|row| (row * 7 % 128) as f64), Dictionary(Compressed)),
             ("runs", doubles(|row| noise(row / 40)), Dictionary(Compressed)),
             (
                 "random identifiers",
@@ -418,7 +466,7 @@ mod tests {
             ("large decimals", Arc::new(large), Plain(Compressed)),
             ("flags", flags(500), Plain(Uncompressed)),
             ("rare flags", flags(3), Plain(Compressed)),
-            ("few rows", doubles(noise).slice(0, LEAST_VALUES - 1), Dictionary(Compressed)),
+            ("few rows", doubles(noise).slice(0, FIXED_WIDTH_ROWS / 2 - 1), Dictionary(Compressed)),
             ("no rows", arrow::array::new_null_array(&DataType::Float64, 8192), Dictionary(Compressed)),
         ];
         for (name, sample, expected) in cases {
@@ -428,6 +476,41 @@ mod tests {
         let repeated = doubles(|row| (hashed(row) % 1_000) as f64);
         assert!(matches!(column_encoding(&repeated, 8192, true).unwrap(), Dictionary(_)));
         assert_eq!(column_encoding(&doubles(noise), 8192, true).unwrap(), Plain(Uncompressed));
+    }
+
+    #[test]
+    fn the_number_of_distinct_values_is_estimated_from_a_sample() {
+        let rows = 1_000_000;
+        for distinct in [1, 50, 1_000, 5_000, 30_000, 100_000] {
+            let drawn: Vec<u64> = (0..4096).map(|row| hashed(row) % distinct).collect();
+            let estimate = expected_distinct(&drawn, rows, f64::INFINITY);
+            let ratio = estimate / distinct as f64;
+            assert!((0.6..1.7).contains(&ratio), "{estimate} of {distinct} drawn at random");
+        }
+        for repeats in [2, 4, 100] {
+            let sorted: Vec<u64> = (0..4096).map(|row| row / repeats).collect();
+            let estimate = expected_distinct(&sorted, rows, f64::INFINITY) * repeats as f64;
+            assert!((0.8e6..1.2e6).contains(&estimate), "{estimate} rows, sorted, {repeats} of a value");
+        }
+        let different: Vec<u64> = (0..4096).map(hashed).collect();
+        assert!(expected_distinct(&different, rows, f64::INFINITY) > 900_000.0);
+        assert!(expected_distinct(&different, rows, 5_000.0) <= 5_000.0);
+        assert!(expected_distinct::<u64>(&[], 0, f64::INFINITY) <= 1.0);
+    }
+
+    #[test]
+    fn numbers_that_repeat_keep_a_dictionary() {
+        for distinct in [2, 1_000, 5_000, 30_000] {
+            let numbers = doubles(|row| hashed(hashed(row) % distinct) as f64);
+            let chosen = column_encoding(&numbers, 1_000_000, false).unwrap();
+            assert!(matches!(chosen, ColumnEncoding::Dictionary(_)), "{distinct}: {chosen:?}");
+        }
+        // The first rows have one value, so that others are expected to have more.
+        let first_alike = doubles(|row| if row < 6_000 { 0.0 } else { hashed(row) as f64 });
+        let chosen = column_encoding(&first_alike, 1_000_000, false).unwrap();
+        assert_eq!(chosen, ColumnEncoding::Dictionary(ChunkCompression::Compressed));
+        let alike = column_encoding(&doubles(|_| 7.5), 1_000_000, false).unwrap();
+        assert_eq!(alike, ColumnEncoding::Dictionary(ChunkCompression::Compressed));
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! A portion: an immutable Parquet file with the rows of one partition, sorted by the primary key,
 //! each key once.
 //!
-//! Layout: zstd where it saves a third; row groups of at most [`evenkeel_model::table::ROW_GROUP_ROWS`] rows and
-//! [`evenkeel_model::table::ROW_GROUP_BYTES`] with a page index; dictionaries for columns with
-//! repeated values; a Bloom filter on each partition-key column except the leading primary-key
-//! column, whose ranges already prune; the sort order and the format version in the file's
-//! metadata.
+//! Layout: row groups of at most [`evenkeel_model::table::ROW_GROUP_ROWS`] rows and
+//! [`evenkeel_model::table::ROW_GROUP_BYTES`] with a page index; zstd where it saves a third;
+//! dictionaries for columns with repeated values; a Bloom filter on each partition-key column
+//! except the leading primary-key column, whose ranges already prune; the sort order and the format
+//! version in the file's metadata.
 mod checksum;
 mod compression;
 mod dictionary;

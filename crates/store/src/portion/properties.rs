@@ -6,7 +6,7 @@ use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder, Write
 use parquet::schema::types::ColumnPath;
 
 use crate::portion::compression::zstd;
-use crate::portion::encodings::{Chunks, ColumnEncoding};
+use crate::portion::encodings::{ChunkCompression, ColumnEncoding};
 use evenkeel_model::table::{FORMAT_VERSION, FORMAT_WITHOUT_DELETES, TableSpec};
 use evenkeel_model::units::PartitionId;
 
@@ -79,9 +79,8 @@ fn with_encodings(
             ColumnEncoding::Dictionary(chunks) => (None, *chunks),
             ColumnEncoding::Differences(chunks) => (Some(Encoding::DELTA_BINARY_PACKED), *chunks),
             ColumnEncoding::Plain(chunks) => (Some(Encoding::PLAIN), *chunks),
-            ColumnEncoding::ByteStreams => (Some(Encoding::BYTE_STREAM_SPLIT), Chunks::Compressed),
         };
-        if chunks == Chunks::Uncompressed {
+        if chunks == ChunkCompression::Uncompressed {
             builder = builder.set_column_compression(path.clone(), Compression::UNCOMPRESSED);
         }
         if let Some(encoding) = of_values {

@@ -81,7 +81,7 @@ pub fn outlive_failed_allocations() -> impl Drop {
     Server
 }
 
-/// Thread that ends a query whose time or memory is exhausted. Dropping this value ends the thread.
+/// Watch by a thread that ends a query whose time or memory is exhausted, until it is dropped.
 #[derive(Debug)]
 pub struct Watch {
     shared: Arc<Shared>,
@@ -231,7 +231,7 @@ mod tests {
         drop(watch);
         std::thread::sleep(Duration::from_millis(400));
         assert!(shared.exceeded.get().is_none());
-        assert_eq!(Arc::strong_count(&shared), 1, "the thread has ended");
+        assert_eq!(Arc::strong_count(&shared), 1, "the watch has ended");
     }
 
     #[cfg(target_os = "linux")]

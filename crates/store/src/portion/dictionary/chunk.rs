@@ -27,6 +27,8 @@ use crate::portion::properties::PAGE_ROWS;
 const PAGE_BYTES: usize = 1 << 20;
 /// Number of pages from which the saving of compression is estimated.
 const SAMPLED_PAGES: usize = 8;
+/// Largest page that is kept, with its compressed form, after it was sampled.
+const KEPT_PAGE_BYTES: usize = 1 << 16;
 /// False-positive rate of a Bloom filter, which is the library's default.
 const FALSE_POSITIVES: f64 = 0.05;
 
@@ -113,38 +115,39 @@ impl ChunkWriter {
     pub(super) fn write(&mut self, pages: &[&[u32]], bits: Option<u32>) -> Result<(), ParquetError> {
         let mut sizes = Sizes::default();
         let dictionary = bits.map(|_| self.dictionary_body());
-        let packed = dictionary.as_deref().map(compress).transpose()?;
-        if let Some((body, packed)) = dictionary.as_ref().zip(packed.as_ref()) {
-            sizes.add(1, body.len(), packed.len());
+        let compressed = dictionary.as_deref().map(compress).transpose()?;
+        if let Some((body, compressed)) = dictionary.as_ref().zip(compressed.as_ref()) {
+            sizes.add(1, body.len(), compressed.len());
         }
         let step = pages.len().div_ceil(SAMPLED_PAGES).max(1);
         let mut sampled = Vec::with_capacity(SAMPLED_PAGES);
         for ranks in pages.iter().step_by(step) {
             let body = self.page_body(ranks, bits);
-            let packed = compress(&body.content)?;
-            sizes.add(step, body.content.len(), packed.len());
-            sampled.push((body, packed));
+            let compressed = compress(&body.content)?;
+            sizes.add(step, body.content.len(), compressed.len());
+            let is_kept = body.content.len() <= KEPT_PAGE_BYTES;
+            sampled.push(is_kept.then_some((body, compressed)));
         }
-        self.compressed = sizes.are_worth_it();
-        if let Some((body, packed)) = dictionary.zip(packed) {
-            self.dictionary(body, packed)?;
+        self.compressed = sizes.compression_pays();
+        if let Some((body, compressed)) = dictionary.zip(compressed) {
+            self.dictionary(body, compressed)?;
         }
         let mut sampled = sampled.into_iter();
         for (index, ranks) in pages.iter().enumerate() {
-            let ready = if index % step == 0 { sampled.next() } else { None };
-            let (body, packed) = match ready {
-                Some((body, packed)) => (body, Some(packed)),
+            let ready = if index % step == 0 { sampled.next().flatten() } else { None };
+            let (body, compressed) = match ready {
+                Some((body, compressed)) => (body, Some(compressed)),
                 None => (self.page_body(ranks, bits), None),
             };
-            self.page(ranks.len(), body, packed, bits.is_some())?;
+            self.page(ranks.len(), body, compressed, bits.is_some())?;
         }
         Ok(())
     }
 
-    fn dictionary(&mut self, body: Vec<u8>, packed: Vec<u8>) -> Result<(), ParquetError> {
+    fn dictionary(&mut self, body: Vec<u8>, compressed: Vec<u8>) -> Result<(), ParquetError> {
         let length = body.len();
         let page = Page::DictionaryPage {
-            buf: if self.compressed { packed } else { body }.into(),
+            buf: if self.compressed { compressed } else { body }.into(),
             num_values: self.values.len(),
             encoding: Encoding::PLAIN,
             is_sorted: true,
@@ -190,13 +193,13 @@ impl ChunkWriter {
         &mut self,
         rows: usize,
         body: PageBody,
-        packed: Option<Vec<u8>>,
+        compressed: Option<Vec<u8>>,
         repeats: bool,
     ) -> Result<(), ParquetError> {
         let PageBody { content, range, nulls } = body;
         self.ranges.push((range, nulls as i64));
         let length = content.len();
-        let content = if self.compressed { frame(&content, packed)? } else { content };
+        let content = if self.compressed { frame(&content, compressed)? } else { content };
         let page = Page::DataPage {
             buf: content.into(),
             num_values: rows as u32,
@@ -289,9 +292,9 @@ impl ChunkWriter {
 
 /// Returns a zstd frame with a page, whose compressed form may be known; without compression if
 /// that saves less than a sixteenth.
-fn frame(content: &[u8], packed: Option<Vec<u8>>) -> Result<Vec<u8>, ParquetError> {
-    let packed = packed.map_or_else(|| compress(content), Ok)?;
-    Ok(if packed.len() * 16 > content.len() * 15 { stored(content) } else { packed })
+fn frame(content: &[u8], compressed: Option<Vec<u8>>) -> Result<Vec<u8>, ParquetError> {
+    let compressed = compressed.map_or_else(|| compress(content), Ok)?;
+    Ok(if compressed.len() * 16 > content.len() * 15 { stored(content) } else { compressed })
 }
 
 /// Returns a zstd frame of uncompressed bytes. Packed numbers hardly compress, but would take as

@@ -99,8 +99,8 @@ impl DictionaryColumn {
         self.interner.memory() + self.numbers.capacity() * size_of::<u32>()
     }
 
-    /// Estimated bytes of the chunk: values compress to about a half, as text of digits does;
-    /// packed numbers hardly compress.
+    /// Estimated bytes of the chunk: values compress to about a half, as text of digits does, or not
+    /// at all; packed numbers hardly compress.
     pub(in crate::portion) fn bytes(&self) -> usize {
         let values = self.interner.values();
         let width = hybrid::width_of(values.len() as u32) as usize;
