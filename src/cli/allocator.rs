@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use evenkeel::query::{AfterFailedAllocation, report_failed_allocation};
+use evenkeel::units::ByteSize;
 
 /// Time that a command may take to clean up after Ctrl-C, or for lack of memory.
 pub(super) const TIME_TO_CLEAN_UP: Duration = Duration::from_secs(20);
@@ -20,14 +21,20 @@ const KEPT_MEMORY: i32 = 128 << 20;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 const KEPT_PIECE: i32 = 32 << 20;
 
-/// Limits the allocator to one arena per core and two more. By default it creates eight per core,
-/// and memory freed in one arena is not reused by another: the process would take a multiple of the
-/// memory it needs. With only one per core, two busy threads often get the same, because others have
-/// one, too, and wait for each other at every allocation.
+/// Memory of a command, in bytes, below which it gets fewer arenas.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
-pub(super) fn limit_arenas() {
+const SMALL_MEMORY: u64 = 512 << 20;
+
+/// Limits the allocator to one arena per core and two more, or to one per core if the command may
+/// take little memory. By default there are eight per core, and memory freed in one arena is not
+/// reused by another: the process would take a multiple of the memory it needs. With only one per
+/// core, two busy threads often get the same, because others have one, too, and wait for each other
+/// at every allocation.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+pub(super) fn limit_arenas(memory: Option<ByteSize>) {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let arenas = i32::try_from(cores.saturating_add(2)).unwrap_or(i32::MAX);
+    let more = if memory.is_some_and(|memory| memory.0 < SMALL_MEMORY) { 0 } else { 2 };
+    let arenas = i32::try_from(cores.saturating_add(more)).unwrap_or(i32::MAX);
     // SAFETY: mallopt takes two numbers, keeps them, and is called before any other thread exists.
     #[expect(unsafe_code, reason = "the standard library has no way to set up the allocator")]
     unsafe {
@@ -40,7 +47,7 @@ pub(super) fn limit_arenas() {
 }
 
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
-pub(super) fn limit_arenas() {}
+pub(super) fn limit_arenas(_memory: Option<ByteSize>) {}
 
 /// Allocator of the system that also handles a lack of memory in the program: a watched query fails
 /// with its limit, and anything else ends with an error message instead of a signal.

@@ -36,7 +36,7 @@ pub(crate) struct Args {
 
     /// Memory budget of the program; at least 128MiB.
     #[arg(long, value_name = "SIZE", default_value = "1GiB")]
-    memory: ByteSize,
+    pub(super) memory: ByteSize,
 
     /// Output format.
     #[arg(long, value_enum, default_value = "table")]

@@ -106,7 +106,7 @@ pub(crate) struct Args {
 
     /// Memory budget of the program, such as 2GiB; at least 128MiB.
     #[arg(long, value_name = "SIZE", default_value = "1GiB")]
-    memory: ByteSize,
+    pub(super) memory: ByteSize,
 
     /// Merge portions after the ingest if it pays off, as 'evenkeel compact' does.
     #[arg(long, value_enum, default_value = "auto")]

@@ -213,6 +213,16 @@ impl Cli {
         Self::from_arg_matches(&full_command().try_get_matches_from(arguments)?)
     }
 
+    /// Memory that a command which writes portions may take.
+    pub(crate) fn memory_for_writing(&self) -> Option<ByteSize> {
+        match &self.command {
+            Command::Ingest(args) => Some(args.memory),
+            Command::Compact(args) => Some(args.memory),
+            Command::Repartition(args) => Some(args.memory),
+            _ => None,
+        }
+    }
+
     pub(crate) async fn run(self, out: &mut Output) -> Result<(), Failure> {
         match self.command {
             Command::Demo(args) => demo::run(args, out).await,

@@ -46,13 +46,13 @@ pub fn hide_caught_panics() {
 // Takes a `Vec`, because a generic function, and with it all commands, would be compiled again in
 // each program that calls it.
 pub fn main(arguments: Vec<OsString>) -> u8 {
-    limit_arenas();
     become_program();
     hide_caught_panics();
     let cli = match Cli::read(arguments) {
         Ok(cli) => cli,
         Err(error) => return refused(&error),
     };
+    limit_arenas(cli.memory_for_writing());
     let runtime = match runtime() {
         Ok(runtime) => runtime,
         Err(error) => return Failure::from(error).report(),

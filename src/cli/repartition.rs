@@ -63,7 +63,7 @@ pub(crate) struct Args {
 
     /// Memory budget of the program, such as 2GiB; at least 256MiB.
     #[arg(long, value_name = "SIZE", default_value = "1GiB")]
-    memory: ByteSize,
+    pub(super) memory: ByteSize,
 
     /// Output format.
     #[arg(long, value_enum, default_value = "table")]

@@ -3,34 +3,34 @@
 //! Every query that reads a page decompresses it first, and a page that hardly shrinks takes as
 //! long as any other. So a column chunk is compressed if that saves at least a third of it.
 
-use std::cell::RefCell;
-
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
-use zstd::bulk::Compressor;
 
 /// Compression of the chunks that are worth it.
 pub(super) fn zstd() -> Compression {
     Compression::ZSTD(ZstdLevel::default())
 }
 
-/// Returns a zstd frame with `body`.
-pub(super) fn compress(body: &[u8]) -> Result<Vec<u8>, ParquetError> {
-    thread_local! {
-        /// Creating it takes as long as compressing a page.
-        static COMPRESSOR: RefCell<Option<Compressor<'static>>> = const { RefCell::new(None) };
+/// Compresses pages with zstd. Creating it takes as long as compressing a page.
+pub(super) struct Compressor {
+    zstd: zstd::bulk::Compressor<'static>,
+}
+
+impl Compressor {
+    pub(super) fn new() -> Self {
+        let level = ZstdLevel::default().compression_level();
+        Self { zstd: zstd::bulk::Compressor::new(level).unwrap_or_default() }
     }
-    let failed = |error| ParquetError::External(Box::new(error));
-    COMPRESSOR.with_borrow_mut(|compressor| {
-        let compressor = match compressor {
-            Some(compressor) => compressor,
-            None => {
-                let level = ZstdLevel::default().compression_level();
-                compressor.insert(Compressor::new(level).map_err(failed)?)
-            }
-        };
-        compressor.compress(body).map_err(failed)
-    })
+
+    /// Returns a zstd frame with `body`.
+    pub(super) fn compress(&mut self, body: &[u8]) -> Result<Vec<u8>, ParquetError> {
+        self.zstd.compress(body).map_err(|error| ParquetError::External(Box::new(error)))
+    }
+
+    /// Returns the sizes of `body`.
+    pub(super) fn sizes(&mut self, body: &[u8]) -> Result<Sizes, ParquetError> {
+        Ok(Sizes { plain: body.len(), compressed: self.compress(body)?.len() })
+    }
 }
 
 /// Bytes of pages, as they are and compressed.
@@ -41,11 +41,6 @@ pub(super) struct Sizes {
 }
 
 impl Sizes {
-    /// Returns the sizes of `body`.
-    pub(super) fn of(body: &[u8]) -> Result<Self, ParquetError> {
-        Ok(Self { plain: body.len(), compressed: compress(body)?.len() })
-    }
-
     /// Adds `pages` pages, each of `plain` bytes, of which compression leaves `compressed`.
     pub(super) fn add(&mut self, pages: usize, plain: usize, compressed: usize) {
         self.plain += pages * plain;
@@ -71,23 +66,26 @@ mod tests {
     #[test]
     fn what_hardly_shrinks_is_not_compressed() {
         let noise: Vec<u8> = (0..30_000_u64).map(|byte| ((byte * byte * 0x9e37_79b9) >> 13) as u8).collect();
-        let sizes = Sizes::of(&noise).unwrap();
+        let sizes = Compressor::new().sizes(&noise).unwrap();
         assert!(!sizes.compression_pays() && sizes.cost() == noise.len(), "{sizes:?}");
-        let repeated = Sizes::of(&[7; 30_000]).unwrap();
+        let repeated = Compressor::new().sizes(&[7; 30_000]).unwrap();
         assert!(repeated.compression_pays() && repeated.cost() < 10_100, "{repeated:?}");
         let mut both = Sizes::default();
         both.add(1, 30_000, 30_000);
         assert!(!both.compression_pays());
         both.add(2, 30_000, 15_000);
         assert!(both.compression_pays());
-        assert!(Sizes::of(&[]).unwrap().cost() == 0);
+        assert!(Compressor::new().sizes(&[]).unwrap().cost() == 0);
     }
 
     #[test]
     fn bodies_are_restored() {
         for length in [0, 1, 100_000] {
             let body = vec![3; length];
-            assert_eq!(zstd::bulk::decompress(&compress(&body).unwrap(), length).unwrap(), body);
+            assert_eq!(
+                zstd::bulk::decompress(&Compressor::new().compress(&body).unwrap(), length).unwrap(),
+                body
+            );
         }
     }
 }

@@ -17,7 +17,7 @@ use parquet::file::properties::WriterProperties;
 
 use evenkeel_model::table::TableSpec;
 
-use crate::portion::compression::{Sizes, zstd};
+use crate::portion::compression::{Compressor, Sizes, zstd};
 use crate::portion::dictionary::{DictionaryColumn, hybrid};
 use crate::portion::properties::has_bloom_filter;
 
@@ -78,8 +78,10 @@ pub(super) fn column_encodings(
     first: &RecordBatch,
     rows: usize,
 ) -> Result<Vec<ColumnEncoding>, ParquetError> {
-    let encoding =
-        |(index, array): (usize, &ArrayRef)| column_encoding(array, rows, has_bloom_filter(spec, index));
+    let mut compressor = Compressor::new();
+    let encoding = |(index, array): (usize, &ArrayRef)| {
+        column_encoding(array, rows, has_bloom_filter(spec, index), &mut compressor)
+    };
     first.columns().iter().enumerate().map(encoding).collect()
 }
 
@@ -87,6 +89,7 @@ fn column_encoding(
     array: &ArrayRef,
     rows: usize,
     bloom_filter: bool,
+    compressor: &mut Compressor,
 ) -> Result<ColumnEncoding, ParquetError> {
     if let Some(values) = stored_integers(&array.slice(0, array.len().min(SAMPLE_ROWS))) {
         // A Bloom filter contains the values of a dictionary, or else of all rows.
@@ -104,7 +107,9 @@ fn column_encoding(
     }
     let chosen = match FixedWidth::of(&blocks_of(array)?)? {
         // As few values as this show nothing, and take little space.
-        Some(values) if values.count >= FIXED_WIDTH_ROWS / 2 => values.encoding(rows, bloom_filter)?,
+        Some(values) if values.count >= FIXED_WIDTH_ROWS / 2 => {
+            values.encoding(rows, bloom_filter, compressor)?
+        }
         _ => ColumnEncoding::Dictionary(ChunkCompression::Compressed),
     };
     Ok(chosen)
@@ -158,9 +163,14 @@ impl FixedWidth {
         Ok(Some(Self { bytes, width, count: present.len() }))
     }
 
-    fn encoding(&self, rows: usize, bloom_filter: bool) -> Result<ColumnEncoding, ParquetError> {
+    fn encoding(
+        &self,
+        rows: usize,
+        bloom_filter: bool,
+        compressor: &mut Compressor,
+    ) -> Result<ColumnEncoding, ParquetError> {
         if self.width == 1 {
-            return Ok(ColumnEncoding::Plain(ChunkCompression::of(Sizes::of(&self.bytes)?)));
+            return Ok(ColumnEncoding::Plain(ChunkCompression::of(compressor.sizes(&self.bytes)?)));
         }
         let (numbers, distinct) = self.numbers();
         let repeats = distinct <= numbers.len() / 2;
@@ -168,17 +178,17 @@ impl FixedWidth {
         if bloom_filter && repeats {
             return Ok(ColumnEncoding::Dictionary(ChunkCompression::Compressed));
         }
-        let Some((cost, chunks)) = self.as_dictionary(&numbers, rows)? else {
+        let Some((cost, chunks)) = self.as_dictionary(&numbers, rows, compressor)? else {
             // The library stops using a dictionary that becomes too large.
             return match repeats {
                 true => Ok(ColumnEncoding::Dictionary(ChunkCompression::Compressed)),
-                false => Ok(ColumnEncoding::Plain(ChunkCompression::of(Sizes::of(&self.bytes)?))),
+                false => Ok(ColumnEncoding::Plain(ChunkCompression::of(compressor.sizes(&self.bytes)?))),
             };
         };
         if cost <= (self.bytes.len() / CLEARLY_SMALLER) as f64 {
             return Ok(ColumnEncoding::Dictionary(chunks));
         }
-        let plain = Sizes::of(&self.bytes)?;
+        let plain = compressor.sizes(&self.bytes)?;
         Ok(match cost < plain.cost() as f64 {
             true => ColumnEncoding::Dictionary(chunks),
             false => ColumnEncoding::Plain(ChunkCompression::of(plain)),
@@ -191,6 +201,7 @@ impl FixedWidth {
         &self,
         numbers: &[u32],
         rows: usize,
+        compressor: &mut Compressor,
     ) -> Result<Option<(f64, ChunkCompression)>, ParquetError> {
         let possible = if self.width < 8 { 256_f64.powi(self.width as i32) } else { f64::INFINITY };
         let distinct = expected_distinct(numbers, rows, possible);
@@ -200,7 +211,7 @@ impl FixedWidth {
         }
         let mut page = Vec::new();
         hybrid::encode(numbers, hybrid::width_of((distinct as u32).saturating_sub(1)), &mut page);
-        let sizes = Sizes::of(&page)?;
+        let sizes = compressor.sizes(&page)?;
         // Of the whole dictionary, the sample bears its share.
         let share = numbers.len() as f64 / rows.max(numbers.len()).max(1) as f64;
         let cost = sizes.cost() as f64 + bytes * share;
@@ -433,6 +444,14 @@ mod tests {
         XxHash3_64::oneshot(&row.to_le_bytes())
     }
 
+    fn encoding_of(
+        array: &ArrayRef,
+        rows: usize,
+        bloom_filter: bool,
+    ) -> Result<ColumnEncoding, ParquetError> {
+        column_encoding(array, rows, bloom_filter, &mut Compressor::new())
+    }
+
     fn doubles(value: impl Fn(u64) -> f64) -> ArrayRef {
         Arc::new(Float64Array::from_iter_values((0..8192).map(value)))
     }
@@ -470,12 +489,12 @@ mod tests {
             ("no rows", arrow::array::new_null_array(&DataType::Float64, 8192), Dictionary(Compressed)),
         ];
         for (name, sample, expected) in cases {
-            let chosen = column_encoding(&sample, 1_000_000, false).unwrap();
+            let chosen = encoding_of(&sample, 1_000_000, false).unwrap();
             assert_eq!(chosen, expected, "{name}");
         }
         let repeated = doubles(|row| (hashed(row) % 1_000) as f64);
-        assert!(matches!(column_encoding(&repeated, 8192, true).unwrap(), Dictionary(_)));
-        assert_eq!(column_encoding(&doubles(noise), 8192, true).unwrap(), Plain(Uncompressed));
+        assert!(matches!(encoding_of(&repeated, 8192, true).unwrap(), Dictionary(_)));
+        assert_eq!(encoding_of(&doubles(noise), 8192, true).unwrap(), Plain(Uncompressed));
     }
 
     #[test]
@@ -502,14 +521,14 @@ mod tests {
     fn numbers_that_repeat_keep_a_dictionary() {
         for distinct in [2, 1_000, 5_000, 30_000] {
             let numbers = doubles(|row| hashed(hashed(row) % distinct) as f64);
-            let chosen = column_encoding(&numbers, 1_000_000, false).unwrap();
+            let chosen = encoding_of(&numbers, 1_000_000, false).unwrap();
             assert!(matches!(chosen, ColumnEncoding::Dictionary(_)), "{distinct}: {chosen:?}");
         }
         // The first rows have one value, so that others are expected to have more.
         let first_alike = doubles(|row| if row < 6_000 { 0.0 } else { hashed(row) as f64 });
-        let chosen = column_encoding(&first_alike, 1_000_000, false).unwrap();
+        let chosen = encoding_of(&first_alike, 1_000_000, false).unwrap();
         assert_eq!(chosen, ColumnEncoding::Dictionary(ChunkCompression::Compressed));
-        let alike = column_encoding(&doubles(|_| 7.5), 1_000_000, false).unwrap();
+        let alike = encoding_of(&doubles(|_| 7.5), 1_000_000, false).unwrap();
         assert_eq!(alike, ColumnEncoding::Dictionary(ChunkCompression::Compressed));
     }
 

@@ -15,7 +15,7 @@ use parquet::file::statistics::Statistics;
 use parquet::file::writer::{SerializedPageWriter, TrackedWrite};
 use parquet::schema::types::ColumnDescPtr;
 
-use crate::portion::compression::{Sizes, compress, zstd};
+use crate::portion::compression::{Compressor, Sizes, zstd};
 use crate::portion::dictionary::hybrid;
 use crate::portion::dictionary::interner::NULL;
 use crate::portion::dictionary::kind::Kind;
@@ -54,6 +54,7 @@ pub(super) struct ChunkWriter {
     kind: Kind,
     nullable: bool,
     sink: TrackedWrite<Vec<u8>>,
+    compressor: Compressor,
     compressed: bool,
     uncompressed: usize,
     dictionary_bytes: Option<usize>,
@@ -70,6 +71,7 @@ impl ChunkWriter {
             kind,
             nullable,
             sink: TrackedWrite::new(Vec::new()),
+            compressor: Compressor::new(),
             compressed: true,
             uncompressed: 0,
             dictionary_bytes: None,
@@ -115,7 +117,7 @@ impl ChunkWriter {
     pub(super) fn write(&mut self, pages: &[&[u32]], bits: Option<u32>) -> Result<(), ParquetError> {
         let mut sizes = Sizes::default();
         let dictionary = bits.map(|_| self.dictionary_body());
-        let compressed = dictionary.as_deref().map(compress).transpose()?;
+        let compressed = dictionary.as_deref().map(|body| self.compressor.compress(body)).transpose()?;
         if let Some((body, compressed)) = dictionary.as_ref().zip(compressed.as_ref()) {
             sizes.add(1, body.len(), compressed.len());
         }
@@ -123,7 +125,7 @@ impl ChunkWriter {
         let mut sampled = Vec::with_capacity(SAMPLED_PAGES);
         for ranks in pages.iter().step_by(step) {
             let body = self.page_body(ranks, bits);
-            let compressed = compress(&body.content)?;
+            let compressed = self.compressor.compress(&body.content)?;
             sizes.add(step, body.content.len(), compressed.len());
             let is_kept = body.content.len() <= KEPT_PAGE_BYTES;
             sampled.push(is_kept.then_some((body, compressed)));
@@ -199,7 +201,7 @@ impl ChunkWriter {
         let PageBody { content, range, nulls } = body;
         self.ranges.push((range, nulls as i64));
         let length = content.len();
-        let content = if self.compressed { frame(&content, compressed)? } else { content };
+        let content = if self.compressed { self.frame(&content, compressed)? } else { content };
         let page = Page::DataPage {
             buf: content.into(),
             num_values: rows as u32,
@@ -212,6 +214,13 @@ impl ChunkWriter {
         self.offsets.append_row_count(rows as i64);
         self.offsets.append_offset_and_size(offset as i64, bytes as i32);
         Ok(())
+    }
+
+    /// Returns a zstd frame with a page, whose compressed form may be known; without compression if
+    /// that saves less than a sixteenth.
+    fn frame(&mut self, content: &[u8], compressed: Option<Vec<u8>>) -> Result<Vec<u8>, ParquetError> {
+        let compressed = compressed.map_or_else(|| self.compressor.compress(content), Ok)?;
+        Ok(if compressed.len() * 16 > content.len() * 15 { stored(content) } else { compressed })
     }
 
     fn bounds(&self, range: (u32, u32)) -> (Bound, Bound) {
@@ -288,13 +297,6 @@ impl ChunkWriter {
         (0..self.values.len()).for_each(|rank| filter.insert(self.values.get(rank)));
         Ok(filter)
     }
-}
-
-/// Returns a zstd frame with a page, whose compressed form may be known; without compression if
-/// that saves less than a sixteenth.
-fn frame(content: &[u8], compressed: Option<Vec<u8>>) -> Result<Vec<u8>, ParquetError> {
-    let compressed = compressed.map_or_else(|| compress(content), Ok)?;
-    Ok(if compressed.len() * 16 > content.len() * 15 { stored(content) } else { compressed })
 }
 
 /// Returns a zstd frame of uncompressed bytes. Packed numbers hardly compress, but would take as
