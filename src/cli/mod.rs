@@ -213,7 +213,7 @@ impl Cli {
         Self::from_arg_matches(&full_command().try_get_matches_from(arguments)?)
     }
 
-    /// Memory that a command which writes portions may take.
+    /// Memory that a command may take which mainly writes portions.
     pub(crate) fn memory_for_writing(&self) -> Option<ByteSize> {
         match &self.command {
             Command::Ingest(args) => Some(args.memory),

@@ -3,7 +3,6 @@
 //! A thread is kept for a second after its work: starting one takes as long as a tenth of a small
 //! query, as its stack and its share of the allocator are new.
 
-use std::any::Any;
 use std::io;
 use std::panic::AssertUnwindSafe;
 use std::sync::mpsc::{self, Receiver, SendError, Sender};
@@ -38,12 +37,6 @@ pub(in crate::query) fn plan(work: impl FnOnce() + Send + 'static) -> io::Result
 /// If no thread can be started.
 pub(in crate::query) fn watch(work: impl FnOnce() + Send + 'static) -> io::Result<()> {
     WATCHING.start(Box::new(work))
-}
-
-/// Returns the message of a panic.
-pub(in crate::query) fn text_of_panic(panic: &(dyn Any + Send)) -> &str {
-    let text = panic.downcast_ref::<String>().map(String::as_str);
-    text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("it panicked")
 }
 
 type Work = Box<dyn FnOnce() + Send>;

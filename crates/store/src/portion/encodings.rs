@@ -13,7 +13,7 @@ use arrow::datatypes::{
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Encoding;
 use parquet::errors::ParquetError;
-use parquet::file::properties::WriterProperties;
+use parquet::file::properties::{DEFAULT_DICTIONARY_PAGE_SIZE_LIMIT, WriterProperties};
 
 use evenkeel_model::table::TableSpec;
 
@@ -24,7 +24,7 @@ use crate::portion::properties::has_bloom_filter;
 /// Encoding of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ColumnEncoding {
-    /// A dictionary, or plain values where these are smaller.
+    /// A dictionary; plain values if they are smaller.
     Dictionary(ChunkCompression),
     /// Differences of integers.
     Differences(ChunkCompression),
@@ -59,7 +59,7 @@ const CLEARLY_SMALLER: usize = 4;
 /// as drawn at random.
 const AS_DRAWN: f64 = 0.95;
 /// Maximum bytes of a dictionary that the library writes.
-const LIBRARY_DICTIONARY_BYTES: f64 = (1 << 20) as f64;
+const LIBRARY_DICTIONARY_BYTES: f64 = DEFAULT_DICTIONARY_PAGE_SIZE_LIMIT as f64;
 /// Bytes of a difference from which compression is tried: what it saves of narrow ones is little.
 const WIDE_DIFFERENCE_BYTES: usize = 2;
 /// Number of differences for each distinct one from which they may compress.
@@ -94,7 +94,7 @@ fn column_encoding(
     if let Some(values) = stored_integers(&array.slice(0, array.len().min(SAMPLE_ROWS))) {
         // A Bloom filter contains the values of a dictionary, or else of all rows.
         let chunks = match bloom_filter {
-            true => hardly_repeat(&values).then_some(ChunkCompression::Uncompressed),
+            true => (!repeat(distinct(&values), values.len())).then_some(ChunkCompression::Uncompressed),
             false => as_differences(&values, rows)?,
         };
         if let Some(chunks) = chunks {
@@ -102,7 +102,7 @@ fn column_encoding(
         }
     }
     if DictionaryColumn::can_hold(array.data_type()) {
-        // Each chunk decides by itself.
+        // Each chunk decides by itself; later ones without a dictionary are the library's.
         return Ok(ColumnEncoding::Dictionary(ChunkCompression::Compressed));
     }
     let chosen = match FixedWidth::of(&blocks_of(array)?)? {
@@ -172,26 +172,24 @@ impl FixedWidth {
         if self.width == 1 {
             return Ok(ColumnEncoding::Plain(ChunkCompression::of(compressor.sizes(&self.bytes)?)));
         }
-        let (numbers, distinct) = self.numbers();
-        let repeats = distinct <= numbers.len() / 2;
+        let numbers = self.numbers();
+        let repeats = repeat(count_of(&numbers), numbers.len());
         // A Bloom filter contains the values of a dictionary, or else of all rows.
         if bloom_filter && repeats {
             return Ok(ColumnEncoding::Dictionary(ChunkCompression::Compressed));
         }
-        let Some((cost, chunks)) = self.as_dictionary(&numbers, rows, compressor)? else {
+        let dictionary = self.as_dictionary(&numbers, rows, compressor)?;
+        let small = (self.bytes.len() / CLEARLY_SMALLER) as f64;
+        match dictionary {
+            Some((cost, chunks)) if cost <= small => return Ok(ColumnEncoding::Dictionary(chunks)),
             // The library stops using a dictionary that becomes too large.
-            return match repeats {
-                true => Ok(ColumnEncoding::Dictionary(ChunkCompression::Compressed)),
-                false => Ok(ColumnEncoding::Plain(ChunkCompression::of(compressor.sizes(&self.bytes)?))),
-            };
-        };
-        if cost <= (self.bytes.len() / CLEARLY_SMALLER) as f64 {
-            return Ok(ColumnEncoding::Dictionary(chunks));
+            None if repeats => return Ok(ColumnEncoding::Dictionary(ChunkCompression::Compressed)),
+            _ => {}
         }
         let plain = compressor.sizes(&self.bytes)?;
-        Ok(match cost < plain.cost() as f64 {
-            true => ColumnEncoding::Dictionary(chunks),
-            false => ColumnEncoding::Plain(ChunkCompression::of(plain)),
+        Ok(match dictionary {
+            Some((cost, chunks)) if cost < plain.cost() as f64 => ColumnEncoding::Dictionary(chunks),
+            _ => ColumnEncoding::Plain(ChunkCompression::of(plain)),
         })
     }
 
@@ -204,7 +202,8 @@ impl FixedWidth {
         compressor: &mut Compressor,
     ) -> Result<Option<(f64, ChunkCompression)>, ParquetError> {
         let possible = if self.width < 8 { 256_f64.powi(self.width as i32) } else { f64::INFINITY };
-        let distinct = expected_distinct(numbers, rows, possible);
+        let half = numbers.get(..numbers.len() / 2).unwrap_or_default();
+        let distinct = expected_distinct(count_of(numbers), count_of(half), numbers.len(), rows, possible);
         let bytes = distinct * self.width as f64;
         if bytes > LIBRARY_DICTIONARY_BYTES {
             return Ok(None);
@@ -220,17 +219,25 @@ impl FixedWidth {
         Ok(Some((cost, if is_certain { ChunkCompression::of(sizes) } else { ChunkCompression::Compressed })))
     }
 
-    /// Numbers the values in the order of their first appearance; returns the number of each, and
-    /// how many there are.
-    fn numbers(&self) -> (Vec<u32>, usize) {
+    /// Numbers the values in the order of their first appearance.
+    fn numbers(&self) -> Vec<u32> {
         let mut known: AHashMap<&[u8], u32> = AHashMap::new();
         let numbers = self.bytes.chunks_exact(self.width).map(|value| {
             let next = known.len() as u32;
             *known.entry(value).or_insert(next)
         });
-        let numbers = numbers.collect();
-        (numbers, known.len())
+        numbers.collect()
     }
+}
+
+/// Number of distinct values that were numbered in the order of their first appearance.
+fn count_of(numbers: &[u32]) -> usize {
+    numbers.iter().max().map_or(0, |last| *last as usize + 1)
+}
+
+/// Whether values, of which `distinct` of `count` are distinct, repeat.
+fn repeat(distinct: usize, count: usize) -> bool {
+    distinct <= count / 2
 }
 
 fn packed(bits: &BooleanBuffer) -> Vec<u8> {
@@ -248,19 +255,19 @@ fn bytes_of_digits(precision: u8) -> usize {
     }
 }
 
-/// Number of distinct values to expect in `rows` rows, of which at most `possible` exist.
-fn expected_distinct<T: Hash + Eq>(sample: &[T], rows: usize, possible: f64) -> f64 {
-    let known = distinct(sample).max(1) as f64;
-    let of_half = distinct(sample.get(..sample.len() / 2).unwrap_or_default()).max(1) as f64;
+/// Number of distinct values to expect in `rows` rows, of which at most `possible` exist, if a sample
+/// of `count` rows has `known`, and its first half `of_half`.
+fn expected_distinct(known: usize, of_half: usize, count: usize, rows: usize, possible: f64) -> f64 {
+    let [known, of_half, count] = [known, of_half, count].map(|number| number.max(1) as f64);
     let most = possible.min(rows as f64);
-    if let Some(all) = drawn_from(known, sample.len() as f64)
-        && of_half >= AS_DRAWN * seen_of(all, sample.len() as f64 / 2.0)
+    if let Some(all) = drawn_from(known, count)
+        && of_half >= AS_DRAWN * seen_of(all, count / 2.0)
     {
         return seen_of(all, rows as f64).max(known).min(most);
     }
     // Values come one after another, as in a sorted column: each doubling of the rows adds as many
     // new ones as the second half of the sample.
-    let doublings = (rows.max(sample.len()) as f64 / sample.len().max(1) as f64).log2();
+    let doublings = (rows as f64).max(count).log2() - count.log2();
     (known * (known / of_half).min(2.0).powf(doublings)).min(most)
 }
 
@@ -269,8 +276,8 @@ fn seen_of(all: f64, rows: f64) -> f64 {
     -all * (-rows / all).exp_m1()
 }
 
-/// Number of values from which `rows` draws have `seen` distinct ones; `None` if hardly any value
-/// occurs twice, so that it cannot be told.
+/// Number of values from which `rows` draws have `seen` distinct ones; `None` if so few values occur
+/// twice that the sample does not tell.
 fn drawn_from(seen: f64, rows: f64) -> Option<f64> {
     if seen > rows * 0.99 {
         return None;
@@ -304,10 +311,6 @@ fn stored_integers(array: &ArrayRef) -> Option<Vec<i64>> {
     }
 }
 
-fn hardly_repeat(values: &[i64]) -> bool {
-    distinct(values) > values.len() / 2
-}
-
 /// Returns how differences of the values are stored, if that costs less than a dictionary of `rows`
 /// such values.
 fn as_differences(values: &[i64], rows: usize) -> Result<Option<ChunkCompression>, ParquetError> {
@@ -323,7 +326,8 @@ fn as_differences(values: &[i64], rows: usize) -> Result<Option<ChunkCompression
 fn bits_with_dictionary(values: &[i64], rows: usize) -> f64 {
     let (Some(least), Some(greatest)) = (values.iter().min(), values.iter().max()) else { return 0.0 };
     let possible = greatest.abs_diff(*least) as f64 + 1.0;
-    let distinct = expected_distinct(values, rows, possible);
+    let half = values.get(..values.len() / 2).unwrap_or_default();
+    let distinct = expected_distinct(distinct(values), distinct(half), values.len(), rows, possible);
     let bits = distinct.log2().ceil();
     // Numbers are packed, or stored once for each run.
     let runs = values.chunk_by(|one, other| one == other).count() as f64;
@@ -497,24 +501,29 @@ mod tests {
         assert_eq!(encoding_of(&doubles(noise), 8192, true).unwrap(), Plain(Uncompressed));
     }
 
+    fn expected_of(sample: &[u64], rows: usize, possible: f64) -> f64 {
+        let half = &sample[..sample.len() / 2];
+        expected_distinct(distinct(sample), distinct(half), sample.len(), rows, possible)
+    }
+
     #[test]
     fn the_number_of_distinct_values_is_estimated_from_a_sample() {
         let rows = 1_000_000;
         for distinct in [1, 50, 1_000, 5_000, 30_000, 100_000] {
             let drawn: Vec<u64> = (0..4096).map(|row| hashed(row) % distinct).collect();
-            let estimate = expected_distinct(&drawn, rows, f64::INFINITY);
+            let estimate = expected_of(&drawn, rows, f64::INFINITY);
             let ratio = estimate / distinct as f64;
             assert!((0.6..1.7).contains(&ratio), "{estimate} of {distinct} drawn at random");
         }
         for repeats in [2, 4, 100] {
             let sorted: Vec<u64> = (0..4096).map(|row| row / repeats).collect();
-            let estimate = expected_distinct(&sorted, rows, f64::INFINITY) * repeats as f64;
+            let estimate = expected_of(&sorted, rows, f64::INFINITY) * repeats as f64;
             assert!((0.8e6..1.2e6).contains(&estimate), "{estimate} rows, sorted, {repeats} of a value");
         }
         let different: Vec<u64> = (0..4096).map(hashed).collect();
-        assert!(expected_distinct(&different, rows, f64::INFINITY) > 900_000.0);
-        assert!(expected_distinct(&different, rows, 5_000.0) <= 5_000.0);
-        assert!(expected_distinct::<u64>(&[], 0, f64::INFINITY) <= 1.0);
+        assert!(expected_of(&different, rows, f64::INFINITY) > 900_000.0);
+        assert!(expected_of(&different, rows, 5_000.0) <= 5_000.0);
+        assert!(expected_of(&[], 0, f64::INFINITY) <= 1.0);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! each key once.
 //!
 //! Layout: row groups of at most [`evenkeel_model::table::ROW_GROUP_ROWS`] rows and
-//! [`evenkeel_model::table::ROW_GROUP_BYTES`] with a page index; zstd where it saves a third;
+//! [`evenkeel_model::table::ROW_GROUP_BYTES`] with a page index; zstd if it saves a third;
 //! dictionaries for columns with repeated values; a Bloom filter on each partition-key column
 //! except the leading primary-key column, whose ranges already prune; the sort order and the format
 //! version in the file's metadata.

@@ -54,7 +54,8 @@ async fn exceeded(watch: Option<&Watch>) -> LimitExceeded {
 
 /// Returns the error of a query in which the engine panicked.
 fn panic_error(panic: &(dyn Any + Send)) -> DataFusionError {
-    let text = threads::text_of_panic(panic);
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("it panicked");
     DataFusionError::Execution(format!("the engine cannot run this query: {text}"))
 }
 

@@ -116,10 +116,12 @@ impl ChunkWriter {
     /// `None`. They are compressed if that is worth it, judging by the dictionary and some pages.
     pub(super) fn write(&mut self, pages: &[&[u32]], bits: Option<u32>) -> Result<(), ParquetError> {
         let mut sizes = Sizes::default();
-        let dictionary = bits.map(|_| self.dictionary_body());
-        let compressed = dictionary.as_deref().map(|body| self.compressor.compress(body)).transpose()?;
-        if let Some((body, compressed)) = dictionary.as_ref().zip(compressed.as_ref()) {
+        let mut dictionary = None;
+        if bits.is_some() {
+            let body = self.dictionary_body();
+            let compressed = self.compressor.compress(&body)?;
             sizes.add(1, body.len(), compressed.len());
+            dictionary = Some((body, compressed));
         }
         let step = pages.len().div_ceil(SAMPLED_PAGES).max(1);
         let mut sampled = Vec::with_capacity(SAMPLED_PAGES);
@@ -131,7 +133,7 @@ impl ChunkWriter {
             sampled.push(is_kept.then_some((body, compressed)));
         }
         self.compressed = sizes.compression_pays();
-        if let Some((body, compressed)) = dictionary.zip(compressed) {
+        if let Some((body, compressed)) = dictionary {
             self.dictionary(body, compressed)?;
         }
         let mut sampled = sampled.into_iter();
