@@ -25,7 +25,7 @@ pub use placement_function::{PlacementFunction, PlacementFunctionError};
 pub use spec::TableSpec;
 pub use spec_error::{MAX_KEY_BYTES, MAX_KEY_COLUMNS, SpecError};
 pub use ttl::{Ttl, TtlError};
-pub use views::{as_view, filler, view_schema};
+pub use views::{as_view, filler, view_schema, without_unused_bytes, without_unused_text};
 pub use ydb_version::{
     ColumnRole, TypeRule, YdbStatement, YdbTypeError, YdbVersion, YdbVersionError, check_ydb_types,
     write_create_table_for,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, make_array, new_null_array};
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, make_array, new_null_array};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::error::ArrowError;
@@ -26,6 +26,30 @@ pub fn as_view(column: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     match view_type(column.data_type()) {
         Some(view) => cast(column, &view),
         None => Ok(Arc::clone(column)),
+    }
+}
+
+/// Returns the batch without the bytes of long texts that its views do not refer to: those of rows
+/// that a selection or a slice left out stay in memory as long as its views do.
+///
+/// # Errors
+/// [`ArrowError`] if the columns do not match the schema.
+pub fn without_unused_text(batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
+    let columns = batch.columns().iter().map(without_unused_bytes).collect();
+    RecordBatch::try_new(batch.schema(), columns)
+}
+
+/// Returns a column of views without the bytes that it does not refer to.
+#[must_use]
+pub fn without_unused_bytes(column: &ArrayRef) -> ArrayRef {
+    match column.data_type() {
+        DataType::Utf8View if !column.as_string_view().data_buffers().is_empty() => {
+            Arc::new(column.as_string_view().gc())
+        }
+        DataType::BinaryView if !column.as_binary_view().data_buffers().is_empty() => {
+            Arc::new(column.as_binary_view().gc())
+        }
+        _ => Arc::clone(column),
     }
 }
 

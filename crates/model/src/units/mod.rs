@@ -16,7 +16,7 @@ pub use crate::units::duration::{Micros, MicrosError, elapsed};
 pub(crate) use crate::units::duration::{decimal_seconds, micros_of_decimal_seconds};
 
 /// Number of one hash partition of a table, counted from 0.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, Default)]
 #[serde(transparent)]
 pub struct PartitionId(pub u32);
 

@@ -1,5 +1,6 @@
 //! Repeated keys, counted exactly within a memory budget and on disk beyond it.
 
+use ahash::AHashSet;
 use rayon::prelude::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
 
 use evenkeel_model::wire::{WireError, WireReader, put_words, wire};
@@ -210,14 +211,16 @@ struct Bucket {
 impl Bucket {
     fn from_records(mut records: Vec<KeyOfRow>, held: Vec<KeyOfRow>, most: usize) -> Self {
         records.extend(held);
+        let mut seen = AHashSet::with_capacity(records.len());
+        let keys = records.iter().map(|record| record.key);
+        let repeated: AHashSet<u64> = keys.filter(|key| !seen.insert(*key)).collect();
+        let mut result = Self { repeats: Repeats::default(), conflicting: Vec::new(), identical: Vec::new() };
+        result.repeats.distinct_keys = seen.len() as u64;
+        drop(seen);
+        records.retain(|record| repeated.contains(&record.key));
         // The stable sort keeps the rows of a key in order of arrival.
         records.sort_by_key(|record| record.key);
-        let mut result = Self { repeats: Repeats::default(), conflicting: Vec::new(), identical: Vec::new() };
         for rows in records.chunk_by(|a, b| a.key == b.key) {
-            result.repeats.distinct_keys += 1;
-            if rows.len() < 2 {
-                continue;
-            }
             let conflicts =
                 rows.iter().zip(rows.iter().skip(1)).filter(|(a, b)| a.row != b.row).count() as u64;
             let duplicates = rows.len() as u64 - 1;

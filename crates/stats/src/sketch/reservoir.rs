@@ -31,22 +31,24 @@ impl<T> Reservoir<T> {
         Self { items: Vec::new(), most, seen: 0, none_kept: 1.0, next: random.random(), random }
     }
 
-    /// Offers an item, which is created only if it is kept.
-    pub fn offer(&mut self, item: impl FnOnce() -> T) {
+    /// Offers an item. If it is kept, returns the place for it: a new one, or that of the item that
+    /// it replaces.
+    pub fn offer(&mut self) -> Option<&mut T>
+    where
+        T: Default,
+    {
         self.seen += 1;
         if self.items.len() < self.most {
-            self.items.push(item());
-            return;
+            self.items.push(T::default());
+            return self.items.last_mut();
         }
         self.none_kept *= 1.0 - self.most as f64 / self.seen as f64;
         if self.none_kept > self.next {
-            return;
+            return None;
         }
         (self.none_kept, self.next) = (1.0, self.random.random());
         let place = self.random.random_range(0..self.most.max(1));
-        if let Some(slot) = self.items.get_mut(place) {
-            *slot = item();
-        }
+        self.items.get_mut(place)
     }
 
     /// Adds a sample of the same size of the items that follow. Two samples that are whole streams
@@ -128,13 +130,21 @@ impl<T: Wire> Reservoir<T> {
 mod tests {
     use super::*;
 
+    fn offer<T: Default>(sample: &mut Reservoir<T>, items: impl IntoIterator<Item = T>) {
+        for item in items {
+            if let Some(place) = sample.offer() {
+                *place = item;
+            }
+        }
+    }
+
     #[test]
     fn a_short_stream_is_kept_whole_and_a_long_one_evenly() {
         let mut short = Reservoir::new(10, 1);
-        (0..10).for_each(|item| short.offer(|| item));
+        offer(&mut short, 0..10);
         assert_eq!(short.items(), (0..10).collect::<Vec<_>>());
         let mut long = Reservoir::new(1000, 1);
-        (0..100_000).for_each(|item| long.offer(|| item));
+        offer(&mut long, 0..100_000);
         assert_eq!((long.items().len(), long.seen()), (1000, 100_000));
         // Each half of the stream supplies half of the sample, within four standard deviations (16
         // each).
@@ -148,13 +158,13 @@ mod tests {
         let mut kept = [0_u32; 40];
         for seed in 0..SAMPLES {
             let mut sample = Reservoir::new(5, seed);
-            (0..kept.len()).for_each(|item| sample.offer(|| item));
+            offer(&mut sample, 0..kept.len());
             sample.items().iter().for_each(|item| kept[*item] += 1);
         }
         // Five of 40 items in each sample, within five standard deviations (47 each).
         assert!(kept.iter().all(|kept| kept.abs_diff(2_500) < 235), "{kept:?}");
         let mut none = Reservoir::new(0, 1);
-        (0..10).for_each(|item| none.offer(|| item));
+        offer(&mut none, 0..10);
         assert_eq!((none.items().len(), none.seen()), (0, 10));
     }
 
@@ -162,7 +172,7 @@ mod tests {
     fn samples_of_two_streams_make_one_of_both() {
         let sample_of = |items: std::ops::Range<u64>| {
             let mut sample = Reservoir::new(1000, 1);
-            items.for_each(|item| sample.offer(|| item));
+            offer(&mut sample, items);
             let mut bytes = Vec::new();
             sample.put(&mut bytes);
             let sealed = evenkeel_model::wire::seal(|sealed| sealed.extend_from_slice(&bytes));

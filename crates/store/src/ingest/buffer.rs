@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, UInt32Array};
+use arrow::array::{Array, ArrayRef, RecordBatch, UInt32Array};
 use arrow::compute::{concat, take_record_batch};
-use arrow::datatypes::{DataType, SchemaRef};
+use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::ingest::deletes::marked_schema;
 use crate::ingest::error::IngestError;
-use evenkeel_model::table::{TableSpec, as_view, view_schema};
+use evenkeel_model::table::{TableSpec, as_view, view_schema, without_unused_bytes, without_unused_text};
 use evenkeel_model::units::PartitionId;
 use evenkeel_placement::placement::{Placement, PlacementError, Scatter};
 
@@ -122,7 +122,7 @@ impl Buffer {
             [] => Ok(None),
             rows => {
                 let piece = take_record_batch(&batch, &UInt32Array::from(rows.to_vec()))?;
-                compacted(&piece).map(Some)
+                without_unused_text(&piece).map(Some)
             }
         };
         let pieces: Vec<Option<RecordBatch>> =
@@ -221,32 +221,14 @@ impl Buffer {
 
 /// Returns the batch with text and bytes as views.
 fn with_views(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
-    let columns =
-        batch.columns().iter().map(|column| compact_views(&as_view(column)?)).collect::<Result<_, _>>()?;
+    let compact = |column: &ArrayRef| Ok(without_unused_bytes(&as_view(column)?));
+    let columns = batch.columns().iter().map(compact).collect::<Result<_, ArrowError>>()?;
     RecordBatch::try_new(Arc::clone(schema), columns)
-}
-
-/// Returns the batch without bytes of long texts that it does not refer to.
-fn compacted(batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
-    let columns = batch.columns().iter().map(compact_views).collect::<Result<_, _>>()?;
-    RecordBatch::try_new(batch.schema(), columns)
-}
-
-fn compact_views(column: &ArrayRef) -> Result<ArrayRef, ArrowError> {
-    Ok(match column.data_type() {
-        DataType::Utf8View if !column.as_string_view().data_buffers().is_empty() => {
-            Arc::new(column.as_string_view().gc())
-        }
-        DataType::BinaryView if !column.as_binary_view().data_buffers().is_empty() => {
-            Arc::new(column.as_binary_view().gc())
-        }
-        _ => Arc::clone(column),
-    })
 }
 
 #[cfg(test)]
 mod tests {
-    use arrow::array::{Int64Array, StringArray};
+    use arrow::array::{AsArray, Int64Array, StringArray};
     use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
 
     use super::*;

@@ -267,9 +267,12 @@ impl Evaluator {
             weights: &options.weights,
             sample: drawn,
         };
-        let primary_keys = counters.primary_keys.into_iter().map(|key| key.finish(how.sample));
-        let finished = counters.partition_keys.into_par_iter().map(|key| key.finish(how));
-        let (candidates, weights) = finished.collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
+        let (partition_keys, primary_keys) = (counters.partition_keys, counters.primary_keys);
+        let (finished, primary_keys) = rayon::join(
+            || partition_keys.into_par_iter().map(|key| key.finish(how)).collect::<Result<Vec<_>, _>>(),
+            || primary_keys.into_par_iter().map(|key| key.finish(drawn)).collect::<Result<_, _>>(),
+        );
+        let (candidates, weights) = finished?.into_iter().unzip();
         let evaluation = Evaluation {
             rows: counters.rows,
             bytes: counters.bytes,
@@ -277,7 +280,7 @@ impl Evaluator {
             time: clock.as_ref().and_then(Clock::column).map(|time| time.name.clone()),
             time_range,
             candidates,
-            primary_keys: primary_keys.collect::<Result<_, _>>()?,
+            primary_keys: primary_keys?,
         };
         Ok((evaluation, weights))
     }

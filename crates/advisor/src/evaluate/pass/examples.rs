@@ -1,7 +1,7 @@
 //! Values that are found by reading the export once more: examples of rows that share a primary
 //! key, and the values of heavy keys that did not stand out.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ahash::AHashSet;
@@ -92,7 +92,11 @@ pub(crate) fn find_values(
         return Ok(occurrences);
     }
     let columns = export.columns();
-    export.read_columns::<EvaluateError>(on_unreadable, &|_| true, |_, batch| {
+    let candidates = reports.iter().filter(|report| unknown(report) > 0).map(|report| &report.candidate);
+    let read: HashSet<String> =
+        candidates.flat_map(|key| key.parts()).map(|part| part.column.clone()).collect();
+    let is_read = |position: usize| columns.get(position).is_some_and(|column| read.contains(&column.name));
+    export.read_columns::<EvaluateError>(on_unreadable, &is_read, |_, batch| {
         for (number, report) in reports.iter_mut().enumerate().filter(|(_, report)| unknown(report) > 0) {
             let (key, identities) = keys_of(&report.candidate, columns, &batch);
             let is_wanted: AHashSet<u64> = report.heavy_hitters.iter().filter_map(|h| h.identity).collect();

@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow::array::{RecordBatch, UInt32Array};
 use arrow::compute::take_record_batch;
+use evenkeel_model::table::without_unused_text;
 use evenkeel_model::values::row_bytes;
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use serde::{Deserialize, Serialize};
@@ -180,7 +181,7 @@ impl Export {
                     let mut begin = 0;
                     while begin < batch.num_rows() {
                         let rows = block.rows.min(batch.num_rows() - begin);
-                        blocks.offer(|| copied(&batch, begin, rows));
+                        blocks.offer(|| copied(&batch.slice(begin, rows)));
                         begin += rows;
                     }
                 })?;
@@ -195,7 +196,7 @@ impl Export {
         options: &InputOptions,
     ) -> Result<Vec<RecordBatch>, E> {
         let mut batches = Vec::new();
-        self.each_readable(input, options, &mut |batch| batches.push(batch))?;
+        self.each_readable(input, options, &mut |batch| batches.push(copied(&batch)))?;
         Ok(batches)
     }
 
@@ -225,11 +226,13 @@ fn in_parallel<P: Send, E: Send>(
     Ok(read.into_iter().flatten().collect())
 }
 
-/// Copies some rows of a batch, without holding on to the rest of it.
-fn copied(batch: &RecordBatch, begin: usize, rows: usize) -> RecordBatch {
-    let indices = UInt32Array::from_iter_values((begin..begin + rows).map(|row| row as u32));
-    // Taking rows that exist cannot fail.
-    take_record_batch(batch, &indices).unwrap_or_else(|_| batch.slice(begin, rows))
+/// Copies the rows of a place, without holding on to the memory of rows around it: a page of a
+/// Parquet file can be as large as a row group.
+fn copied(place: &RecordBatch) -> RecordBatch {
+    let rows = UInt32Array::from_iter_values(0..place.num_rows() as u32);
+    // Neither taking rows that exist nor keeping the columns as they are can fail.
+    let copied = take_record_batch(place, &rows).and_then(|copied| without_unused_text(&copied));
+    copied.unwrap_or_else(|_| place.clone())
 }
 
 /// Returns the inputs with the number of places in each.

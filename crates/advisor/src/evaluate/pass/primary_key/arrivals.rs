@@ -234,7 +234,7 @@ pub(super) fn rank_correlation(rows: &[SampledRow]) -> Option<f64> {
     let mut by_arrival: Vec<&SampledRow> = rows.iter().collect();
     by_arrival.sort_by_key(|row| row.arrival);
     let by_key = by_arrival.into_iter().enumerate();
-    let mut by_key: Vec<_> = by_key.map(|(arrival, row)| (head(&row.key), arrival, &row.key)).collect();
+    let mut by_key: Vec<_> = by_key.map(|(arrival, row)| (head(row.key()), arrival, row.key())).collect();
     by_key.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| a.2.cmp(b.2)));
     let count = by_key.len() as f64;
     let mean = (count - 1.0) / 2.0;
@@ -255,11 +255,11 @@ mod tests {
     use super::*;
 
     fn sampled(keys: impl IntoIterator<Item = u32>) -> Vec<SampledRow> {
-        let row = |(arrival, key): (u64, u32)| SampledRow {
-            arrival,
-            partition: PartitionId(0),
-            key: key.to_be_bytes().into(),
-            columns: Vec::new(),
+        let row = |(arrival, key): (u64, u32)| {
+            let mut row = SampledRow::default();
+            row.arrival = arrival;
+            row.set(&key.to_be_bytes(), std::iter::empty());
+            row
         };
         (0..).zip(keys).map(row).collect()
     }

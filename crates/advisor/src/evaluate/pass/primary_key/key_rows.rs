@@ -6,24 +6,73 @@ use arrow::error::ArrowError;
 use arrow::row::{Row, RowConverter, RowParser, Rows, SortField};
 
 use crate::evaluate::EvaluateError;
-use crate::evaluate::pass::layout::KeyBytes;
 use evenkeel_model::table::{Candidate, ColumnType};
 use evenkeel_model::units::PartitionId;
-use evenkeel_model::wire::wire;
+use evenkeel_model::wire::{Wire, WireError, WireReader, put_bytes, take_bytes};
 
 /// Bytes of a key or value that are kept for a sampled row; longer ones are distinguished by these.
 pub(super) const MAX_KEPT_BYTES: usize = 256;
 
-/// Sampled row.
-#[derive(Debug, Clone)]
+/// Sampled row. Its key and columns are next to each other in memory that the row which replaces it
+/// in the sample uses again.
+#[derive(Debug, Clone, Default)]
 pub(super) struct SampledRow {
     pub(super) arrival: u64,
     pub(super) partition: PartitionId,
-    pub(super) key: KeyBytes,
-    pub(super) columns: Vec<KeyBytes>,
+    /// The key and then the columns, each after its length in two bytes.
+    bytes: Vec<u8>,
 }
 
-wire!(SampledRow { arrival, partition, key, columns });
+impl SampledRow {
+    /// Sets the key and the columns, whose bytes beyond the first [`MAX_KEPT_BYTES`] are left out.
+    pub(super) fn set<'p>(&mut self, key: &'p [u8], columns: impl Iterator<Item = &'p [u8]>) {
+        self.bytes.clear();
+        for part in std::iter::once(key).chain(columns) {
+            let kept = part.get(..MAX_KEPT_BYTES).unwrap_or(part);
+            self.bytes.extend((kept.len() as u16).to_le_bytes());
+            self.bytes.extend_from_slice(kept);
+        }
+    }
+
+    /// Returns the beginning of the key.
+    pub(super) fn key(&self) -> &[u8] {
+        self.parts().next().unwrap_or_default()
+    }
+
+    /// Returns the beginning of the values of the columns.
+    pub(super) fn columns(&self) -> impl Iterator<Item = &[u8]> {
+        self.parts().skip(1)
+    }
+
+    fn parts(&self) -> impl Iterator<Item = &[u8]> {
+        let mut left = self.bytes.as_slice();
+        std::iter::from_fn(move || {
+            let (length, parts) = left.split_first_chunk()?;
+            let (part, parts) = parts.split_at_checked(u16::from_le_bytes(*length).into())?;
+            left = parts;
+            Some(part)
+        })
+    }
+}
+
+impl Wire for SampledRow {
+    fn put(&self, bytes: &mut Vec<u8>) {
+        self.arrival.put(bytes);
+        self.partition.put(bytes);
+        put_bytes(self.key(), bytes);
+        self.columns().count().put(bytes);
+        self.columns().for_each(|column| put_bytes(column, bytes));
+    }
+
+    fn take(left: &mut WireReader<'_>) -> Result<Self, WireError> {
+        let mut row = Self { arrival: Wire::take(left)?, partition: Wire::take(left)?, bytes: Vec::new() };
+        let key = take_bytes(left)?;
+        let count = usize::take(left)?;
+        let columns = (0..count).map(|_| take_bytes(left)).collect::<Result<Vec<_>, _>>()?;
+        row.set(key, columns.into_iter());
+        Ok(row)
+    }
+}
 
 /// The first bytes of a key as a number. It decides most comparisons of keys, without a look at
 /// their bytes elsewhere in memory: a smaller number is that of a smaller key.
@@ -36,13 +85,6 @@ pub(super) fn head(key: &[u8]) -> u128 {
             u128::from_be_bytes(head)
         }
     }
-}
-
-/// Returns the beginning of a key.
-pub(super) fn kept(rows: &Rows, row: usize) -> KeyBytes {
-    let row = rows.row(row);
-    let bytes: &[u8] = row.as_ref();
-    bytes.get(..MAX_KEPT_BYTES).unwrap_or(bytes).into()
 }
 
 /// Converts values to bytes that compare in the same order, whether text is in views or not.

@@ -18,7 +18,7 @@ use crate::evaluate::nulls::can_be_filled_in;
 use crate::evaluate::pass::batch::KeyedBatch;
 use crate::evaluate::pass::layout::{KeyBytes, Portion, join_batches};
 use crate::evaluate::pass::primary_key::arrivals::{Arrivals, rank_correlation};
-use crate::evaluate::pass::primary_key::key_rows::{KeyRows, MAX_KEPT_BYTES, SampledRow, head, kept};
+use crate::evaluate::pass::primary_key::key_rows::{KeyRows, MAX_KEPT_BYTES, SampledRow, head};
 use crate::evaluate::pass::primary_key::pruning::Reads;
 pub(crate) use crate::evaluate::pass::primary_key::pruning::{Condition, ConditionKind};
 use evenkeel_model::table::{Candidate, ColumnType, MAX_KEY_BYTES, MAX_KEY_COLUMNS};
@@ -151,12 +151,9 @@ impl PrimaryKeyCounter {
         self.arrivals.add(&keys, &partitions, times.as_ref());
         self.extend_portions(&keys, &columns, &partitions);
         for (row, partition) in partitions.iter().enumerate() {
-            self.sample.offer(|| SampledRow {
-                arrival: batch.first_row + row as u64,
-                partition: *partition,
-                key: kept(&keys, row),
-                columns: columns.iter().map(|rows| kept(rows, row)).collect(),
-            });
+            let Some(sampled) = self.sample.offer() else { continue };
+            (sampled.arrival, sampled.partition) = (batch.first_row + row as u64, *partition);
+            sampled.set(keys.row(row).data(), columns.iter().map(|rows| rows.row(row).data()));
         }
         Ok(())
     }
@@ -339,9 +336,9 @@ impl PrimaryKeyCounter {
     /// Judges the uniqueness of a key that no row repeats.
     fn uniqueness(&self) -> Option<Uniqueness> {
         // Longer keys are skipped, because their end is not kept.
-        let whole = self.sample.items().iter().filter(|row| row.key.len() < MAX_KEPT_BYTES);
+        let whole = self.sample.items().iter().filter(|row| row.key().len() < MAX_KEPT_BYTES);
         let parser = self.rows_of_key.parser();
-        let keys = whole.take(UNIQUENESS_ROWS).map(|row| parser.parse(&row.key));
+        let keys = whole.take(UNIQUENESS_ROWS).map(|row| parser.parse(row.key()));
         let columns = self.rows_of_key.arrays(keys).ok()?;
         Uniqueness::by_chance(&columns, self.rows)
     }

@@ -87,9 +87,9 @@ impl Reads<'_> {
     fn values(&self, column: usize, slices: Option<(TimeReading, Micros)>) -> Vec<(KeyBytes, KeyBytes)> {
         let rows = self.sample.items();
         let step = (rows.len() / CONDITIONS).max(1);
-        let values = rows.iter().step_by(step).filter_map(|row| row.columns.get(column));
+        let values = rows.iter().step_by(step).filter_map(|row| row.columns().nth(column));
         match slices {
-            None => values.map(|value| (value.clone(), value.clone())).collect(),
+            None => values.map(|value| (value.into(), value.into())).collect(),
             Some((reading, length)) => {
                 values.filter_map(|value| self.time_range(column, value, reading, length)).collect()
             }
@@ -100,7 +100,7 @@ impl Reads<'_> {
     fn time_range(
         &self,
         column: usize,
-        value: &KeyBytes,
+        value: &[u8],
         reading: TimeReading,
         length: Micros,
     ) -> Option<(KeyBytes, KeyBytes)> {
@@ -126,15 +126,15 @@ impl Reads<'_> {
     /// key order, cut at the ends of the row groups of the whole.
     fn merged_row_groups(&self) -> Vec<RowGroup> {
         let rows = self.sample.items().iter();
-        let mut rows: Vec<_> = rows.map(|row| (row.partition, head(&row.key), row)).collect();
-        rows.sort_by(|a, b| (a.0, a.1).cmp(&(b.0, b.1)).then_with(|| a.2.key.cmp(&b.2.key)));
+        let mut rows: Vec<_> = rows.map(|row| (row.partition, head(row.key()), row)).collect();
+        rows.sort_by(|a, b| (a.0, a.1).cmp(&(b.0, b.1)).then_with(|| a.2.key().cmp(b.2.key())));
         let rows: Vec<&SampledRow> = rows.into_iter().map(|(_, _, row)| row).collect();
         let group_rows = ((GROUP_ROWS as f64 * self.sample.share()) as usize).max(1);
         let range_of = |rows: &[&SampledRow], column: usize| {
-            let mut values = rows.iter().filter_map(|row| row.columns.get(column));
+            let mut values = rows.iter().filter_map(|row| row.columns().nth(column));
             let first = values.next()?;
             let ends = values.fold((first, first), |(min, max), value| (min.min(value), max.max(value)));
-            Some((ends.0.clone(), ends.1.clone()))
+            Some((ends.0.into(), ends.1.into()))
         };
         rows.chunk_by(|a, b| a.partition == b.partition)
             .flat_map(|partition| partition.chunks(group_rows))

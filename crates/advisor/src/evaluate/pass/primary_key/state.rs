@@ -82,7 +82,7 @@ impl PrimaryKeyCounter {
         self.sample = Reservoir::take(SAMPLE_ROWS, SAMPLE_SEED, left)?;
         let conditions = self.plan.conditions.len();
         let mut portions = self.portions.iter().flatten().map(|portion| portion.columns.len());
-        let mut sampled = self.sample.items().iter().map(|row| row.columns.len());
+        let mut sampled = self.sample.items().iter().map(|row| row.columns().count());
         if portions.any(|columns| columns != conditions) || sampled.any(|columns| columns != conditions) {
             return Err(WireError("it has other conditions"));
         }
