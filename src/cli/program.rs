@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use evenkeel::bounded::{MESSAGE_CHARS, message};
 
-use crate::cli::allocator::{TIME_TO_CLEAN_UP, become_program, limit_arenas};
+use crate::cli::allocator::{TIME_TO_CLEAN_UP, become_program, set_up_allocator};
 use crate::cli::{Cli, Failure, INTERRUPTED, Interrupt, Output, remove_spilled};
 
 /// Time that any other command may take to stop.
@@ -52,7 +52,7 @@ pub fn main(arguments: Vec<OsString>) -> u8 {
         Ok(cli) => cli,
         Err(error) => return refused(&error),
     };
-    limit_arenas(cli.memory_for_writing());
+    set_up_allocator(cli.memory_for_writing());
     let runtime = match runtime() {
         Ok(runtime) => runtime,
         Err(error) => return Failure::from(error).report(),

@@ -51,6 +51,9 @@ impl PartitionAware {
             return Some(Arc::new(node.hashed_by(table.partition_key_in(&schema)?)));
         }
         let table = self.tables.iter().find(|table| table.is_read_by(plan.as_ref()))?;
+        // The partitioning is projected with the scan, and lost if the scan lacks a column of the
+        // key.
+        table.partition_key_in(&plan.schema())?;
         let columns = table.partition_key_in(table.schema_ref())?;
         let scan = OrderedScan::from_plan(plan.as_ref())?;
         let config = OrderedScan::config_of(plan.as_ref())?;
@@ -58,8 +61,6 @@ impl PartitionAware {
             .with_output_partitioning(Some(Partitioning::Hash(columns, partitions)))
             .build();
         let declared = scan.with_config(declared);
-        // The partitioning is projected with the scan, and lost if the scan lacks a column of the
-        // key.
         let kept = matches!(declared.properties().partitioning, Partitioning::Hash(..));
         kept.then_some(declared)
     }

@@ -21,5 +21,6 @@ pub(in crate::query) mod nulls_of_joins;
 pub(in crate::query) mod optimizer_rules;
 pub(in crate::query) mod projection_pushdown;
 pub(in crate::query) mod semi_joins_first;
+pub(in crate::query) mod single_pass;
 pub(in crate::query) mod whole_orders;
 pub(in crate::query) mod yielding;

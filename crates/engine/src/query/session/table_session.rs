@@ -24,6 +24,7 @@ use crate::query::computed_once::CtesComputedOnce;
 use crate::query::error::QueryError;
 use crate::query::limits::watch::Watch;
 use crate::query::local_joins::{JoinSummary, Joins};
+use crate::query::optimization::single_pass::with_passes_for;
 use crate::query::scan::export_table::ExportTable;
 use crate::query::scan::named_table::NamedTable;
 use crate::query::scan::provider::SnapshotTable;
@@ -267,7 +268,8 @@ impl TableSession {
     ) -> Result<QueryDescription, QueryError> {
         let (session, sql, types) = (self.clone(), sql.to_owned(), types.clone());
         let describe = async move {
-            let (plan, lists) = session.plan_with_parameters(&sql).await?;
+            let state = session.context.state();
+            let (plan, lists) = session.plan_with_parameters(&state, &sql).await?;
             let mut parameters = parameters_of(&plan)?;
             let casts = casts_of(&plan)?;
             let mut values = Params::default();
@@ -340,24 +342,28 @@ impl TableSession {
     }
 
     async fn plan(&self, sql: &str, params: &Params) -> Result<DataFrame, QueryError> {
-        let (plan, _) = self.plan_with_parameters(sql).await?;
+        let state = self.context.state();
+        let (plan, _) = self.plan_with_parameters(&state, sql).await?;
         let types = parameters_of(&plan)?;
         let needs_now = types.contains_key(&format!("${NOW}")) && !params.has(NOW);
         let now = if needs_now { newest_time(&self.tables, &self.context).await? } else { None };
         let bound = params.bind(&types, now)?;
         let plan = if types.is_empty() { plan } else { with_elements(plan.with_param_values(bound)?)? };
-        Ok(self.context.execute_logical_plan(plan).await?)
+        Ok(DataFrame::new(with_passes_for(&plan, state), plan))
     }
 
     /// Plans a query whose parameters have no values yet. Also returns the names of parameters that
     /// hold lists.
-    async fn plan_with_parameters(&self, sql: &str) -> Result<(LogicalPlan, BTreeSet<String>), QueryError> {
-        let state = self.context.state();
-        let mut statement = parse_query(&self.context, &state, &self.names, sql)?;
+    async fn plan_with_parameters(
+        &self,
+        state: &SessionState,
+        sql: &str,
+    ) -> Result<(LogicalPlan, BTreeSet<String>), QueryError> {
+        let mut statement = parse_query(&self.context, state, &self.names, sql)?;
         let lists = list_parameters(&mut statement);
         mark_repeated_ctes(&mut statement);
         read_times_in_microseconds(&mut statement);
-        let plan = plan_statement(&state, statement).await?;
+        let plan = plan_statement(state, statement).await?;
         if let Some(action) = side_effect(&plan)? {
             return Err(QueryError::NotAQuery { action });
         }
