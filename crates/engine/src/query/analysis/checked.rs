@@ -1,7 +1,7 @@
 //! SQL arithmetic that fails on overflow, while DataFusion wraps around.
 //!
 //! ```text
-//! a + b, a - b, a * b of whole numbers   -> checking functions, inserted after types are coerced;
+//! a + b, a - b, a * b, -a of whole numbers   -> checking functions, inserted after types are coerced;
 //!                                           constants fold through them too
 //! sum(whole numbers, Decimal)  -> 128 bits inside, checked when the sum is returned
 //! ```
@@ -14,7 +14,7 @@ use std::sync::Arc;
 use arrow::compute::kernels::numeric::{add, mul, sub};
 use arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::tree_node::Transformed;
-use datafusion::common::{DFSchema, Result, exec_err, internal_err};
+use datafusion::common::{DFSchema, Result, ScalarValue, exec_err, internal_err};
 use datafusion::config::ConfigOptions;
 use datafusion::logical_expr::expr::{BinaryExpr, ScalarFunction};
 use datafusion::logical_expr::type_coercion::binary::BinaryTypeCoercer;
@@ -128,6 +128,17 @@ impl CheckedArithmetic {
     }
 
     fn rewritten(&self, expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+        if let Expr::Negative(operand) = &expr
+            && let data_type = operand.get_type(schema)?
+            && data_type.is_signed_integer()
+        {
+            // The negative of the least number is beyond its type.
+            let zero = Expr::Literal(ScalarValue::new_zero(&data_type)?, None);
+            let [_, subtract, _] = &self.functions;
+            let difference = vec![zero, operand.as_ref().clone()];
+            let checked = ScalarFunction::new_udf(Arc::clone(subtract), difference);
+            return Ok(Transformed::yes(Expr::ScalarFunction(checked)));
+        }
         let Expr::BinaryExpr(BinaryExpr { left, op, right }) = expr else { return Ok(Transformed::no(expr)) };
         let function = Operation::from_operator(op).and_then(|operation| {
             Operation::ALL.into_iter().zip(&self.functions).find(|(candidate, _)| *candidate == operation)
@@ -187,6 +198,8 @@ mod tests {
             "one + largest * one",
             "sum(largest + one)",
             "9223372036854775807 + 1",
+            "-(least - one)",
+            "abs(one) - -(least - one)",
         ] {
             assert!(run(&checked, expression).await.is_err(), "{expression}");
         }
@@ -194,6 +207,8 @@ mod tests {
             ("largest + 0", i64::MAX),
             ("largest - one * 2", i64::MAX - 2),
             ("least + largest - one + 2", 1),
+            ("-least", i64::MAX),
+            ("-(-one)", 1),
             ("CAST(half * 2 AS BIGINT)", 3),
         ] {
             let batch = run(&checked, expression).await.unwrap();

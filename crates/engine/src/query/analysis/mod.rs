@@ -8,6 +8,7 @@ pub(in crate::query) mod decimal_arithmetic;
 pub(in crate::query) mod drawn_values;
 pub(in crate::query) mod exact_subqueries;
 pub(in crate::query) mod expression_schema;
+pub(in crate::query) mod float_frames;
 pub(in crate::query) mod interval_literals;
 pub(in crate::query) mod later_values;
 pub(in crate::query) mod nested_comparisons;

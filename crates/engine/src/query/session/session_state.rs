@@ -14,6 +14,7 @@ use crate::query::analysis::checked::CheckedArithmetic;
 use crate::query::analysis::dates_as_times::DatesAsTimes;
 use crate::query::analysis::drawn_values::DrawnValues;
 use crate::query::analysis::exact_subqueries::ExactSubqueries;
+use crate::query::analysis::float_frames::FloatFrames;
 use crate::query::analysis::interval_literals::IntervalsAsDurations;
 use crate::query::analysis::later_values::LaterValues;
 use crate::query::analysis::nested_comparisons::NestedComparisons;
@@ -148,6 +149,7 @@ pub(in crate::query) fn corrected_context(state: SessionState) -> SessionContext
     window_functions().for_each(|function| context.register_udwf(function));
     context.add_analyzer_rule(Arc::new(UnnestedRows::new()));
     context.add_analyzer_rule(Arc::new(CheckedArithmetic::new()));
+    context.add_analyzer_rule(Arc::new(FloatFrames));
     context.add_analyzer_rule(Arc::new(PlainNans::new()));
     context.add_analyzer_rule(Arc::new(OpaqueCasts::new()));
     context.add_analyzer_rule(Arc::new(NestedComparisons::new()));
