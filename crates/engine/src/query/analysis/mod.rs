@@ -20,4 +20,5 @@ pub(in crate::query) mod signless_zeros;
 mod subquery_plans;
 pub(in crate::query) mod truth_tests;
 pub(in crate::query) mod unnested_rows;
+pub(in crate::query) mod whole_division;
 pub(in crate::query) mod window_frames;

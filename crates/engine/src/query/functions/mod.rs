@@ -25,6 +25,7 @@ use crate::query::analysis::nested_comparisons::nested_order;
 use crate::query::analysis::opaque_casts::opaque_casts;
 use crate::query::analysis::plain_nans::plain_nan;
 use crate::query::analysis::truth_tests::truth_functions;
+use crate::query::analysis::whole_division::whole_quotient;
 use crate::query::functions::array_has::array_has;
 use crate::query::functions::bounded::bounded_functions;
 use crate::query::functions::float_extremes::extremes;
@@ -40,7 +41,10 @@ use evenkeel_placement::transform::{bit_reverse, fingerprints, shard_id};
 pub fn functions() -> impl Iterator<Item = ScalarUDF> {
     let all = [Function::FarmFingerprint, Function::BitReverse, Function::ShardId, Function::YdbPartition];
     let of_keys = all.into_iter().map(|function| ScalarUDF::new_from_impl(KeyFunction::new(function)));
-    let of_rules = checked_functions().chain(opaque_casts()).chain(truth_functions()).chain([nested_order()]);
+    let of_rules = checked_functions()
+        .chain(opaque_casts())
+        .chain(truth_functions())
+        .chain([nested_order(), whole_quotient()]);
     let corrected = time_buckets().chain(bounded_functions()).chain([array_has()]);
     of_keys.chain(of_rules).chain(corrected).chain([is_between(), plain_nan()])
 }

@@ -3,8 +3,8 @@
 //! By default, all rules run until a pass changes nothing, so at least twice if the first changed
 //! anything. A second pass may combine what others have moved: conditions of nested queries, of
 //! joins and of groups, and expressions that are computed once for several uses. A query of one
-//! table whose conditions compare columns with constants has nothing to move, and its planning takes
-//! a sixth less time.
+//! table whose conditions compare columns with constants has nothing to move, and its planning
+//! takes a sixth less time.
 
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::execution::SessionState;
@@ -18,8 +18,8 @@ pub(in crate::query) fn with_passes_for(plan: &LogicalPlan, mut state: SessionSt
     state
 }
 
-/// Whether a plan reads one table, with at most one of each of: a condition on its rows, groups, and
-/// results.
+/// Whether a plan reads one table, with at most one condition on its rows, one grouping and one list
+/// of results.
 fn is_one_block(plan: &LogicalPlan) -> bool {
     let (mut node, mut filters, mut groups, mut results) = (plan, 0, 0, 0);
     loop {

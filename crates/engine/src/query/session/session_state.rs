@@ -23,6 +23,7 @@ use crate::query::analysis::plain_nans::PlainNans;
 use crate::query::analysis::repeated_orders::RepeatedOrders;
 use crate::query::analysis::signless_zeros::SignlessZeros;
 use crate::query::analysis::unnested_rows::UnnestedRows;
+use crate::query::analysis::whole_division::WholeDivision;
 use crate::query::analysis::window_frames::FramesWithoutOffsets;
 use crate::query::computed_once::OncePlanner;
 use crate::query::dictionary_groups::GroupByDictionaries;
@@ -130,11 +131,12 @@ pub(in crate::query) fn local_state(
 /// Returns a context in a given state, with the logical rules and the functions of all queries.
 pub(in crate::query) fn corrected_context(state: SessionState) -> SessionContext {
     let mut rules = Analyzer::new().rules;
-    let first: [Arc<dyn AnalyzerRule + Send + Sync>; 5] = [
+    let first: [Arc<dyn AnalyzerRule + Send + Sync>; 6] = [
         Arc::new(FramesWithoutOffsets),
         Arc::new(LaterValues::new()),
         Arc::new(IntervalsAsDurations),
         Arc::new(DatesAsTimes),
+        Arc::new(WholeDivision::new()),
         Arc::new(RepeatedOrders),
     ];
     rules.splice(0..0, first);
