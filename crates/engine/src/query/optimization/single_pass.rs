@@ -18,8 +18,8 @@ pub(in crate::query) fn with_passes_for(plan: &LogicalPlan, mut state: SessionSt
     state
 }
 
-/// Whether a plan reads one table, with at most one condition on its rows, one grouping and one list
-/// of results.
+/// Whether a plan reads one table, with at most one condition on its rows, one grouping and one
+/// list of results.
 fn is_one_block(plan: &LogicalPlan) -> bool {
     let (mut node, mut filters, mut groups, mut results) = (plan, 0, 0, 0);
     loop {
